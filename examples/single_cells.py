@@ -2,8 +2,8 @@
 
     SHESHA_DATA=FOLDER python examples/single_cells.py [PICTURE.png]
 
-FOLDER holds papalexi2021. Needs the extras bio and plot; scanpy is not needed (`sc.pl.violin(adata, "coherence_cosine",
-groupby="target")` draws the left panel).
+FOLDER holds papalexi2021. The script needs the extras bio and plot. With scanpy, `sc.pl.violin(adata,
+"coherence_cosine", groupby="target")` draws the left panel.
 """
 
 import os

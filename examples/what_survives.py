@@ -1,8 +1,8 @@
-"""Which raw similarities survive calibration? Two networks, a sentence encoder, areas of a brain.
+"""Which raw similarities survive calibration? Two networks, a sentence encoder, brain areas.
 
     SHESHA_DATA=FOLDER python examples/what_survives.py
 
-FOLDER holds svcca_activations, minilm_sst2, sst2 and steinmetz2019. A missing one is skipped with a message.
+FOLDER holds svcca_activations, minilm_sst2, sst2 and steinmetz2019. Missing data sets are skipped with a message.
 """
 
 import csv
@@ -24,7 +24,7 @@ N_SHIFTS = 446
 
 
 def load(*parts: str) -> dict[str, np.ndarray]:
-    """Return the arrays of a file, or nothing if there is none."""
+    """Return the arrays of a file, or nothing if it does not exist."""
     path = FOLDER.joinpath(*parts)
     if not path.exists():
         print(f"skipped: {path} is not there (SHESHA_DATA names the folder)\n")
@@ -36,7 +36,7 @@ def load(*parts: str) -> dict[str, np.ndarray]:
 def table(
     title: str, pairs: dict[str, tuple[np.ndarray, np.ndarray]], measures: tuple[str, ...], **options: object
 ) -> None:
-    """Print raw value, chance, calibrated score and p of every pair and measure."""
+    """Print the raw value, chance level, calibrated score and p of every pair and measure."""
     print(title)
     print(f"  {'pair':<34}{'measure':<28}{'raw':>8}{'chance':>8}{'calibrated':>12}{'p':>8}")
     for measure in measures:
@@ -49,9 +49,9 @@ def table(
 
 
 def both(title: str, pairs: dict[str, tuple[np.ndarray, np.ndarray]], measures: tuple[str, ...]) -> None:
-    """Print a table with free permutations and one with circular shifts, which keep what neighbours share."""
+    """Print a table with free permutations and one with circular shifts, which keep the dependence between rows."""
     with warnings.catch_warnings():
-        # The two tables show the dependence of rows that the warning is about.
+        # The two tables show the effect of the dependent rows that the warning reports.
         warnings.simplefilter("ignore", shesha.CalibrationWarning)
         table(f"{title}, permuted freely", pairs, measures)
     table(f"{title}, circular shifts", pairs, measures, shift=True, n_permutations=N_SHIFTS)
@@ -61,7 +61,7 @@ def networks() -> None:
     arrays = load("svcca_activations", "svcca_activations.npz")
     if arrays:
         a, b = arrays["svhn_model0"], arrays["svhn_model1"]
-        # Images are in the order of their data set, where neighbours are similar.
+        # Images are in the order of their data set, in which consecutive images are similar.
         both("Two networks on the same 1,000 images", {"same images": (a, b)}, MEASURES)
         rng = np.random.default_rng(0)
         hits = sum(

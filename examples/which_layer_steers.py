@@ -2,8 +2,8 @@
 
     SHESHA_DATA=FOLDER python examples/which_layer_steers.py [--out docs/which_layer_steers.png]
 
-FOLDER holds minilm_sst2: 872 film reviews, positive or negative, after each of the seven layers of MiniLM. One half of
-the rows chooses the layer, and the other half tests it.
+FOLDER holds minilm_sst2: 872 film reviews, positive or negative, after each of the seven layers of MiniLM. The layer
+is chosen on one half of the rows and tested on the other.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import numpy as np
 from shesha import steering
 
 ALPHAS = (-0.1, -0.05, 0.0, 0.05, 0.1)
-"""Strengths in mean lengths of a row: larger ones make every layer call all reviews positive, or all negative."""
+"""Strengths in units of the mean norm of the rows; at larger ones, every review counts as positive, or as negative."""
 
 
 def reviews() -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Layers of MiniLM, and the sentiment of each review."""
+    """Return the layers of MiniLM, and the sentiment of each review."""
     path = Path(os.environ.get("SHESHA_DATA", "data")) / "minilm_sst2" / "minilm_l6_sst2_validation.npz"
     with np.load(path) as file:
         embeddings, label = file["embeddings"].astype(np.float64), file["label"]

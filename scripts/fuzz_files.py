@@ -231,7 +231,7 @@ def _all_of(open_file):
 
 def serve() -> None:
     """Read the files that come as lines, and answer with a line each."""
-    import shesha.io.readers  # noqa: F401
+    import shesha.io.read  # noqa: F401
 
     for module in ("anndata.io", "pyarrow.parquet", "safetensors", "zarr", "pandas", "h5py"):
         __import__(module)

@@ -37,26 +37,26 @@ CASES = (
         [{"data": "20 groups: equal", "design": "groups"}, {"data": "20 groups: of four sizes", "design": "groups"}],
     ),
     (
-        "the same, but of different sizes",
+        "only whole donors, subjects or documents of different sizes",
         "`shesha.nulls.equal_groups`, then `groups=`",
         [],
         [{"data": "20 groups: all different", "design": "equal_groups"}],
     ),
     (
-        "none: a series with a short memory (AR 0.5, 64 rows)",
+        "none: a time series with a short memory (AR 0.5, 64 rows)",
         "`shift=True`; for several sessions also `blocks=`",
         [{"data": "series: 0.5", "design": "free", "n": 64}],
         [{"data": "series: 0.5", "design": "shift"}],
     ),
     (
-        "none: a series hardly longer than its memory (AR 0.9, 64 rows)",
+        "none: a time series with a long memory (AR 0.9, 64 rows)",
         "more rows (30 times the memory); otherwise `shift=True`",
         [{"data": "series: 0.9", "design": "free", "n": 64}],
         [{"data": "series: 0.9", "design": "shift", "n": 64}],
     ),
     (
-        "all, but both sides depend on a known batch or number",
-        "`covariates=`: removed from the score and kept out of its null",
+        "all, but both representations depend on a known batch or number",
+        "`covariates=`: removes the effect from the score and its null",
         [],
         [{"data": "a known batch", "design": "covariates"}, {"data": "a known number", "design": "covariates"}],
     ),
@@ -104,9 +104,9 @@ def depth() -> str:
     rows = rows[(rows["aggregate"] == "max") & (rows["kinship"] == 0)]
     deepest = rows[rows["layers"] == rows["layers"].max()]
     return (
-        f"the best pair of {deepest['layers'].iloc[0]} x {deepest['layers'].iloc[0]} unrelated layers exceeds its own "
-        f"chance in {(deepest['best_alone_p'] <= LEVEL).mean():.0%} of models; the maximum exceeds the chance of "
-        f"maxima in {(rows['p_value'] <= LEVEL).mean():.1%}"
+        f"the best pair of {deepest['layers'].iloc[0]} x {deepest['layers'].iloc[0]} unrelated layers is above the "
+        f"chance level of a single pair in {(deepest['best_alone_p'] <= LEVEL).mean():.0%} of models, but above that "
+        f"of maxima in only {(rows['p_value'] <= LEVEL).mean():.1%}"
     ).replace("%", " %")
 
 

@@ -87,7 +87,7 @@ def section(n_streams: int) -> str:
     return TEXT.format(
         n=f"{n_streams:,}",
         fewer=f"{n_streams // 5:,}",
-        nulls=markdown_table([_SHARE, "alarm", f"ever at {ALPHA:g}"], nulls, numbers=1),
+        nulls=markdown_table([_SHARE, "alarm", f"any alarm at {ALPHA:g}"], nulls, numbers=1),
         later=markdown_table(head, later, numbers=2),
     )
 
@@ -102,20 +102,21 @@ TEXT = (
     HEADING
     + """
 
-Made by `python scripts/make_expected_shift_table.py`. Rows are of two kinds with 8 features; the spread of one kind is
-1.5 times that of the other. The reference has 200 rows with 10 % of the wider kind, and there are 300 new rows (with
-weights, 80 and 60 rows). Parentheses have 95 % limits. In the first table, only the share of the kinds changes ({n}
-streams each):
+`python scripts/make_expected_shift_table.py` makes the tables of this section. Simulated rows with 8 features are of
+two kinds; the spread of one kind is 1.5 times that of the other. The reference has 200 rows, of which 10 % are of the
+wider kind, and there are 300 new rows. (With weights, there are 80 and 60 rows.) In the first table, only the share of
+the kinds changes ({n} streams per line):
 
 {nulls}
 
-`update` counts a changing mix as a change, which is right if nobody expected it. Ranks within groups, and known
-weights, keep the rate. In the second table, the spread of all rows changes as well ({fewer} streams each):
+`update` counts a changing mix as a change, which is right if nobody expected it. With ranks within groups, or with
+known weights, the rate stays below 0.05. In the second table, the spread of all rows changes as well ({fewer} streams
+per line):
 
 {later}
 
-The composite jumper of `conformal_stream` finds slow changes about as often as the simple jumper of `update`: its
-advantage is that it allows a changing mix, not that it is faster.
+The composite jumper of `conformal_stream` detects slow changes about as often as the simple jumper of `update`. The
+advantage of `conformal_stream` is that it allows a changing mix, not speed.
 """
 )
 

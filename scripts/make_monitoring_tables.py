@@ -24,10 +24,10 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from shesha.drift import DriftMonitor, rank_levels, two_sample
+from shesha.drift import DriftMonitor, rank_p_values, two_sample
 from shesha.drift.alarm_threshold import AlarmRule
 from shesha.drift.drift_scores import choose_measures, drifts
-from shesha.drift.run_length import Evidence
+from shesha.drift.sequential_evidence import Evidence
 from shesha.report import markdown_table
 from shesha.support.atomic_files import write_text
 from shesha.views import Representation
@@ -36,7 +36,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "monitoring_rates.md"
 LEVELS, K, REFERENCES, N, FEWER = (0.01, 0.05), 99, 5, 120, 80
 SHIFTS = (0.0003, 0.001, 0.003, 0.01, 0.03)
 PER_SHIFT = 4
-PRECISIONS = "SST-2, precisions as well"
+PRECISIONS = "SST-2, batch sizes, orders and precisions"
 Detector = Callable[[np.ndarray, np.ndarray], bool]
 
 
@@ -138,7 +138,7 @@ def pools(cache: Path) -> dict[str, Callable[[], np.ndarray]]:
         "STS-B, batch sizes and orders": lambda: minilm.re_encodings(
             minilm.stsb(40), 120, cache, precisions=one, seed=1
         ),
-        "MiniLM of SST-2, rounding noise": jittered,
+        "SST-2, rounding noise": jittered,
         "CIFAR-10, random convolutions": lambda: images(cache),
     }
 
@@ -161,15 +161,13 @@ def false_alarms(
         drawn = rng.permutation(np.delete(np.arange(len(pool)), reference))[: K + 1]
         for level, at in enumerate(LEVELS):
             for measure in range(scores.shape[2]):
-                limit = rank_levels.threshold(scores[reference, drawn[1:], measure], at)
+                limit = rank_p_values.threshold(scores[reference, drawn[1:], measure], at)
                 found[i, level, measure] = scores[reference, drawn[0], measure] > limit
     labels = ("RDM drift (alert)", "unbiased CKA", "Procrustes", "neighbours")
     for measure, label in enumerate(labels):
         lines.append([name, label, *(rate(found[:, level, measure]) for level in range(len(LEVELS)))])
     any_other = found[:, :, 1:].any(axis=2) & ~found[:, :, 0]
-    lines.append(
-        [name, "a sign without an alert (watch)", *(rate(any_other[:, level]) for level in range(len(LEVELS)))]
-    )
+    lines.append([name, "only other measures (watch)", *(rate(any_other[:, level]) for level in range(len(LEVELS)))])
     n_others = min(40, n_monitors)
     for label, detector in OTHERS.items():
         pairs = [rng.choice(len(pool), 2, replace=False) for _ in range(n_others)]
@@ -251,12 +249,12 @@ def delays(
             reference = rng.integers(REFERENCES)
             order = rng.permutation(np.delete(np.arange(len(pool)), reference))[:K]
             null = scores[reference, order, 0]
-            alerts.append(new[reference, rng.integers(PER_SHIFT), 0] > rank_levels.threshold(null, 0.01))
+            alerts.append(new[reference, rng.integers(PER_SHIFT), 0] > rank_p_values.threshold(null, 0.01))
             for target, kept in checks.items():
                 evidence = Evidence()
                 while not evidence.alarm_since and evidence.number < 500:
                     score = float(new[reference, rng.integers(PER_SHIFT), 0])
-                    evidence = evidence.update(rank_levels.p_value(score, null), AlarmRule(target, K))
+                    evidence = evidence.update(rank_p_values.p_value(score, null), AlarmRule(target, K))
                 kept.append(evidence.alarm_since or 500)
         others = [
             np.mean([detector(pool[r].astype(float), one.astype(float)) for r in range(2) for one in encodings])
@@ -274,9 +272,9 @@ def windows(n_runs: int) -> list[list]:
     with np.load(minilm.data("minilm_sst2", "minilm_l6_sst2_validation.npz"), allow_pickle=False) as file:
         rows = file["embeddings"][:, -1].astype(float)
     changes: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
-        "nothing": lambda rng, new: new,
+        "none": lambda rng, new: new,
         "noise, half the spread": lambda rng, new: new + 0.5 * rows.std(axis=0) * rng.standard_normal(new.shape),
-        "moved by a quarter of the spread": lambda rng, new: (
+        "shifted by a quarter of the spread": lambda rng, new: (
             new + 0.25 * rows.std(axis=0) * rng.choice([-1, 1], rows.shape[1])
         ),
     }
@@ -284,7 +282,7 @@ def windows(n_runs: int) -> list[list]:
     for told, change in changes.items():
         hits: dict[str, list[bool]] = {}
         # The rate without a change wants more runs than what is found.
-        for run in range(n_runs if told != "nothing" else 5 * n_runs):
+        for run in range(n_runs if told != "none" else 5 * n_runs):
             rng = np.random.default_rng([11, run])
             order = rng.permutation(len(rows))
             reference = rows[order[:500]]
@@ -293,7 +291,7 @@ def windows(n_runs: int) -> list[list]:
                 found = two_sample(reference[:200], new, test=test, n_permutations=99, seed=run)
                 hits.setdefault(f"two_sample, {test} (0.05)", []).append(found.significant)
             stream = DriftMonitor(reference, false_alarm=0.05, seed=run).update(new)
-            hits.setdefault("stream, ever (0.05)", []).append(stream.state == "alert")
+            hits.setdefault("stream, any alarm (0.05)", []).append(stream.state == "alert")
             for label_, detector in list(OTHERS.items())[2:]:
                 hits.setdefault(label_, []).append(detector(reference[:200], new))
         lines += [[told, name, rate(np.array(found))] for name, found in hits.items()]
@@ -310,7 +308,7 @@ def many_deals(n_runs: int = 600) -> list[list]:
         order = np.random.default_rng([11, run]).permutation(len(rows))
         pair = rows[order[:200]], rows[order[500:700]]
         hits.append(two_sample(*pair, test="energy", n_permutations=99, seed=run).significant)
-    return [[f"nothing, {n_runs} divisions, 60 directions", "two_sample, energy (0.05)", rate(np.array(hits))]]
+    return [[f"none, {n_runs} divisions, 60 directions", "two_sample, energy (0.05)", rate(np.array(hits))]]
 
 
 def main() -> None:
@@ -346,7 +344,13 @@ def measured(name: str, pool: np.ndarray, cache: Path, n_monitors: int, found: d
 
 
 def page(rates: list, lengths: list, later: list, new: list, n_monitors: int) -> str:
-    head = ["noise in the weights", "RDM drift", "one check (0.01)", "checks, run length 100", "run length 1,000"]
+    head = [
+        "noise in the weights",
+        "RDM drift",
+        "alerts, one check (0.01)",
+        "checks to the alarm, run length 100",
+        "checks to the alarm, run length 1,000",
+    ]
     return TEXT.format(
         n_monitors=f"{n_monitors:,}",
         n_runs=n_monitors // 10,
@@ -363,52 +367,52 @@ def page(rates: list, lengths: list, later: list, new: list, n_monitors: int) ->
 TEXT = """# How often monitors alarm
 
 This page reports how often monitors raise alarms, with and without a change, compared with other tools. Use it to
-choose a rate and a run length. `python scripts/make_monitoring_tables.py` makes it. Each monitor has {n} canaries
-({fewer} where precisions differ) and {k} re-encodings as nulls. Parentheses have 95 % limits. MiniLM is
-all-MiniLM-L6-v2; precisions are float32, and weights stored in bfloat16 or float16. Evidently's tests are those of
-version 0.7.23, reimplemented in the script.
+choose a rate and a run length. `python scripts/make_monitoring_tables.py` makes the tables. Each monitor has {n}
+canaries ({fewer} where precisions differ) and {k} re-encodings as nulls. Numbers in parentheses are 95 % confidence
+limits. The text encoder is MiniLM (all-MiniLM-L6-v2), in float32 or with weights stored in bfloat16 or float16.
+Evidently's tests are those of version 0.7.23, reimplemented in the script.
 
 ## Nothing changed: the same inputs encoded again
 
-{n_monitors} monitors of one check each: reference, nulls and the check are drawn anew from 300 re-encodings (120 where
-precisions differ), so the limits are somewhat too narrow. The rules of other tools are applied to 40 pairs of
-encodings.
+Rates are shares of {n_monitors} monitors with one check each. The reference, the nulls and the check of each monitor
+are drawn from the same 300 re-encodings (120 where precisions differ), so the limits are somewhat too narrow. The rules
+of other tools are applied to 40 pairs of encodings.
 
 {rates}
 
-Compared with its own re-encodings, no measure exceeds its rate, not even Procrustes. With a threshold common to all
-measures, Procrustes would raise too many alarms. If an encoder is exactly reproducible, drifts tie and the rate is
-lower, down to zero. The fixed bounds on the cosine detect none of this noise, and few real changes (below).
-Evidently's tests compare the distributions of two sets that are the same inputs; its MMD alarms always or never,
-depending on the data.
+Each measure is compared with its own re-encodings, and none significantly exceeds its rate, not even Procrustes. With
+one threshold for all measures, Procrustes would raise too many alarms. If an encoder is exactly reproducible, drifts
+tie and the rate is lower, down to zero. The fixed bounds on the cosine raise no alarm here, but they also detect few
+real changes (below). Evidently's tests compare the distributions of the two sets of encodings. Its MMD test raises an
+alarm always or never, depending on the data.
 
 ## Nothing changed, many checks
 
-The table has the number of checks to the first alarm of {n_runs} monitors each (`run_length=`). Checks are drawn with
-replacement from the encodings that are not nulls, up to 20 times the stated number. Each monitor has its own nulls, so
-monitors differ: the mean is at least as stated, and the median is lower. If drifts tie, alarms are rarer. CUSUM at the
-same threshold takes longer (+: some never alarmed).
+The table gives the number of checks to the first alarm for {n_runs} monitors per line (`run_length=`). Checks are drawn
+with replacement from the encodings that are not nulls, up to 20 times the stated run length. Each monitor has its own
+nulls, so monitors differ: the mean is at least as stated, but the median can be lower. If drifts tie, alarms are rarer.
+CUSUM at the same threshold takes longer (+: some monitors raised no alarm).
 
 {lengths}
 
 ## Something changed
 
-Gaussian noise is added to all weights of MiniLM, in units of each tensor's standard deviation. Encodings are in all
-precisions, as are the nulls. The table has the share of single checks that alert, the median number of successive
-checks to the alarm, and the share that other tools flag.
+Gaussian noise is added to all weights of MiniLM, in units of each tensor's standard deviation. The encodings and the
+nulls include all precisions. The table gives the share of single checks that raise an alert, the median number of
+successive checks to the alarm, and the share of pairs in which other tools raise an alarm.
 
 {later}
 
 ## New inputs
 
-Embeddings of SST-2 sentences are divided at random into reference and new rows. All alarms use the same divisions, so
-their rates are high or low together. Over 600 divisions the rate is as stated.
+Embeddings of SST-2 sentences are divided at random into reference and new rows. All tests use the same divisions, so
+their rates are high or low together. Over 600 divisions, the rate of the energy test is as stated.
 
 {new}
 
-The stream uses one number per row, its distance from the centre, so it needs more rows than a test of two windows. You
-may read the stream after every row, but a test only once. If the same inputs can be encoded again, a check detects far
-smaller changes than any of these.
+The stream test uses one number per row, its distance from the centre, so it needs more rows than a two-sample test. You
+may look at the stream after every row, but at a two-sample test only once. If the same inputs can be encoded again, a
+check detects far smaller changes than any of these tests.
 """
 
 

@@ -34,9 +34,9 @@ MANY = 0.2
 """Above this share of draws alarms are printed bold: 5 of 20 happen at a level of 5 % in one cell of 400."""
 READING = """\
 Drift and donors are the most harmful: they affect every score, and look like a strong, significant result. Width and
-few rows raise raw scores, but a test corrects for them. An outlying row raises CKA and Procrustes to 1 and leaves ranks
-unchanged. A rogue dimension hides the shared part from every score (SVCCA rises for no reason). A common offset hides
-neighbours by cosine."""
+few rows raise raw scores, but a test corrects for them. An outlying row raises CKA and Procrustes to about 1 and leaves
+rank-based scores unchanged. A rogue dimension hides the shared part from every score; basis averaged and SVCCA rise,
+although nothing more is shared. A common offset hides nearest neighbours by cosine."""
 Pair = tuple[np.ndarray, np.ndarray]
 Data = tuple[np.ndarray, np.ndarray, dict[str, Any]]
 """X, Y, and what is told of the rows."""
@@ -122,13 +122,13 @@ class Trap:
 TRAPS = (
     Trap("none", "", changes=False),
     Trap("anisotropy: an offset that all rows share", "columns centred", offset, each(centred)),
-    Trap("a rogue dimension of 30 times the spread", "columns standardised", rogue, each(standardised)),
-    Trap("one row 60 times as long, in both", "without that row", far, each(lambda X: np.delete(X, FAR, axis=0))),
+    Trap("a rogue dimension with 30 times the standard deviation", "columns standardised", rogue, each(standardised)),
+    Trap("one row with 60 times the norm, in both", "without that row", far, each(lambda X: np.delete(X, FAR, axis=0))),
     Trap("few rows: 12", "report the chance level (`--calibrate`)", changes=False, size=(12, D)),
     Trap("width: 256 features", "report the chance level; use `unbiased CKA`", changes=False, size=(N, 256)),
-    Trap("each row twice", "one of each", twice, each(lambda X: X[: N // 2])),
+    Trap("each row twice", "one copy of each", twice, each(lambda X: X[: N // 2])),
     Trap(
-        "dependent rows: 20 donors of 10 cells",
+        "dependent rows: 20 donors with 10 cells each",
         "`groups=`; for splits, donors' means removed",
         donors,
         lambda pair: (*pair, {"groups": np.repeat(np.arange(DONORS), N // DONORS)}),
@@ -136,7 +136,7 @@ TRAPS = (
         changes=False,
     ),
     Trap("slow drift along the rows", "trend removed", trend, each(detrended)),
-    Trap("ties: features of 0 and 1", "nothing: ties are averaged", ties, changes=False),
+    Trap("ties: binary features", "none needed: ties are averaged", ties, changes=False),
 )  # fmt: skip
 
 
@@ -199,14 +199,14 @@ def section(lines: dict[Trap, Line], n_seeds: int) -> str:
             f"Scores are medians of {n_seeds} draws of {N} rows x {D} features, unless the line says otherwise",
             "(`python scripts/make_pitfall_scores.py`). **Nothing is shared** in this table: X and Y are noise.",
             f"A score is bold if it is above chance at 5 % in more than {100 * MANY:.0f} % of draws, with rows "
-            "permuted freely. The last column\ngives this rate after the remedy, from the lowest to the highest "
-            "of the eight scores.",
+            "permuted freely. The last column\ngives the lowest and the highest such rate of the eight scores "
+            "after the remedy.",
             "",
-            markdown_table(["trap", *SCORES, "use", "alarms after"], []),
+            markdown_table(["trap", *SCORES, "remedy", "above chance after"], []),
             *shut,
             "",
-            "**Much is shared** in this table: six directions with two thirds of the variance of each feature. X and Y "
-            f"mix\nthem differently. Scores are medians of {N_SHARED} draws, with the trap and after the remedy.",
+            "**Much is shared** in this table: six directions account for two thirds of each feature's variance, and X "
+            f"and\nY mix them differently. Scores are medians of {N_SHARED} draws, with the trap and after the remedy.",
             "",
             markdown_table(["trap", *SCORES], []),
             *shared,
@@ -250,14 +250,14 @@ def group_sizes() -> str:
         lines.append(markdown_line([str(size), *numbers, f"{(found['p'] <= 0.05).sum()} of {len(found)}"]))
     return "\n".join(
         [
-            "**Group size** is a trap for coherence. The table has medians of 20 groups of cells without an effect, "
-            "with 50 features\nand 1,000 controls. Use *unbiased*, or the p-value from null groups of control cells.",
+            "**Group size** is a trap for coherence. The table shows medians over 20 groups of cells without an effect "
+            "(50 features,\n1,000 controls). Use *unbiased*, or the p-value from null groups of control cells.",
             "",
             markdown_table(["cells in a group", "coherence", "magnitude", "chance", "unbiased", "p at most 0.05"], []),
             *lines,
             "",
-            "The groups share their controls, so small p-values occur together. Over many draws, [p-values keep their",
-            "level](coherence_rates.md).",
+            "The groups share their controls, so small p-values occur together. Over many draws, [the false",
+            "positive rate is about 5 % or lower](coherence_rates.md).",
         ]
     )
 

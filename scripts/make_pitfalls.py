@@ -146,23 +146,23 @@ def rsa(X: np.ndarray, Y: np.ndarray) -> float:
 ROW_NUMBER = 0.05 * np.arange(N)[:, None]
 TRAPS = (
     Trap(
-        "rows of unequal scale about an offset, all noise",
+        "noise rows of unequal scale about an offset",
         ("row scale", "offset"),
         lambda rng: {"X": np.exp(0.7 * noise(rng, N, 1)) * noise(rng) + 3 * noise(rng, 1, D)},
         centred,
         "centred columns",
     ),
-    Trap("depth without biology, log1p(CP10k)", ("row scale",), depth_only, beside_scale, "less chance within depth"),
+    Trap("depth without biology, log1p(CP10k)", ("row scale",), depth_only, beside_scale, "minus chance within depth"),
     Trap("three batches, in order", ("order",), batches, lambda d: without(d["X"], d["batch"]), "batch means removed"),
     Trap(
-        "the same, batches taken for classes",
+        "the same, with batches as classes",
         ("confounded labels",),
         lambda rng: (lambda d: {**d, "y": d["batch"]})(batches(rng)),
         lambda d: without(d["X"], d["batch"]),
         "batch means removed",
     ),
     Trap(
-        "the same, shuffled, batches known",
+        "the same, shuffled, with known batches",
         ("covariate",),
         lambda rng: (lambda d, o: {"X": d["X"][o], "batch": d["batch"][o], "covariates": d["batch"][o].astype(str)})(
             batches(rng), rng.permutation(N)
@@ -178,7 +178,7 @@ TRAPS = (
         "trend removed",
     ),
     Trap("each feature four times", ("copied features",), lambda rng: {"X": np.tile(noise(rng), 4)},
-         lambda d: split(d["X"][:, :D]), "one of each"),
+         lambda d: split(d["X"][:, :D]), "one copy of each"),
     Trap(
         "row number leaked",
         ("order",),
@@ -189,23 +189,23 @@ TRAPS = (
     Trap("principal components of these rows", ("whitened",), lambda rng: axes(rng, whitened=False),
          lambda d: shesha.basis_averaged_split(d["X"], seed=0), "basis-averaged"),
     Trap("whitened rows", ("whitened",), lambda rng: axes(rng, whitened=True), lambda d: split(d["before"]),
-         "features from before"),
+         "features before whitening"),
     Trap("a common offset (mean cosine 0.98)", ("offset",), lambda rng: {"X": _traps.offset(rng, noise(rng))},
          centred, "centred columns"),
-    Trap("one far row in both", ("few rows",), outlier, pair(unbiased_cka), "unbiased CKA", pair(cka), "CKA"),
+    Trap("one outlying row in both", ("few rows",), outlier, pair(unbiased_cka), "unbiased CKA", pair(cka), "CKA"),
     Trap("each row twice", ("duplicates",), lambda rng: {"X": low_rank(rng)[ONCE]},
-         lambda d: split(d["X"][: N // 2]), "one of each"),
-    Trap("each row twice, nearly, shuffled", ("duplicates",),
+         lambda d: split(d["X"][: N // 2]), "one copy of each"),
+    Trap("each row nearly twice, shuffled", ("duplicates",),
          lambda rng: {"X": (low_rank(rng)[ONCE] + 0.01 * noise(rng))[rng.permutation(N)]},
          lambda d: split(d["X"]), "groups= in the test"),
-    Trap("two series without relation, AR(0.9)", ("order",), two_series,
+    Trap("two unrelated time series, AR(0.9)", ("order",), two_series,
          lambda d: shesha.calibrate(d["X"], d["Y"], "RSA", shift=True, seed=0).p_value, "shift=True: p",
          lambda d: shesha.calibrate(d["X"], d["Y"], "RSA", seed=0).p_value, "RSA: p"),
-    Trap("one coordinate of large spread", ("few coordinates",), lambda rng: rogue(rng, mean=0), standardised,
+    Trap("one coordinate with a large variance", ("few coordinates",), lambda rng: rogue(rng, mean=0), standardised,
          "standardised"),
-    Trap("one coordinate of large mean", ("few coordinates", "offset"), lambda rng: rogue(rng, mean=60), standardised,
-         "standardised"),
-    Trap("a covariate drives all", ("covariate",), driven, lambda d: without(d["X"], d["covariates"]),
+    Trap("one coordinate with a large mean", ("few coordinates", "offset"), lambda rng: rogue(rng, mean=60),
+         standardised, "standardised"),
+    Trap("a covariate affects all features", ("covariate",), driven, lambda d: without(d["X"], d["covariates"]),
          "covariate removed"),
     Trap("classes follow a covariate", ("confounded labels",), confounded, lambda d: without(d["X"], d["covariates"]),
          "covariate removed"),
@@ -300,7 +300,7 @@ def real_lines(folder: Path) -> list[str]:
                 f"{name}, log1p(CP10k) of 2,000 cells",
                 X,
                 lambda X, depth=depth: beside(X, depth),
-                "less chance within depth",
+                "minus chance within depth",
                 covariates={"depth": depth},
             )
         )
@@ -336,13 +336,13 @@ HEAD = """\
 # Pitfalls
 
 This page shows how common problems in data change each score, what [`shesha.doubts`](design.md) reports, and what
-remains after you follow its advice. Read it before you trust a high score. `python scripts/make_pitfalls.py` makes
-the tables.
+remains of the score after you follow its advice. Read it before you trust a high score. `python
+scripts/make_pitfalls.py` makes the tables.
 
-A doubt is ranked by its effect: how much the score changes when the problem is removed, or which share of the data it
-concerns. The score is the feature split of at most 256 rows, or for a pair the rank correlation of distances. So the
-first doubt is the one that could change the conclusion most. `shesha audit` prints doubts first; `compare` and
-`calibrate` keep them in `.doubts` and warn.
+Doubts are ranked by their effect: the change of the score when the problem is removed, or the share of the data that is
+affected. The score is the feature split of at most 256 rows; for a pair of representations, it is the rank correlation
+of distances. The first doubt is therefore the one that could change the conclusion most. `shesha audit` prints doubts
+first; `compare` and `calibrate` store them in `.doubts` and issue a warning.
 
 """
 
@@ -375,16 +375,17 @@ def main() -> None:
     parts = [
         HEAD,
         scores_of_each(),
-        f"## Twenty traps\n\nThe table has medians of {asked.seeds} samples of {N} rows x {D} features, "
+        f"## Twenty traps\n\nThe table shows medians over {asked.seeds} samples of {N} rows x {D} features, "
         "unless it says otherwise. ",
-        f"In {right} of {len(TRAPS)} traps\nthe planted cause is the first doubt in most samples.\n\n",
+        f"For {right} of {len(TRAPS)} traps,\nthe planted problem is the first doubt in most samples.\n\n",
         markdown_table(
-            ["what is planted", "a naive score", "the first doubt, in how many samples", "left after the advice"], []
+            ["planted problem", "naive score", "first doubt (number of samples)", "score after the advice"], []
         ),
         "\n",
         "\n".join(line for line, _ in traps),
-        f"\n\n## Clean data\n\nThe table has the share of {asked.runs} samples that raise any doubt, and which. ",
-        "Counts of 8 features have a common offset\n(mean cosine about 0.8), so this doubt is correct.\n\n",
+        f"\n\n## Clean data\n\nThe table shows the share of {asked.runs} samples that raise any doubt, and how "
+        "many samples raise each. Counts with 8 features\nshare an offset (mean cosine about 0.8), so the doubt "
+        "*offset* is correct.\n\n",
         markdown_table(["rows", *(f"{n} x {d}" for n, d in SIZES)], []),
         "\n",
         "\n".join(clean),
@@ -392,10 +393,15 @@ def main() -> None:
     ]
     if real:
         parts += [
-            "\n## Real data\n\nThe table has the feature split, the doubts with their effects, "
+            "\n## Real data\n\nThe table shows the feature split, the doubts with their effects, "
             "and the score after the remedy.\n\n"
         ]
-        parts += [markdown_table(["data", "feature split", "doubts", "left"], []), "\n", "\n".join(real), "\n"]
+        parts += [
+            markdown_table(["data", "feature split", "doubts", "after the remedy"], []),
+            "\n",
+            "\n".join(real),
+            "\n",
+        ]
     write_text(asked.out, "".join(parts))
 
 

@@ -175,7 +175,7 @@ def test_every_function_of_the_library_has_a_seeded_example() -> None:
 
 def test_the_design_page_lists_the_rooms_in_their_order() -> None:
     page = (SOURCE.parents[1] / "docs" / "design.md").read_text(encoding="utf-8")
-    rooms, order = re.findall(r"^```text\n(.*?)^```$", page.split("## The rooms")[1], re.MULTILINE | re.DOTALL)[:2]
+    rooms, order = re.findall(r"^```text\n(.*?)^```$", page.split("## The folders")[1], re.MULTILINE | re.DOTALL)[:2]
     listed = [set(line.split(", ")) for line in order.splitlines()]
     assert listed == ORDER[:-1]
     described = [

@@ -17,7 +17,7 @@ import shesha.measures as measures
 from shesha.kernels import device_kernels
 from shesha.kernels.permutation_products import permutation_grids
 from shesha.measures import Measure
-from shesha.support import arrays as arrays
+from shesha.support import device_arrays
 from shesha.support.memory import MemoryBudgetError
 from shesha.support.warnings import NotEstimable, NotEstimableWarning
 from shesha.views import Representation
@@ -147,7 +147,7 @@ def test_ranks_of_ties_and_near_ties(place, tolerance):
     values += rng.uniform(-0.5, 0.5, len(values)) * tolerance
     expected = unit(rankdata(np.round(values / 2)))
     np.testing.assert_allclose(
-        arrays.to_host(device_kernels.unit_ranks(place(values), tolerance)), expected, atol=1e-14
+        device_arrays.to_host(device_kernels.unit_ranks(place(values), tolerance)), expected, atol=1e-14
     )
 
 
@@ -156,12 +156,14 @@ def test_a_long_chain_of_near_ties_is_data(place):
     # Each is within the tolerance of the next: cut on a grid they tie two by two at most.
     values = rng.permutation(0.6 * np.arange(200) + 0.01)
     expected = unit(rankdata(np.floor(values)))
-    np.testing.assert_allclose(arrays.to_host(device_kernels.unit_ranks(place(values), 1.0)), expected, atol=1e-14)
+    np.testing.assert_allclose(
+        device_arrays.to_host(device_kernels.unit_ranks(place(values), 1.0)), expected, atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("values", [np.ones(9), 1 + 1e-12 * np.arange(9.0)])
 def test_equal_values_have_no_ranks(place, values):
-    assert np.isnan(arrays.to_host(device_kernels.unit_ranks(place(values), 1e-10))).all()
+    assert np.isnan(device_arrays.to_host(device_kernels.unit_ranks(place(values), 1e-10))).all()
 
 
 @pytest.mark.parametrize("name", ["CKA", "unbiased CKA", "RSA", "mutual kNN", "OrthProc", "CCA"])
@@ -228,7 +230,7 @@ def test_views_stay_on_the_device(place):
     X, _ = data()
     views = [measures.get(name).look(Representation.build(place(X))) for name in ("CKA", "RSA", "CCA", "OrthProc")]
     held = (views[0].factor, views[1].ranks, views[2].directions, views[3].compact)
-    assert not any(arrays.is_numpy(array) for array in held)
+    assert not any(device_arrays.is_numpy(array) for array in held)
 
 
 def test_a_copy_for_another_process_is_numpys(place):
@@ -239,7 +241,7 @@ def test_a_copy_for_another_process_is_numpys(place):
 
 def test_what_comes_to_the_host_may_be_written_into(place):
     X, _ = data()
-    found = arrays.to_host(place(X))
+    found = device_arrays.to_host(place(X))
     found.sort(axis=0)
     assert np.array_equal(found, np.sort(X, axis=0))
 
@@ -251,8 +253,12 @@ def test_single_precision_is_known_as_such(place):
 
 def test_tensors_in_the_hosts_memory_are_numpys(monkeypatch):
     monkeypatch.delenv("SHESHA_ARRAYS", raising=False)
-    assert not arrays.stays(torch.ones(3)) and not arrays.stays(np.ones(3)) and not arrays.stays([1.0])
-    assert arrays.stays(on_strict(np.ones(3)))
+    assert (
+        not device_arrays.stays(torch.ones(3))
+        and not device_arrays.stays(np.ones(3))
+        and not device_arrays.stays([1.0])
+    )
+    assert device_arrays.stays(on_strict(np.ones(3)))
 
 
 def test_what_only_has_a_device_is_taken_as_before():
@@ -274,12 +280,12 @@ def test_pairs_that_do_not_fit_the_device_are_refused_beforehand(place, name, mo
 
 
 def test_a_device_without_an_answer_has_no_limit():
-    assert arrays.free_memory(on_strict(np.ones(3))) is None and arrays.free_memory(torch.ones(3)) is None
+    assert device_arrays.free_memory(on_strict(np.ones(3))) is None and device_arrays.free_memory(torch.ones(3)) is None
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
 def test_a_gpu_knows_what_is_free():
-    assert 0 < arrays.free_memory(on_gpu(np.ones(3))) <= torch.cuda.get_device_properties(0).total_memory
+    assert 0 < device_arrays.free_memory(on_gpu(np.ones(3))) <= torch.cuda.get_device_properties(0).total_memory
 
 
 @pytest.mark.parametrize("held", [1, 2 * 60 * 60])
@@ -297,8 +303,8 @@ def test_relabelled_grids_are_those_of_numpy(place, held, monkeypatch):
 
 @pytest.mark.parametrize("own", [True, False])
 def test_numpy_arrays_and_lists_never_stay(monkeypatch, own):
-    """Even where the host's arrays are left to their own library."""
-    from shesha.support.arrays import stays
+    """Even where the host's device_arrays are left to their own library."""
+    from shesha.support.device_arrays import stays
 
     if own:
         monkeypatch.setenv("SHESHA_ARRAYS", "own")

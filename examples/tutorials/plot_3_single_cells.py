@@ -3,13 +3,13 @@ A CRISPR screen: which knockouts move their cells together?
 ===========================================================
 
 This tutorial ranks the knockouts of a CRISPR screen by how coherently their cells move, and compares each with control
-cells. The usual score is the mean cosine of the cells of a knockout with their mean shift. It is high for small groups,
-even without any effect.
+cells. The usual score is the mean cosine between the shifts of a knockout's cells and their mean shift. It is high for
+small groups, even without any effect.
 """
 
 # %%
-# The data are the screen of Papalexi et al. (2021), 25 genes, if ``SHESHA_DATA`` names a folder that has it. Otherwise
-# they are simulated: 12 targets of 10 to 300 cells, of which only the first three have an effect.
+# The data are the screen of Papalexi et al. (2021) with 25 genes, if ``SHESHA_DATA`` names a folder that contains it.
+# Otherwise they are simulated: 12 targets with 10 to 300 cells each, of which only the first three have an effect.
 import os
 from pathlib import Path
 
@@ -24,7 +24,7 @@ FILE = Path(os.environ.get("SHESHA_DATA", "data")) / "papalexi2021" / "papalexi2
 
 
 def measured() -> anndata.AnnData:
-    """Return the cells whose guide is sure, with 50 principal components."""
+    """Return the cells whose guide is certain, with 50 principal components."""
     with np.load(FILE) as file:
         obs = pd.DataFrame({name: file[name] for name in ("target", "guide", "guide_fraction")})
         adata = anndata.AnnData(obs=obs.set_index(obs.index.astype(str)), obsm={"X_pca": file["pca50"].astype(float)})
@@ -32,7 +32,7 @@ def measured() -> anndata.AnnData:
 
 
 def simulated() -> anndata.AnnData:
-    """Return cells whose first three targets are moved, and the others not."""
+    """Return cells that only the first three targets move."""
     rng = np.random.default_rng(0)
     sizes = [200, 80, 30, 300, 200, 120, 80, 50, 30, 20, 12, 10]
     targets = np.repeat([f"T{i + 1:02d}" for i in range(12)] + ["non-targeting"], [*sizes, 1500])
@@ -49,13 +49,15 @@ control = adata.obs["target"] == "non-targeting"
 print(f"{adata.n_obs} cells, {control.sum()} of them controls, {adata.obs['target'].nunique() - 1} targets")
 
 # %%
-# **The naive ranking** uses the mean cosine with the mean shift. Every target seems to have an effect.
+# **The naive ranking** uses the mean cosine between the cells' shifts and the mean shift. Every target seems to have an
+# effect.
 table = bio.coherence_test(adata, "target", groups="guide", n_draws=199)
 print(table.sort_values("coherence", ascending=False)[["n", "coherence", "magnitude"]].round(3).head(8))
 
 # %%
-# **The same with chance levels.** Each target is compared with random groups of as many control cells. Without any
-# effect, both scores rise as groups get smaller. *unbiased* does not depend on the size of the group.
+# **The same with chance levels.** Each target is compared with random groups of as many control cells. Even without an
+# effect, both coherence and its chance level rise as groups get smaller. *unbiased* does not depend on the size of the
+# group.
 columns = ["n", "coherence", "chance", "unbiased", "p", "p_adj"]
 print(table.sort_values("unbiased", ascending=False)[columns].round(3).to_string())
 
@@ -73,8 +75,8 @@ right.axhline(0, linestyle="--", color="black")
 left.legend(frameon=False, fontsize="small")
 
 # %%
-# **Are large effects more coherent?** The correlation is often reported. Here it is compared with that of groups of
-# control cells of the same sizes.
+# **Are large effects more coherent?** The correlation between magnitude and coherence is often reported. Here it is
+# compared with the correlation for groups of control cells of the same sizes.
 fakes = bio.analysis.fake_tables(adata.obsm["X_pca"][control.to_numpy()], table["n"].to_dict(), n_tables=39, seed=0)
 for score in ("coherence", "unbiased"):
     link = bio.analysis.compare_with_null_tables(
@@ -84,15 +86,16 @@ for score in ("coherence", "unbiased"):
 
 # %%
 # **The decision.** Follow up targets with ``p_adj`` below your level, in the order of ``unbiased``, and report the
-# number of cells. A small p is not a large effect: with hundreds of cells, an *unbiased* of 0.003 is significant. Of
-# the targets with ``p_adj`` below 0.05, one in twenty may have no effect (in the simulated screen, T04 is one). Use the
-# mean cosine only to compare groups of equal size.
+# number of cells. A small p does not imply a large effect: with hundreds of cells, an *unbiased* score of 0.003 is
+# significant. Of the targets with ``p_adj`` below 0.05, one in twenty may have no effect (in the simulated screen, T04
+# is an example). Use the mean cosine only to compare groups of equal size.
 #
 # **What can mislead**
 #
 # - *Group size*, as above.
-# - *Guides.* Cells of one guide are not replicates, hence ``groups="guide"``.
+# - *Guides.* Cells with the same guide are not replicates, so pass ``groups="guide"``.
 # - *Batches.* ``blocks="batch"`` compares cells with the controls of their own batch.
-# - *Depth.* Shifts of raw counts follow it. Use log-normalised data or an embedding, and see ``covariates=``.
+# - *Depth.* Shifts of raw counts depend on sequencing depth. Use log-normalised data or an embedding, and see
+#   ``covariates=``.
 #
-# **Next.** :doc:`/single_cells`, and the published numbers compared with ours: :doc:`/studies/crispr/page`.
+# **Next.** :doc:`/single_cells`, and a comparison of the published numbers with ours: :doc:`/studies/crispr/page`.

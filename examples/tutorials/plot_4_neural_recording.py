@@ -7,9 +7,9 @@ between conditions for two other reasons: slow drift, and unequal numbers of tri
 """
 
 # %%
-# The data are a session of Steinmetz et al. (2019) if ``SHESHA_DATA`` names a folder that has it. Otherwise they are
-# simulated: one area of 60 neurons responds to six conditions, and another responds to none but drifts along the
-# session.
+# The data are a session of Steinmetz et al. (2019), if ``SHESHA_DATA`` names a folder that contains it. Otherwise they
+# are simulated: one area with 60 neurons responds to six conditions, and another area responds to none of them but
+# drifts along the session.
 import os
 from pathlib import Path
 
@@ -22,7 +22,7 @@ FILE = Path(os.environ.get("SHESHA_DATA", "data")) / "steinmetz2019" / "session1
 
 
 def measured() -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Return spike counts of the areas with 80 neurons and more, and the contrasts shown."""
+    """Return spike counts of areas with at least 80 neurons, and the contrasts shown."""
     with np.load(FILE) as file:
         counts, area = file["counts"].sum(axis=2).astype(float), file["brain_area"]
         shown = 10 * np.round(4 * file["contrast_left"]) + np.round(4 * file["contrast_right"])
@@ -31,7 +31,7 @@ def measured() -> tuple[dict[str, np.ndarray], np.ndarray]:
 
 
 def simulated() -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Return an area with a code, and one with slow drift alone, over conditions that come in runs."""
+    """Return an area with a code, and one with slow drift only; each condition is repeated in consecutive trials."""
     rng = np.random.default_rng(0)
     shown = np.repeat(rng.permuted(np.tile(np.arange(6), 10)), 6)
     wave = np.sin(np.linspace(0, 9, len(shown)))[:, None] * rng.standard_normal((1, 60))
@@ -46,9 +46,9 @@ print(f"{len(shown)} trials of {len(values)} conditions, {times.min()} to {times
 print({name: counts.shape[1] for name, counts in areas.items()})
 
 # %%
-# **The usual number** is the split of odd and even trials, with all trials. It has two chance levels here. One permutes
-# conditions over trials. The other uses circular shifts of the series of conditions, which keep slow changes and all
-# numbers of trials.
+# **The usual score** is the split into odd and even trials, with all trials. Here it is compared with two nulls. One
+# permutes conditions over trials. The other uses circular shifts of the series of conditions, which preserve slow
+# changes and the number of trials of each condition.
 print(f"{'area':<12}{'odd/even':>9}{'shuffled: p':>13}{'shifted: chance':>17}{'p':>7}")
 for name, counts in areas.items():
     usual = {"trials_per_half": "all", "n_permutations": 199}
@@ -56,10 +56,10 @@ for name, counts in areas.items():
     print(f"{name:<12}{fair.observed:>9.2f}{naive.p_value:>13.3f}{fair.null_mean:>17.2f}{fair.p_value:>7.3f}")
 
 # %%
-# **Equal numbers of trials, and no trial with itself.** Rare conditions have noisy means, far from all others in both
-# halves. This alone correlates the distances. The default of ``trial_split`` removes the effect: in each half, it draws
-# as many trials of each condition as the rarest condition has. So does ``shesha.neuro.wuc``, which multiplies no trial
-# with itself.
+# **Equal numbers of trials.** The means of rare conditions are noisy, so they are far from all others in both halves.
+# This alone makes the distances of the halves correlate. By default, ``trial_split`` avoids this effect: in each half,
+# it draws as many trials of each condition as the rarest condition has. ``shesha.neuro.wuc`` avoids it as well, because
+# it leaves out products of a trial with itself.
 equal = {name: trial_split(counts, shown, n_permutations=199, seed=0) for name, counts in areas.items()}
 for name, one in equal.items():
     print(f"{name:<12} equal numbers: {one.observed:.2f}, chance {one.null_mean:.2f}, p = {one.p_value:.3f}")
@@ -67,14 +67,14 @@ first = next(iter(equal.values()))
 print(f"{first.n_unused} trials unused; conditions left out: {', '.join(first.dropped) or 'none'}")
 
 # %%
-# **Does the mean response move along the session?** If it does, odd and even trials share the drift, and the first and
-# second half are the stricter test.
+# **Does the mean response move along the session?** If it does, odd and even trials share the drift, and comparing the
+# first with the second half of the session is a stricter test.
 for name, counts in areas.items():
     print(name, centroid_drift(counts, n_permutations=199), sep="\n")
 
 # %%
-# **The decision.** Conclude "this area has a code for the conditions" if the value with equal numbers of trials is
-# above circular shifts *and* the first and second half agree:
+# **The decision.** Conclude "this area has a code for the conditions" if the score with equal numbers of trials is
+# significant under circular shifts *and* the first and second half agree:
 halves = {"how": "blocks", "n_blocks": 2, "n_permutations": 199, "seed": 0}
 rows = [trial_split(counts, shown, **halves) for counts in areas.values()]
 for (name, one), apart in zip(equal.items(), rows, strict=True):
@@ -93,9 +93,9 @@ ax.legend(frameon=False, fontsize="small", ncols=2, loc="lower center", bbox_to_
 # %%
 # **What can mislead**
 #
-# - *Permuted conditions.* If conditions come in runs, this null takes slow drift for a code.
-# - *Numbers of neurons.* More neurons are more stable. Compare areas at equal numbers
+# - *Permuted conditions.* If a condition is repeated in consecutive trials, this null takes slow drift for a code.
+# - *Numbers of neurons.* Stability rises with the number of neurons. Compare areas with equal numbers
 #   (``session_table(n_neurons=30)``).
-# - *One session* has one drift. Compute intervals over sessions, or animals.
+# - *One session* has only one course of drift. Compute intervals over sessions, or animals.
 #
 # **Next.** :doc:`/neural_recordings`, :doc:`/studies/odd-even/page`, :doc:`/studies/neuroscience/page`.

@@ -7,7 +7,7 @@ is quantised or retrained, and the scanner begins to blur its inputs.
 """
 
 # %%
-# The encoder is the monitored model. A classifier, trained once on its embeddings, depends on it.
+# The encoder is the monitored model. A downstream classifier was trained once on its embeddings.
 import copy
 
 import matplotlib.pyplot as plt
@@ -49,7 +49,7 @@ downstream = LogisticRegression(max_iter=2000).fit(encode(encoder, images[seen])
 
 # %%
 # **The noise of re-encoding.** Encode the canaries again under all conditions that may differ between checks. Here
-# these are the batch size and the precision of the machine, for which a float16 copy is used.
+# these are the batch size and the numerical precision, which is varied by a float16 copy of the encoder.
 half = copy.deepcopy(encoder).half().float()
 rng = np.random.default_rng(0)
 again = [encode((encoder, half)[int(rng.integers(2))], images[canaries], int(rng.integers(1, 197))) for _ in range(99)]
@@ -57,12 +57,13 @@ reference = encode(encoder, images[canaries])
 monitor = DriftMonitor(reference, nulls=again, labels=digits.target[canaries], tolerance=0.01)
 
 # %%
-# **Changes of the model**, from harmless to fatal. Each is checked, together with the accuracy of the task.
+# **Changes of the model**, from harmless to fatal. For each change, we check the canaries and measure the accuracy of
+# the task.
 found = []
 
 
 def look(name: str, model: torch.nn.Module) -> None:
-    """Check the canaries, and the task."""
+    """Check the canaries, and measure the accuracy of the task."""
     verdict = monitor.check(encode(model, images[canaries]))
     accuracy = downstream.score(encode(model, images[rest]), labels[rest])
     found.append((name, verdict.scores[0].drift, verdict.state, accuracy))
@@ -93,17 +94,17 @@ ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False)
 
 # %%
-# The monitor keeps its checks. The dashed line is the threshold that re-encodings rarely exceed:
+# The monitor stores the results of its checks. The dashed line is the threshold that re-encodings rarely exceed:
 shesha.plot.drift(monitor.history())
 
 # %%
-# **How to read it.** *watch* means a certain but small change: beyond the re-encodings, within the tolerance. *alert*
-# is beyond both. The model that was trained again has other coordinates. With a head of its own it would be as accurate
-# as the first, but the classifier downstream, which was trained on the first, fails. The canary detects that the
-# geometry has changed; the accuracy of the new model with a new head would not.
+# **How to read it.** *watch* means a significant but small change: it exceeds the drift of the re-encodings, but not
+# the tolerance. *alert* means that it exceeds both. The retrained model has different axes. With a new head it would be
+# as accurate as the first model, but the downstream classifier, which was trained on the first model, fails. The canary
+# detects the change in geometry, which the accuracy of the new model with a new head would not show.
 #
-# **Changes of the inputs** need another method. ``update`` takes new inputs as they arrive. Its rate of false alarms
-# holds however often you check.
+# **Changes of the inputs** need another method. ``update`` takes new inputs as they arrive. Its false alarm rate is
+# valid no matter how often you check.
 watching = DriftMonitor(encode(encoder, images[seen]), false_alarm=0.01)
 for number, part in enumerate(images[rest].split(100)):
     smeared = part if number < 4 else 0.5 * (part + part.roll(2, dims=1))
@@ -111,13 +112,15 @@ for number, part in enumerate(images[rest].split(100)):
     print(f"batch {number}{' (smeared)' if number >= 4 else '':<11} {state}")
 
 # %%
-# **The decision.** Choose ``tolerance``: degrade your model on purpose, as above, and set it where the task begins to
-# suffer. The monitor controls the rate of false alarms.
+# **The decision.** To choose ``tolerance``, degrade your model on purpose, as above, and set the tolerance to the drift
+# at which the task begins to suffer. The monitor controls the false alarm rate.
 #
 # **What can mislead**
 #
-# - *Re-encodings of one kind.* Any other machine then raises an alarm. This is why half precision is included here.
-# - *Canaries that are too similar*, or too few. Look at the classes that moved, ``verdict.classes``.
-# - *A rotation* changes no distance, so the canary does not detect it, but every stored vector is incompatible.
+# - *Re-encodings of one kind.* If all re-encodings use the same conditions, any other machine raises an alarm. This is
+#   why half precision is included here.
+# - *Canaries that are too similar, or too few.* They detect few changes. Look at the classes that moved,
+#   ``verdict.classes``.
+# - *A rotation* changes no distance, so the canary does not detect it, but stored vectors are no longer compatible.
 #
 # **Next.** :doc:`/monitoring`, and the same check in CI: :doc:`/how_to/canary_in_ci`.

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from shesha import Audit, MeasureWarning, Rdm, compare_all
-from shesha.auditing import _settings_key, _stored_runs, layer_drift
+from shesha.auditing import _resumable_runs, _settings_key, drift_path
 from shesha.comparison import representation_locations
 from shesha.results import RepresentationAudit
 from shesha.runs import ResultStore
@@ -44,7 +44,7 @@ def store(tmp_path):
 def calls(monkeypatch):
     """The shapes of what is audited, and one line per drift that is computed."""
     found = []
-    found_in, inner = _stored_runs.audit_subject, layer_drift.RankedRdm.inner
+    found_in, inner = _resumable_runs.audit_subject, drift_path.RankedRdm.inner
 
     def counted(subject, *others):
         found.append(subject.shape)
@@ -54,8 +54,8 @@ def calls(monkeypatch):
         found.append("drift")
         return inner(self, other)
 
-    monkeypatch.setattr(_stored_runs, "audit_subject", counted)
-    monkeypatch.setattr(layer_drift.RankedRdm, "inner", compared)
+    monkeypatch.setattr(_resumable_runs, "audit_subject", counted)
+    monkeypatch.setattr(drift_path.RankedRdm, "inner", compared)
     return found
 
 
@@ -222,7 +222,7 @@ def test_a_file_that_changes_meanwhile_has_a_reason_and_only_for_now(folder, arr
 
 
 def test_a_file_that_changes_before_the_drift_costs_the_drift(folder, store, quick_audit, monkeypatch):
-    monkeypatch.setattr(layer_drift._Steps, "_view", lambda *_: (_ for _ in ()).throw(ValueError("late has changed")))
+    monkeypatch.setattr(drift_path._Steps, "_view", lambda *_: (_ for _ in ()).throw(ValueError("late has changed")))
     found = quick_audit(folder, store=store)
     assert (found.drift, found.drift_reason) == (None, "late has changed")
     assert len(found.ranking) == 3
@@ -235,7 +235,7 @@ def test_what_does_not_fit_is_not_kept(folder, arrays, store, quick_audit, monke
         assert "must fit the memory budget" in expected["late"].reason
         assert quick_audit(folder, store=store) == expected
         with ResultStore(store, create=False) as opened:
-            assert list(opened.items(_stored_runs.AUDITS)) == []
+            assert list(opened.items(_resumable_runs.AUDITS)) == []
         patching.setenv("SHESHA_MEMORY", "100k")
         # Of all pairs of rows some are drawn where all do not fit.
         sampled = quick_audit(arrays)
@@ -247,7 +247,7 @@ def test_what_does_not_fit_is_not_kept(folder, arrays, store, quick_audit, monke
 def test_few_files_are_in_memory_together(tmp_path, rng, quick_audit, monkeypatch):
     for number in range(60):
         np.savez(tmp_path / f"step{number:02}.npz", X=rng.standard_normal((20, 6)))
-    alive, most, load = [], [0], _stored_runs.Subject.load
+    alive, most, load = [], [0], _resumable_runs.Subject.load
 
     def watched(self):
         source = load(self)
@@ -255,16 +255,16 @@ def test_few_files_are_in_memory_together(tmp_path, rng, quick_audit, monkeypatc
         most[0] = max(most[0], sum(one() is not None for one in alive))
         return source
 
-    monkeypatch.setattr(_stored_runs.Subject, "load", watched)
+    monkeypatch.setattr(_resumable_runs.Subject, "load", watched)
     ranked = []
-    view = layer_drift._Steps._view
+    view = drift_path._Steps._view
 
     def counted(self, subject):
         found = view(self, subject)
         ranked.append(len(self._ranked))
         return found
 
-    monkeypatch.setattr(layer_drift._Steps, "_view", counted)
+    monkeypatch.setattr(drift_path._Steps, "_view", counted)
     found = quick_audit(tmp_path, n_bootstrap=0)
     assert len(found.ranking) == len(found.drift.names) == 60
     assert most[0] <= 3
@@ -304,7 +304,7 @@ def test_all_code_behind_the_numbers_counts():
         "shesha.stability.scores.label_alignment",
         "shesha.descriptors.spectrum",
     } <= names
-    assert _stored_runs._modules(apart=True) == tuple(
+    assert _resumable_runs._modules(in_workers=True) == tuple(
         dict.fromkeys(one.function.__module__ for one in _settings_key.audit_parts())
     )
 

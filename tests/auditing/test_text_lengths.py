@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import shesha
 from shesha.cli._app import app
-from shesha.doubting.text_lengths import text_lengths
+from shesha.doubting.token_count_covariate import text_lengths
 from shesha.io import read
 from shesha.io.token_counts import recorded_token_counts, shared_token_counts
 
@@ -32,7 +32,7 @@ def n_tokens():
 @pytest.fixture(params=["safetensors", "zarr"])
 def file(request, tmp_path, n_tokens):
     """A file as an extraction writes it."""
-    from shesha.extract._array_layout import lay_out
+    from shesha.extract._output_file_layout import lay_out
 
     pytest.importorskip(request.param)
     X = rows_of_lengths(n_tokens)

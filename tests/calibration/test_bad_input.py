@@ -268,7 +268,7 @@ def test_layers_without_a_score_are_refused(pair):
     X, Y = pair
     with pytest.raises(ValueError, match="to be computed, got 1, one for which all rows"):
         calibrate_layers([X, np.ones((40, 3))], [Y], n_permutations=K)
-    with pytest.raises(ValueError, match="must have a score to be calibrated, got none by CCA of 0 and 1"):
+    with pytest.raises(ValueError, match="must have a score to be calibrated, got none by CCA for 0 and 1"):
         calibrate_layers([X], [Y, np.random.default_rng(0).standard_normal((40, 50))], "CCA", n_permutations=K)
 
 

@@ -106,7 +106,9 @@ def test_close_neighbours_or_false_positives_are_warned_of(met):
     ):
         _warn_of_covariates(rows, covariates, {})
     met["rate"], met["answer"] = 0.0, 0.001
-    with pytest.warns(CalibrationWarning, match=r"follow covariates\['q0'\] .* \(neighbours are close, p = 0\.001\)"):
+    with pytest.warns(
+        CalibrationWarning, match=r"follow covariates\['q0'\] .* \(rows with similar values are close, p = 0\.001\)"
+    ):
         _warn_of_covariates(rows, covariates, {})
     assert met["options"]["n_terms"] > covariates.n_taken
 

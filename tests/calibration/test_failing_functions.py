@@ -58,7 +58,7 @@ def test_nan_for_the_observed_pairing_is_nan_with_a_reason(scalar, scripted):
 
 
 def test_nan_for_the_observed_grid_is_refused(layered, scripted):
-    with pytest.raises(ValueError, match=r"must have a score to be calibrated, got none by .* of 0 and 0"):
+    with pytest.raises(ValueError, match=r"must have a score to be calibrated, got none by .* for 0 and 0"):
         layered(scripted([np.nan] + [0.1] * K))
 
 

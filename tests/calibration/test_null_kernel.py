@@ -124,7 +124,7 @@ def test_too_little_memory_for_squares_changes_nothing(small, monkeypatch, name)
     X, Y = data(40, 30, 30)
     orders = drawn(40)
     found = calibrate(X, Y, small(name), permutations=orders)
-    monkeypatch.setattr(null_kernel, "_fits", lambda rows, columns: False)
+    monkeypatch.setattr(null_kernel, "_fits_memory", lambda rows, columns: False)
     assert_allclose(calibrate(X, Y, small(name), permutations=orders).null, found.null, **EXACT)
 
 
@@ -306,7 +306,7 @@ def test_measures_that_share_a_pass_score_as_alone(rng, products):
     a, b = (chosen[0].look(Representation.build(one, "X")) for one in (X, Y))
     if products:
         a, b = a.dense(), b.dense()
-    assert null_kernel._multiplies(chosen[0], [a], [b]) is products
+    assert null_kernel._uses_products(chosen[0], [a], [b]) is products
     orders = [rng.permutation(n) for _ in range(4)]
     assert null_kernel.shared(chosen, a, b) == [chosen]
     found = list(null_kernel.side_by_side(chosen, a, b, orders))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shesha import CalibrationWarning, calibrate
-from shesha.calibration.pair_doubts import (
+from shesha.calibration.calibrated_pair_doubts import (
     add_doubt,
     add_saturation,
     doubts_of_pair,

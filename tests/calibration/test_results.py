@@ -247,7 +247,7 @@ def test_many_pairs_have_both_corrections(many):
 def test_the_chosen_correction_decides(pair):
     pairs = dict.fromkeys("abcd", pair)
     by = {"benjamini-hochberg": calibrate_many(pairs, n_permutations=K, seed=0)}
-    told = "with 39 permutations, a single one of 4 pairs cannot be significant at 0.05 .*; use n_permutations=79"
+    told = "with 39 permutations, no single pair of 4 can be significant at 0.05 .*; use n_permutations=79"
     with pytest.warns(CalibrationWarning, match=told):
         by["holm"] = calibrate_many(pairs, n_permutations=K, seed=0, correction="holm")
     # Four times 1 / 40 is above 0.05; four equal p-values keep their false discovery rate.

@@ -76,7 +76,8 @@ def test_maps_have_not_seen_what_they_are_tried_on(rng):
     assert one["orthogonal map"].recall < 0.3
 
 
-def test_the_answer_is_printed(old, rng):
+def test_the_answer_on_the_index_comes_first(old, rng):
     text = str(shesha.diff(old, rng.standard_normal((400, 24)), index=True, max_rows=50))
+    assert text.startswith("Index: re-embed")
     assert "recall@10" in text
     assert len(text.split("\n")) <= 30

@@ -8,8 +8,8 @@ import pytest
 
 import shesha
 from shesha import MeasureWarning
-from shesha.auditing import _stored_runs
-from shesha.cli._option_names import name_options
+from shesha.auditing import _resumable_runs
+from shesha.cli._option_names_in_messages import name_options
 from shesha.report import as_text
 from shesha.results.audit.sections import sections
 from shesha.results.paper_sentences import sentence_sections
@@ -46,7 +46,7 @@ def test_a_directory_gives_the_report_of_its_arrays(invoke, folder, tmp_path, ex
 def test_a_second_run_computes_nothing(invoke, folder, tmp_path, expected, strict_json, monkeypatch):
     args = ("audit", folder, "--labels", "kind", *QUICK, "--store", tmp_path / "a.sqlite", "--json", "-")
     first = invoke(*args)
-    monkeypatch.setattr(_stored_runs, "audit_subject", lambda *_: pytest.fail("audits again"))
+    monkeypatch.setattr(_resumable_runs, "audit_subject", lambda *_: pytest.fail("audits again"))
     assert invoke(*args) == first
     assert strict_json(first.out)["ranking"] == list(expected.ranking)
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from shesha import benchmark
-from shesha.benchmark import api, results, suites
+from shesha.benchmark import results, run_suite, suites
 from shesha.benchmark.store import lock_run
 
 TOYS = Path(__file__).parents[1] / "benchmark" / "runner"
@@ -33,7 +33,7 @@ def toys():
         toy_run = importlib.import_module("toy_run")
         patching.setitem(suites._SUITES, "toy", lambda: (toy_run.task(),))
         patching.setitem(suites._OPTIONS, "toy", {})
-        patching.setattr(api, "_executor", lambda *_: toy_run.Inline())
+        patching.setattr(run_suite, "_executor", lambda *_: toy_run.Inline())
         yield patching
 
 
@@ -41,7 +41,7 @@ def toys():
 def store(toys, tmp_path_factory):
     """A complete run."""
     path = tmp_path_factory.mktemp("bench") / "toy.sqlite"
-    api.run("toy", store=path, measures=["CKA", "LinReg", "MagDiff"])
+    run_suite.run("toy", store=path, measures=["CKA", "LinReg", "MagDiff"])
     return path
 
 
@@ -82,7 +82,7 @@ def test_failures_are_counted_beside_the_result(toys, invoke, tmp_path, monkeypa
     ended = invoke(*command)
     assert ended.status == 0
     failed, alone, rest = ended.err.splitlines()
-    assert "a single measure has no place" in alone
+    assert "a single measure has no rank" in alone
     assert failed == "1 models failed, 8 comparisons have no value: `shesha bench status` counts them"
     assert rest.startswith("shesha: these ranks are based on 1 of 6 tests, on D,")
     told = invoke("bench", "status", "--store", path).out
@@ -356,13 +356,13 @@ def test_submissions_say_what_made_them_and_stand_in_a_table(store, invoke, tmp_
     assert sorted(score["value"] for score in one["scores"]) == pytest.approx(sorted(own["value"]))
     table = invoke("bench", "leaderboard", tmp_path / "board")
     assert table.status == 0, table
-    assert "| place |" in table.out
+    assert "| position |" in table.out
     assert invoke("bench", "submit", tmp_path / "few", "--store", store, "--measure", "CKA").out.startswith("1 file in")
 
 
 def test_a_measure_alone_is_never_first_of_one(toys, invoke, tmp_path):
     ended = invoke("bench", "run", "toy", "--measure", "MagDiff", "--store", tmp_path / "a.sqlite")
-    assert "a single measure has no place" in ended.err
+    assert "a single measure has no rank" in ended.err
     row = ended.out.splitlines()[1].split()
     assert row[2:5] == ["-", "-", "-"]
     page = tmp_path / "page.html"

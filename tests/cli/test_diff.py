@@ -23,7 +23,7 @@ def place(tmp_path, rng):
 def test_two_files(invoke, place):
     ended = invoke("diff", place / "before.npz", place / "after.npz", "--labels", "label", "--json", place / "f.json")
     assert ended.status == 0, ended
-    assert ended.out.startswith("1 of 2 layers changed, beyond noise, from second on")
+    assert ended.out.startswith("1 of 2 layers changed beyond noise. The largest change is in second: ")
     assert len(ended.out.splitlines()) <= 30
     found = json.loads((place / "f.json").read_text())
     assert found["layers"]["first"]["verdict"] == "unchanged"

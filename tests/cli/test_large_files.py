@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.cli import _large_files as large
+from shesha.cli import _compare_large_files as large
 from shesha.moments import Moments
 
 CHANCE = {"calibrate": False, "n_draws": 20, "alpha": 0.05}
@@ -41,16 +41,16 @@ def test_what_does_not_fit_is_counted_in_one_pass(invoke, files, tmp_path, monke
 
 def test_what_fits_is_compared_as_ever(invoke, files):
     paths, _, _ = files
-    assert not large.need_stretches(paths, ["CKA"], plain=True)
+    assert not large.needs_stretches(paths, ["CKA"], plain=True)
     assert "one pass" not in invoke("compare", *paths, "--measures", "CKA").err
 
 
 def test_what_needs_rows_is_refused_with_the_way_out(invoke, files, monkeypatch):
     paths, _, _ = files
     monkeypatch.setenv("SHESHA_MEMORY", "1M")
-    assert large.need_stretches(paths, ["CKA"], plain=True)
-    assert not large.need_stretches(paths, ["CKA"], plain=False)
-    assert not large.need_stretches(paths, ["CKNNA", "RTD"], plain=True)
+    assert large.needs_stretches(paths, ["CKA"], plain=True)
+    assert not large.needs_stretches(paths, ["CKA"], plain=False)
+    assert not large.needs_stretches(paths, ["CKNNA", "RTD"], plain=True)
     with pytest.raises(ValueError, match=r"RTD of .* pass fewer rows, or raise SHESHA_MEMORY$"):
         invoke("compare", *paths, "--measures", "RTD", "--shift", "--calibrate")
     with pytest.raises(ValueError, match=r"compare shesha.Moments.of"):

@@ -14,7 +14,7 @@ tokenizers = pytest.importorskip("tokenizers")
 pytest.importorskip("safetensors")
 
 import shesha  # noqa: E402
-from shesha.cli._text_files import parse_texts, read_texts  # noqa: E402
+from shesha.cli._text_inputs import parse_texts, read_texts  # noqa: E402
 from shesha.extract import encode  # noqa: E402
 from shesha.io import read  # noqa: E402
 
@@ -131,7 +131,7 @@ CASES = {
     "two files": (["audit", "rows.csv", "rows.tsv", "--model", "first"], "FILE must be one file of texts with --model"),
     "no column": (
         ["audit", "rows.csv", "--model", "first", "--texts", "no"],
-        "--texts must name a column of rows.csv: id,",
+        "--texts must name a column of rows.csv (id,",
     ),
     "another ending": (
         ["audit", "--model", "first", "--texts", "first"],

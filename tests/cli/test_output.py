@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import shesha
-from shesha.auditing.representation_audit import meanings
-from shesha.cli._option_names import name_options
+from shesha.auditing.score_meanings import meanings
+from shesha.cli._option_names_in_messages import name_options
 from shesha.cli.audit import _UNORDERED, audit_command
 from shesha.report import as_text
 from shesha.results.audit.sections import sections

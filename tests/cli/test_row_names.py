@@ -7,7 +7,7 @@ import pytest
 import shesha
 from shesha import sim
 from shesha.io import open_file
-from shesha.io.readers import read_named_labels
+from shesha.io.read import read_named_labels
 
 RNG = np.random.default_rng(0)
 N = 40

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from shesha.cli._app import app
-from shesha.cli._option_names import _OPTIONS, name_options
+from shesha.cli._option_names_in_messages import _OPTIONS, name_options
 
 CASES = {
     "y must have one label for each of the 60 rows": "--labels must have one label for each of the 60 rows",

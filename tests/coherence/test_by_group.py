@@ -18,7 +18,7 @@ from shesha.coherence import (
     spread,
 )
 from shesha.coherence.control_pool import Pool
-from shesha.coherence.null_scores import fake_reference, members, windows
+from shesha.coherence.null_scores import members, null_group_reference, windows
 from shesha.results import CoherenceTable
 from shesha.support.warnings import CalibrationWarning
 
@@ -97,8 +97,10 @@ def test_shrinkage_is_that_of_scikit_learn():
 
 def test_matched_shifts_start_from_the_nearest_controls():
     X, labels = cells(far=0.0)
-    controls, own = X[labels == "control"], X[labels == "g0"]
-    v = np.stack([one - controls[np.argsort(np.linalg.norm(controls - one, axis=1))[:7]].mean(axis=0) for one in own])
+    controls, group_units = X[labels == "control"], X[labels == "g0"]
+    v = np.stack(
+        [one - controls[np.argsort(np.linalg.norm(controls - one, axis=1))[:7]].mean(axis=0) for one in group_units]
+    )
     table = coherence_by_group(X, labels, "control", method="knn", k=7, n_draws=0)
     assert table["g0"].coherence == pytest.approx(mean_cosine(v), abs=1e-9)
     assert table["g0"].unbiased == pytest.approx(pairwise_cosine(v), abs=1e-9)
@@ -130,7 +132,7 @@ def test_stretches_of_a_permutation_score_as_their_rows():
         chosen = np.append(order, order)[start % 40 :][:n]
         others = np.setdiff1d(np.arange(40), chosen)
         mean = pool.rows[chosen].mean(axis=0)
-        v = pool.rows[chosen] - fake_reference(mean, pool.rows[others].mean(axis=0), n, n, 40)
+        v = pool.rows[chosen] - null_group_reference(mean, pool.rows[others].mean(axis=0), n, n, 40)
         noise = v.var(axis=0, ddof=1).sum() / n + pool.rows.var(axis=0, ddof=1).sum() / 40
         expected = [mean_cosine(v), pairwise_cosine(v), magnitude(v), magnitude(v) / np.sqrt(noise)]
         assert line == pytest.approx(expected, abs=1e-12)
@@ -145,7 +147,7 @@ def test_the_mean_shift_of_a_fake_varies_as_beside_all_controls(share):
     for _ in range(400):
         rows = rng.normal(size=(n_controls, d))
         mean = rows[:n].mean(axis=0)
-        squares.append(((mean - fake_reference(mean, rows[n:].mean(axis=0), n, n, n_controls)) ** 2).mean())
+        squares.append(((mean - null_group_reference(mean, rows[n:].mean(axis=0), n, n, n_controls)) ** 2).mean())
     assert np.mean(squares) == pytest.approx(1 / n + 1 / n_controls, rel=0.05)
 
 
@@ -303,7 +305,7 @@ def test_results_survive_json_and_print():
     ("p_adjusted", "low", "verdict"),
     [
         (0.2, 0.1, "not above chance"),
-        (0.01, -0.01, "doubtful: interval holds 0"),
+        (0.01, -0.01, "doubtful: interval contains 0"),
         (0.01, 0.01, "moves together"),
         (0.05, 0.01, "moves together"),
         (float("nan"), 0.01, "not above chance"),

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 
 from shesha.coherence import control_pool, expected_mean_cosine
 from shesha.coherence import nearest_controls as nearest
-from shesha.coherence.control_pool import Pool, pool
+from shesha.coherence.control_pool import Pool, build_pool
 from shesha.coherence.nearest_controls import nearest_control_shifts, nearest_controls
 from shesha.coherence.standard_errors import _variance_of_mean
 from shesha.coherence.whitening import whitening_matrix
@@ -43,7 +43,7 @@ class Rows:
 
 def test_all_controls_are_stored_about_their_mean_if_they_fit(rng):
     rows = rng.standard_normal((40, 5)) + 3
-    found = pool(Rows(rows), np.arange(10, 40), 4)
+    found = build_pool(Rows(rows), np.arange(10, 40), 4)
     assert found.numbers.tolist() == list(range(10, 40))
     assert found.rows == pytest.approx(rows[10:] - rows[10:].mean(axis=0))
     assert found.scatter == pytest.approx(np.trace(np.cov(rows[10:].T)))
@@ -58,7 +58,7 @@ def test_of_many_controls_evenly_spaced_ones_are_stored(monkeypatch, rng, entrie
     """As many as fit, at least some, twice the largest group, or all that there are."""
     monkeypatch.setattr(control_pool, "_ENTRIES", entries)
     monkeypatch.setattr(control_pool, "_HELD", held)
-    found = pool(Rows(rng.standard_normal((60, 5))), np.arange(60), largest)
+    found = build_pool(Rows(rng.standard_normal((60, 5))), np.arange(60), largest)
     assert len(found) == n_stored
     assert (found.numbers[0], found.numbers[-1]) == (0, 59)
     assert np.ptp(np.diff(found.numbers)) <= 1
@@ -68,7 +68,7 @@ def test_of_many_controls_evenly_spaced_ones_are_stored(monkeypatch, rng, entrie
 def test_wide_controls_are_stored_by_coordinates_with_the_same_products(monkeypatch, rng, n):
     monkeypatch.setattr(control_pool, "_SPANNED", 5)
     rows = rng.standard_normal((n, 8)) + 1
-    found = pool(Rows(rows), np.arange(n), 2)
+    found = build_pool(Rows(rows), np.arange(n), 2)
     chosen = rows[found.numbers]
     centred = chosen - chosen.mean(axis=0)
     assert len(found) == min(n, 5)
@@ -80,7 +80,7 @@ def test_a_shift_is_taken_off_some_rows(rng):
     rows = rng.standard_normal((12, 3))
     inside = np.arange(12) < 5
     rows[inside] += 4
-    found = Pool(rows - rows.mean(axis=0), np.arange(12)).less_shift(inside).rows
+    found = Pool(rows - rows.mean(axis=0), np.arange(12)).remove_shift(inside).rows
     assert found[inside].mean(axis=0) == pytest.approx(found[~inside].mean(axis=0))
     assert found.mean(axis=0) == pytest.approx(np.zeros(3))
     assert found[inside] - found[inside].mean(axis=0) == pytest.approx(rows[inside] - rows[inside].mean(axis=0))

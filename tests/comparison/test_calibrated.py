@@ -9,7 +9,7 @@ import pytest
 
 import shesha
 from shesha import compare
-from shesha.comparison._intervals import N_SUBSETS
+from shesha.comparison._subset_intervals import N_SUBSETS
 from shesha.nulls.null_summary import summarise
 from shesha.views import Rdm
 

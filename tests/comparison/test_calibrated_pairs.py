@@ -9,7 +9,7 @@ import pytest
 import shesha
 from shesha import CalibrationWarning, compare_all
 from shesha.comparison import _pair_blocks
-from shesha.comparison.representation_locations import fingerprint
+from shesha.comparison.content_fingerprints import fingerprint
 from shesha.nulls import exchange
 from shesha.nulls.joint_permutations import JointPermutations
 from shesha.nulls.max_statistic import max_statistic_p_values

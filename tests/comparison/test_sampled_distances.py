@@ -10,7 +10,7 @@ from shesha.comparison import sampled_distances
 from shesha.comparison.sampled_distances import tuple_distances
 from shesha.kernels.distances import METRICS
 from shesha.views import UndirectedRowsError
-from shesha.views.row_source import RowSource
+from shesha.views.row_blocks import RowSource
 
 WAYS = {"panels": ("1G", 10**9), "single pairs": ("1G", 0), "pieces": ("1M", 0)}
 

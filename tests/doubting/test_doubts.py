@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 import shesha
 from shesha import doubts
-from shesha.doubting.partial_scores import Explained, functions
+from shesha.doubting.partial_scores import CovariateShare, functions
 from shesha.doubting.target_score import Headline
 from shesha.nulls.dependence import dependence
 
@@ -342,7 +342,7 @@ def test_what_a_quantity_explains_is_a_partial_correlation():
     pairs = zip(headline.first, headline.second, strict=True)
     expected = np.mean([np.corrcoef(rest(a), rest(b))[0, 1] for a, b in pairs])
     assert headline.partial_score(explaining) == pytest.approx(expected, abs=1e-9)
-    assert Explained(headline, known, "it").partial_score == pytest.approx(expected, abs=1e-9)
+    assert CovariateShare(headline, known, "it").partial_score == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_p_value_of_what_is_explained_is_that_of_one_more_normal_draw():
@@ -357,7 +357,7 @@ def test_the_p_value_of_what_is_explained_is_that_of_one_more_normal_draw():
     scale = np.std(others, ddof=1) * np.sqrt(20 / 19)
     expected = norm.cdf(headline.partial_score(functions(known)), np.mean(others), scale)
     assert 0.1 < expected < 0.9
-    assert Explained(headline, known, "it").p_value(np.random.default_rng(7)) == pytest.approx(expected)
+    assert CovariateShare(headline, known, "it").p_value(np.random.default_rng(7)) == pytest.approx(expected)
 
 
 def test_the_headline_is_the_feature_split_of_the_same_draws():

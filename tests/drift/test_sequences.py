@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shesha.drift.alarm_threshold import AlarmRule, least_run_length
 from shesha.drift.input_stream import Stream
-from shesha.drift.run_length import Evidence
+from shesha.drift.sequential_evidence import Evidence
 from shesha.support.sqlite import StoreError
 
 RULE = AlarmRule(20, 99)

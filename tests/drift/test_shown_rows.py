@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shesha.drift import canary_check
-from shesha.drift.expected_shift import _verdict
+from shesha.drift.conformal_stream import _verdict
 from shesha.drift.martingales import composite_jumper
 
 

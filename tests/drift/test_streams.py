@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom, kstest
 
 from shesha.drift import DriftMonitor
-from shesha.drift.input_stream import BINS, HIGHEST, LOWEST, Stream, Typical, score_bins
+from shesha.drift.input_stream import BINS, HIGHEST, LOWEST, ReferenceDistribution, Stream, score_bins
 from shesha.inputs import NamedRows
 
 P = (0.031, 0.72, 0.18, 0.004, 0.55, 0.93, 0.27, 0.08, 0.41, 0.66)
@@ -60,7 +60,7 @@ def test_scores_of_any_size_have_a_bin():
 
 
 def test_p_values_of_rows_like_the_reference_are_uniform(rng):
-    typical = Typical.build(rows(rng, 40))
+    typical = ReferenceDistribution.build(rows(rng, 40))
     stream = Stream()
     p = stream.p_values(typical.scores(rows(rng, 1500)), rng)
     assert kstest(p, "uniform").pvalue > 0.001
@@ -70,19 +70,19 @@ def test_p_values_of_rows_like_the_reference_are_uniform(rng):
 def test_the_usual_row_scores_one(rng):
     X = rng.standard_normal((4000, 6)) @ rng.standard_normal((6, 6)) + 7
     # The covariance is drawn towards equal variances, so that the smallest directions count less.
-    assert 0.7 < np.mean(Typical.build(X).scores(X)) < 1.001
-    assert np.mean(Typical.build(rows(rng, 4000)).scores(rows(rng, 4000))) == pytest.approx(1, abs=0.03)
+    assert 0.7 < np.mean(ReferenceDistribution.build(X).scores(X)) < 1.001
+    assert np.mean(ReferenceDistribution.build(rows(rng, 4000)).scores(rows(rng, 4000))) == pytest.approx(1, abs=0.03)
 
 
 def test_few_rows_of_many_features_can_be_fitted(rng):
     X = rng.standard_normal((12, 50))
-    found = Typical.build(X).scores(rng.standard_normal((30, 50)))
+    found = ReferenceDistribution.build(X).scores(rng.standard_normal((30, 50)))
     assert np.isfinite(found).all()
 
 
 def test_a_reference_of_equal_rows_is_refused(rng):
     with pytest.raises(ValueError, match="reference must have rows that differ, got 12 equal rows"):
-        Typical.build(np.full((12, 3), 0.3))
+        ReferenceDistribution.build(np.full((12, 3), 0.3))
     with pytest.raises(ValueError, match="reference must have rows that differ, got 40 equal rows"):
         DriftMonitor(np.full((40, 3), 0.3))
 
@@ -90,15 +90,15 @@ def test_a_reference_of_equal_rows_is_refused(rng):
 def test_a_column_that_is_constant_but_for_rounding_decides_nothing(rng):
     X, new = rng.standard_normal((40, 3)), rng.standard_normal((10, 3))
     jittered = np.nextafter(0.3, rng.integers(0, 2, 40).astype(float))
-    found = Typical.build(np.c_[X, jittered]).scores(np.c_[new, np.full(10, 0.3)])
-    assert found == pytest.approx(Typical.build(np.c_[X, np.zeros(40)]).scores(np.c_[new, np.zeros(10)]))
+    found = ReferenceDistribution.build(np.c_[X, jittered]).scores(np.c_[new, np.full(10, 0.3)])
+    assert found == pytest.approx(ReferenceDistribution.build(np.c_[X, np.zeros(40)]).scores(np.c_[new, np.zeros(10)]))
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-100, 1e100, 1e200])
 def test_the_scale_of_the_rows_does_not_matter(rng, scale):
     X, new = rng.standard_normal((40, 3)), rng.standard_normal((10, 3))
-    found = Typical.build(X * scale).scores(new * scale)
-    assert found == pytest.approx(Typical.build(X).scores(new))
+    found = ReferenceDistribution.build(X * scale).scores(new * scale)
+    assert found == pytest.approx(ReferenceDistribution.build(X).scores(new))
 
 
 def test_the_stream_ever_alarms_no_more_often_than_stated():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shesha.io import UnreadableFileError
-from shesha.io._stored_array import _is_distances
+from shesha.io._file_contents import _is_distances
 from shesha.io.large_matrices import open_matrix
 
 pa = pytest.importorskip("pyarrow")

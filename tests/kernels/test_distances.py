@@ -16,7 +16,7 @@ from shesha.kernels.distances import (
     pair_distances,
     standard_rows,
 )
-from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.rounding_and_scaling import length_unit
 
 
 @pytest.fixture(params=METRICS)

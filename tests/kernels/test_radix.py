@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from shesha.kernels import argsort, native, radix_sort, ranks
 from shesha.kernels.feature_halves import DenseHalves
-from shesha.kernels.rotations import Axes
+from shesha.kernels.random_rotations import Axes
 
 pytestmark = pytest.mark.skipif(not native.is_available(), reason="compiled loops were not built, or are switched off")
 N = 5000

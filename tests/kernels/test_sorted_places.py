@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shesha.kernels.sorted_places import insertion_places
-from shesha.support.arrays import column_medians
+from shesha.kernels.searchsorted import insertion_places
+from shesha.support.device_arrays import column_medians
 
 RNG = np.random.default_rng(0)
 LEVELS = {

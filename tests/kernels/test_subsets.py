@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from shesha.kernels import feature_halves, native, subset_splits
 from shesha.kernels.distances import METRICS, distance_rounding, standard_rows
-from shesha.kernels.rotations import Axes
+from shesha.kernels.random_rotations import Axes
 
 N, D = 60, 14
 

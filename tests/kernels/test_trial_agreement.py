@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
 
-from shesha.kernels.trial_geometry import _FEWEST_PAIRS, agreement, centred_ranks
+from shesha.kernels.condition_distances import _FEWEST_PAIRS, agreement, centred_ranks
 
 
 @pytest.mark.parametrize("n_known", [_FEWEST_PAIRS - 1, _FEWEST_PAIRS, 12])

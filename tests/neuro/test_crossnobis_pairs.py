@@ -9,7 +9,7 @@ import pytest
 
 import shesha
 from shesha.neuro import crossnobis, crossnobis_test
-from shesha.neuro import crossnobis_pairs as module
+from shesha.neuro import crossnobis_significance as module
 
 
 def recording(seed, difference=3.0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.kernels.trial_geometry import count_trials, equal_sums
+from shesha.kernels.condition_distances import count_trials, equal_sums
 from shesha.neuro import Session, noise_ceiling, over_time, session_table, trial_split
 
 FAST = {"n_permutations": 0}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import squareform
 
-from shesha.kernels.crossvalidated_distances import centred_products
+from shesha.kernels.crossnobis import centred_products
 from shesha.neuro import crossnobis, from_rsatoolbox, noise_ceiling, to_rsatoolbox
 
 CONDITIONS, RUNS = np.tile(np.arange(4), 6), np.repeat(np.arange(3), 8)

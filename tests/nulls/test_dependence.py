@@ -9,7 +9,7 @@ from shesha import CalibrationWarning, Rdm, calibrate, calibrate_layers, chance,
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls import dependence, exchange
 from shesha.nulls.dependence import _is_discrete, p_value_within_design
-from shesha.nulls.diagnostic_rows import DiagnosticRows
+from shesha.nulls.sampled_rows_for_checks import DiagnosticRows
 from shesha.results.audit.dependence import LEVEL
 
 K = 19

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shesha.nulls.dependence import find_dependence
-from shesha.nulls.diagnostic_rows import DiagnosticRows, stretches
+from shesha.nulls.sampled_rows_for_checks import DiagnosticRows, stretches
 
 
 @pytest.mark.parametrize("n", [40, 511, 513, 700, 1000, 5001])

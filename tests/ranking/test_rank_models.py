@@ -11,8 +11,8 @@ from scipy.stats import spearmanr
 import shesha
 from shesha import Rdm, noise_ceiling, rank_models
 from shesha.ranking.distance_bootstrap import DistanceVectors, pair_weights, variance_shares
+from shesha.ranking.model_combination import fit_weights
 from shesha.ranking.rank_models import _check_problem
-from shesha.ranking.weighted_models import fit_weights
 
 N = 24
 DRAW = np.random.default_rng(3)

@@ -26,6 +26,7 @@ class Layer:
     low: float = math.nan
     high: float = math.nan
     noise: float = 0.02
+    limit: float = 0.04
     reason: str = ""
     scores: tuple = field(default_factory=lambda: (Score(),))
 
@@ -53,27 +54,46 @@ def layers(*verdicts, change=0.1):
 def test_a_change_names_the_first_layer_and_the_largest():
     found = headline(layers("within noise", "changed", "changed"))
     assert found == (
-        "2 of 3 layers changed, beyond noise, from layer 1 on; most in layer 2: RDM drift of 0.300; "
-        "noise reaches 0.020 (3 re-encodings)."
+        "2 of 3 layers changed beyond noise, from layer 1 on. The largest change is in layer 2: RDM drift 0.300. "
+        "Noise alone reaches 0.020 (3 re-encodings)."
     )
 
 
 @pytest.mark.parametrize(
     ("verdicts", "begins"),
     [
-        (("changed", "changed"), "All 2 layers changed, beyond noise; most in layer 1: "),
-        (("replaced", "replaced"), "All 2 layers were replaced, beyond noise; most in layer 1: "),
-        (("changed", "replaced"), "All 2 layers changed (1 replaced), beyond noise; most in layer 1: "),
-        (("within noise", "replaced"), "1 of 2 layers were replaced, beyond noise, from layer 1 on; most in layer 1: "),
-        (("changed",), "The geometry changed, beyond noise: RDM drift of 0.100; "),
-        (("replaced",), "The geometry was replaced, beyond noise: RDM drift of 0.100; "),
-        (("within noise", "within noise"), "No change beyond noise: the largest is in layer 1: RDM drift of 0.200; "),
+        (
+            ("changed", "changed"),
+            "All 2 layers changed beyond noise. The largest change is in layer 1: RDM drift 0.200. ",
+        ),
+        (("replaced", "replaced"), "All 2 layers were replaced. The largest change is in layer 1: "),
+        (
+            ("changed", "replaced"),
+            "All 2 layers changed beyond noise (1 was replaced). The largest change is in layer 1: ",
+        ),
+        (("within noise", "replaced"), "1 of 2 layers was replaced. The largest change is in layer 1: "),
+        (("changed",), "The geometry changed beyond noise: RDM drift 0.100. Noise alone reaches 0.020 "),
+        (("replaced",), "The geometry was replaced: RDM drift 0.100. "),
+        (
+            ("within noise", "within noise"),
+            "No change exceeds noise. The largest change is in layer 1: RDM drift 0.200. ",
+        ),
         (("unchanged", "unchanged"), "Nothing changed: all 2 layers have the same geometry to nine digits."),
         (("unchanged",), "Nothing changed: the representation has the same geometry to nine digits."),
     ],
 )
 def test_headlines_count_layers(verdicts, begins):
     assert headline(layers(*verdicts)).startswith(begins)
+
+
+def test_a_headline_holds_for_scattered_changes():
+    found = layers("changed", "within noise", "changed", "within noise")
+    assert headline(found).startswith(
+        "2 of 4 layers changed beyond noise, starting with layer 0. The largest change beyond noise is in layer 2: "
+    )
+    assert headline(layers("within noise")) == (
+        "No change exceeds noise: RDM drift 0.100. Noise alone reaches 0.020 (3 re-encodings), and the limit is 0.040."
+    )
 
 
 def test_layers_without_a_value_do_not_decide():
@@ -88,7 +108,7 @@ def test_layers_without_a_value_do_not_decide():
 def test_an_interval_is_given_where_it_is_known():
     found = layers("changed", "changed")
     found.layers[1].low, found.layers[1].high = 0.15, 0.25
-    assert "RDM drift of 0.200 [0.150, 0.250]; noise" in headline(found)
+    assert "RDM drift 0.200 [0.150, 0.250]. Noise" in headline(found)
     assert "RDM drift of 0.200 [0.150, 0.250], 95 % interval; noise floor 0.020" in diff_claim(found)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from shesha.results.field_types import fits
+from shesha.results.field_type_checks import fits
 
 FIT = [
     ((1.0, 2), tuple[float, ...]),

@@ -11,10 +11,10 @@ from shesha.results.audit.headline import _format_range
 from shesha.results.changes import sentences
 from shesha.results.changes.text import cell, shorten
 from shesha.results.similarity import (
-    calibrated_pairs,
+    calibrated_pair_tables,
     comparison,
     consensus,
-    model_ranking_text,
+    model_ranking_page,
     pages,
     pair_sentences,
 )
@@ -23,11 +23,11 @@ from shesha.support.memory import readable
 NAN = float("nan")
 FORMATTERS = {
     "change": sentences.format_number,
-    "model": model_ranking_text._format_number,
+    "model": model_ranking_page._format_number,
     "page": pair_sentences.format_number,
     "consensus": consensus._format_number,
-    "pairs": calibrated_pairs._format_number,
-    "share": model_ranking_text._format_share,
+    "pairs": calibrated_pair_tables._format_number,
+    "share": model_ranking_page._format_share,
     "p": comparison._format_p,
     "p of a page": pages._format_p_value,
     "known": comparison._format_known,
@@ -77,8 +77,8 @@ def test_ranges_of_one_number_are_that_number():
     assert _format_range({3, 1200, 40}) == "3 to 1,200"
     assert comparison.format_range(0.0, math.inf) == "from 0"
     assert comparison.format_range(-1.0, 1.0) == "-1 to 1"
-    assert model_ranking_text._interval(NAN, NAN) == ""
-    assert model_ranking_text._interval(0.1, 0.25) == "[0.100, 0.250]"
+    assert model_ranking_page._interval(NAN, NAN) == ""
+    assert model_ranking_page._interval(0.1, 0.25) == "[0.100, 0.250]"
 
 
 def test_neighbours_are_lost_in_per_cent():

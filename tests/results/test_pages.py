@@ -97,7 +97,7 @@ def test_the_page_of_a_comparison_has_chance_or_says_that_there_is_none():
 
 
 def test_the_first_table_of_a_comparison_has_the_measures_to_read_first():
-    from shesha.results.similarity.recommended import RECOMMENDED
+    from shesha.results.similarity.recommended_measures import RECOMMENDED
 
     X, Y = np.random.default_rng(0).standard_normal((2, 30, 5))
     known = shesha.compare(X, Y, ["LinReg", *RECOMMENDED, "MagDiff", "GULP", "EOS"]).page()
@@ -116,11 +116,13 @@ def test_links_to_measures_lead_to_headings_that_exist():
     from pathlib import Path
 
     from shesha.measures import choose
-    from shesha.results.similarity.pages import _SEES, _anchor
+    from shesha.report import heading_anchor
+    from shesha.results.similarity.pages import _SEES
 
     page = Path(__file__).parents[2] / "docs" / "measures.md"
-    headings = {_anchor(line[4:]) for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("### ")}
-    assert {_anchor(one.name) for one in choose("all")} <= headings
+    lines = page.read_text(encoding="utf-8").splitlines()
+    headings = {heading_anchor(line[4:]) for line in lines if line.startswith("### ")}
+    assert {heading_anchor(measure.name) for measure in choose("all")} <= headings
     assert {one.family for one in choose("all")} <= set(_SEES)
 
 

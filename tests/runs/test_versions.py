@@ -15,7 +15,7 @@ import pytest
 import shesha
 import shesha.measures as measures
 from shesha.auditing._settings_key import FOLLOWED, list_audit_code
-from shesha.comparison._joint_calibration import calibrated_code
+from shesha.comparison._all_pairs_calibration import calibrated_code
 from shesha.measures import code_version
 from shesha.runs import code_versions, version_of_code
 
@@ -57,7 +57,7 @@ def changed(before, after):
 
 COSMETIC = {
     "a comment": {
-        "kernels/upper_triangles.py": ("import numpy as np\n", "import numpy as np  # of arrays\n\n# Much more.\n")
+        "kernels/symmetric_matrices.py": ("import numpy as np\n", "import numpy as np  # of arrays\n\n# Much more.\n")
     },
     "a docstring": {"views/gram.py": ('"""', '"""Said otherwise: ')},
     "formatting": {
@@ -78,7 +78,7 @@ def test_what_computes_nothing_changes_no_version(edited, case):
 
 CHANGES = {
     "a kernel of all inner products": (
-        {"kernels/upper_triangles.py": ("import numpy as np\n", "import numpy as np\n\nEXTRA = 1\n")},
+        {"kernels/symmetric_matrices.py": ("import numpy as np\n", "import numpy as np\n\nEXTRA = 1\n")},
         {"CKA"},
         set(),
     ),
@@ -110,10 +110,10 @@ CHANGES = {
 
 
 NOT_IN_STORES = {
-    "shesha.descriptors._cards",
+    "shesha.descriptors._card_printing",
     "shesha.descriptors.intrinsic_dimension",
     "shesha.descriptors.dimension_curve",
-    "shesha.kernels.crossvalidated_distances",
+    "shesha.kernels.crossnobis",
     "shesha.kernels.intrinsic_dimension",
     "shesha.kernels.logistic_regression",
     "shesha.kernels.mean_shape",
@@ -123,12 +123,12 @@ NOT_IN_STORES = {
     "shesha.kernels.query_search",
     "shesha.kernels.stochastic_shape",
     "shesha.kernels.threads",
-    "shesha.kernels.trial_geometry",
+    "shesha.kernels.condition_distances",
     "shesha.kernels.unit_candidates",
     "shesha.kernels.weighted_ranks",
     "shesha.nulls.corrections",
     "shesha.nulls.linear_moments",
-    "shesha.stability._cards",
+    "shesha.stability._card_printing",
     "shesha.stability.scores.discriminant",
     "shesha.stability.scores.encoder",
     "shesha.stability.scores.sample_split_and_anchor",
@@ -136,7 +136,7 @@ NOT_IN_STORES = {
     "shesha.stability.scores.replicates",
     "shesha.views._neighbour_distances",
     "shesha.views.query_neighbours",
-    "shesha.views.row_source",
+    "shesha.views.row_blocks",
 }
 """Modules that no stored comparison or audit uses: trials, steering, ranked models, matched units, the dimension over
 scale, scores that audits leave out, words."""
@@ -229,7 +229,7 @@ def test_own_code_counts_as_it_is_written(own):
 
 def test_own_code_counts_with_the_kernels_it_uses(own, edited):
     text = "from shesha.kernels.neighbours import *\n\ndef f(X, Y):\n    return 1.0\n"
-    assert version_of_code(own(text)) != version_of_code(own(text.replace("neighbours", "upper_triangles")))
+    assert version_of_code(own(text)) != version_of_code(own(text.replace("neighbours", "symmetric_matrices")))
 
 
 def test_code_without_source_counts_as_it_is_compiled():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from shesha.steering import steerability
-from shesha.steering._coordinates import coordinates
 from shesha.steering._directions import fit_probe
-from shesha.steering._neighbour_reader import local_effects
+from shesha.steering._local_effects import local_effects
+from shesha.steering._principal_coordinates import coordinates
 from shesha.steering._probe_averages import interval
 from shesha.steering._protocol import Setup, steer
 

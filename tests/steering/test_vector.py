@@ -7,7 +7,7 @@ import pytest
 
 import shesha
 from shesha.steering import steerability, vector
-from shesha.steering._agreement import coherences
+from shesha.steering._direction_agreement import coherences
 
 
 def unit(v):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from shesha_studies.trust import _resi_scores as tables
-from shesha_studies.trust._resi_page import _cora
+from shesha_studies.benchmark import _resi_scores as tables
+from shesha_studies.benchmark._resi_page import _cora
 
 
 def test_the_shares_are_those_of_single_numbers():

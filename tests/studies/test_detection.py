@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
 from shesha_studies.language._detection import NEVER, area, contest, first_detection, firsts, sensitivity, within
-from shesha_studies.language._drifts import drifts, fewer_right, less_correlated
+from shesha_studies.language._drift_measures import drifts, fewer_right, less_correlated
 
 
 def test_the_area_is_that_of_scikit_learn():

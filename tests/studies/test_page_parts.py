@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.studies import published
+from shesha.studies import published_checks
 from shesha.studies.appendix import _in_order, _page_link, _place, _section_title
 from shesha.studies.checks import Check
 from shesha.studies.claims import NO, YES, Claim, Rule, judge
@@ -26,34 +26,34 @@ def test_several_notes_are_a_list(tmp_path, notes, text):
 
 
 def test_draws_have_a_mean_and_two_have_a_spread():
-    assert published.draws(pd.Series([1.0, 3.0])) == published.Found(2.0, math.sqrt(2))
-    assert published.draws(pd.Series([1.5]), "few").error == 0
-    assert published.draws(pd.Series([1.5]), "few").ours == 1.5
-    assert published.draws(pd.Series([], dtype=float)).ours is None
+    assert published_checks.draws(pd.Series([1.0, 3.0])) == published_checks.Found(2.0, math.sqrt(2))
+    assert published_checks.draws(pd.Series([1.5]), "few").error == 0
+    assert published_checks.draws(pd.Series([1.5]), "few").ours == 1.5
+    assert published_checks.draws(pd.Series([], dtype=float)).ours is None
 
 
 def test_numbers_are_found_by_table_row_and_name():
     lines = pd.DataFrame(
         {
-            "where": [published.PAPER + one for one in ("Table 1", "Table 1", "Table 2", "Table 1")],
+            "where": [published_checks.PAPER + one for one in ("Table 1", "Table 1", "Table 2", "Table 1")],
             "row": ["a", "b", "a", 3],
             "number": ["rho", "rho", "rho", "n"],
             "published": ["0.1", "0.2", "0.3", "7"],
         }
     )
-    assert published.number(lines, "Table 1", "b", "rho") == 0.2
-    assert published.number(lines, "Table 2", "a", "rho") == 0.3
-    assert published.number(lines, "Table 1", "3", "n") == 7
-    assert published.lines_of(lines, "Table 2", "Table 3").published.tolist() == ["0.3"]
+    assert published_checks.number(lines, "Table 1", "b", "rho") == 0.2
+    assert published_checks.number(lines, "Table 2", "a", "rho") == 0.3
+    assert published_checks.number(lines, "Table 1", "3", "n") == 7
+    assert published_checks.lines_of(lines, "Table 2", "Table 3").published.tolist() == ["0.3"]
 
 
 def test_claims_in_words_are_told_apart_from_numbers():
     lines = pd.DataFrame({"key": ["claim/a", "b"], "published": ["yes", "1"]})
-    numbers, worded = published.split_numbers_and_claims(lines)
+    numbers, worded = published_checks.split_numbers_and_claims(lines)
     assert numbers.key.tolist() == ["b"]
     assert worded.key.tolist() == ["a"]
-    assert published.claim_key({"key": "claim/a"}) == "a"
-    assert published.claim_key({"key": float("nan")}) == published.claim_key({}) == ""
+    assert published_checks.claim_key({"key": "claim/a"}) == "a"
+    assert published_checks.claim_key({"key": float("nan")}) == published_checks.claim_key({}) == ""
 
 
 def test_a_line_of_a_scorecard_names_the_control():

@@ -9,9 +9,9 @@ import pytest
 
 from shesha.neuro import association, session_table
 from shesha.studies import Unreachable
-from shesha.studies.published import split_numbers_and_claims
+from shesha.studies.published_checks import split_numbers_and_claims
 from shesha_studies.biology import _recordings
-from shesha_studies.biology._neuroscience_numbers import numbers, published_checks
+from shesha_studies.biology._neuroscience_checks import numbers, published_checks
 from shesha_studies.biology._recordings import (
     AREAS,
     CELLS,
@@ -24,7 +24,7 @@ from shesha_studies.biology._recordings import (
 )
 from shesha_studies.biology.neuroscience import whitened
 from shesha_studies.biology.odd_even import slow_wave
-from shesha_studies.files import PUBLISHED
+from shesha_studies.external_data import PUBLISHED
 
 HERE = Path(os.environ.get("SHESHA_DATA", "data")) / "steinmetz2019"
 PAGES = Path(__file__).parents[2] / "docs" / "studies"

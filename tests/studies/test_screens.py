@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from shesha.studies import Unreachable
-from shesha.studies.published import split_numbers_and_claims
+from shesha.studies.published_checks import split_numbers_and_claims
 from shesha_studies.biology import _screens
-from shesha_studies.biology._crispr_numbers import Found, _p_value, published_checks
+from shesha_studies.biology._crispr_checks import Found, _p_value, published_checks
 from shesha_studies.biology.crispr import crispr
-from shesha_studies.files import PUBLISHED
+from shesha_studies.external_data import PUBLISHED
 
 HERE = Path(os.environ.get("SHESHA_DATA", "data")) / "papalexi2021"
 needs_data = pytest.mark.skipif(not HERE.exists(), reason=f"papalexi2021 is not at hand (looked for in {HERE})")

@@ -21,8 +21,8 @@ FOLLOWED = (*runs.FOLLOWED, "auditing", "descriptors", "doubting", "stability")
 
 def audit_parts() -> list[Any]:
     """Return the parts of an audit: scores and descriptors."""
-    scores: list[Variant] = [one for one in registered_variants().values() if one.audited]
-    return [*scores, *(one for one in descriptors().values() if one.audited)]
+    scores: list[Variant] = [variant for variant in registered_variants().values() if variant.audited]
+    return [*scores, *(descriptor for descriptor in descriptors().values() if descriptor.audited)]
 
 
 def _version() -> str:
@@ -33,8 +33,8 @@ def _version() -> str:
 def list_audit_code() -> list[Any]:
     """Return the functions and classes that an audit calls, including marked ones."""
     parts = audit_parts()
-    estimators = [one.estimator for one in parts if isinstance(one, Variant) and one.estimator is not None]
-    scores = [*(one.function for one in parts), *(one.view for one in parts), *estimators]
+    estimators = [part.estimator for part in parts if isinstance(part, Variant) and part.estimator is not None]
+    scores = [*(part.function for part in parts), *(part.view for part in parts), *estimators]
     return [audit_representation, *scores, *marked_functions()]
 
 

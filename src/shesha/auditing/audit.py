@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import runs
-from shesha.auditing._path_inputs import holds_paths
 from shesha.auditing._stored_values import StoredValues
-from shesha.auditing.equal_width import equal_width_scores
+from shesha.auditing.drift_path import measure_drift
+from shesha.auditing.equal_width_scores import equal_width_scores
 from shesha.auditing.fingerprinted_representation import Subject
-from shesha.auditing.layer_drift import measure_drift
-from shesha.auditing.representation_audit import Settings, align_with_rows, audit_representation, meanings
+from shesha.auditing.representation_audit import Settings, align_with_rows, audit_representation
+from shesha.auditing.score_meanings import meanings
 from shesha.doubting import text_lengths
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric
@@ -26,8 +26,9 @@ from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Audit, DriftPath, LabelClasses, RepresentationAudit
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.stability.evaluation import resolve_design
-from shesha.support.arrays import array_shape
+from shesha.support import argument_types as kinds
 from shesha.support.defaults import N_BOOTSTRAP, N_PERMUTATIONS
+from shesha.support.device_arrays import array_shape
 from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.progress import mute_progress, track
 from shesha.support.seeds import generator
@@ -39,7 +40,7 @@ _RECORDED = ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs", "
 Data = ArrayLike | Rdm | Representation | Rows
 _FEWEST_DRAWS = 19
 _MANY_CLASSES = 0.5
-"""Share of the rows above which the number of classes means that labels are row names."""
+"""Labels with more different values than this share of the rows are taken for row names."""
 
 
 def audit(
@@ -141,19 +142,19 @@ def audit(
         design=Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length),
         known=text_lengths(representations),
     )
-    if not (holds_paths(representations) or store is not None or scheduler or (workers or 1) > 1):
+    if not (_holds_paths(representations) or store is not None or scheduler or (workers or 1) > 1):
         subjects = _subjects_in_memory(representations, layer_axis)
         return _audit_subjects(subjects, y, settings, _audit_in_turn, StoredValues())
     # These import all measures, which arrays in memory do not need.
-    from shesha.auditing._audit_inputs import map_large_files, stored_subjects
-    from shesha.auditing._stored_runs import audit_with_store
+    from shesha.auditing._array_and_file_inputs import map_large_files, stored_subjects
+    from shesha.auditing._resumable_runs import audit_with_store
 
-    with ExitStack() as copies, runs.open_for_writing(store) as kept:
+    with ExitStack() as copies, runs.open_for_writing(store) as opened_store:
         # Workers elsewhere would not see the copies.
-        found = map_large_files(representations, copies) if scheduler is None else representations
-        subjects = stored_subjects(found, layer_axis, kept)
-        compute = partial(audit_with_store, store=kept, workers=workers, scheduler=scheduler)
-        return _audit_subjects(subjects, y, settings, compute, StoredValues(kept))
+        local = map_large_files(representations, copies) if scheduler is None else representations
+        subjects = stored_subjects(local, layer_axis, opened_store)
+        compute = partial(audit_with_store, store=opened_store, workers=workers, scheduler=scheduler)
+        return _audit_subjects(subjects, y, settings, compute, StoredValues(opened_store))
 
 
 def _audit_subjects(
@@ -163,12 +164,12 @@ def _audit_subjects(
     compute: Callable[[Mapping[str, Subject], Any, Settings], tuple[list[RepresentationAudit], bool]],
     stored: StoredValues,
 ) -> Audit:
-    """Audit each representation by `compute`, and then what needs several of them."""
-    y, settings = align_with_rows([one.names for one in subjects.values()], y, settings)
-    _require_usable(y, settings, [one.n_rows for one in subjects.values()])
+    """Audit each representation by `compute`, then add equal-width scores and drift, which need several."""
+    y, settings = align_with_rows([subject.names for subject in subjects.values()], y, settings)
+    _require_usable(y, settings, [subject.n_rows for subject in subjects.values()])
     findings, interrupted = compute(subjects, y, settings)
     findings = equal_width_scores(subjects, findings, settings, stored)
-    finished = {one.name: subjects[one.name] for one in findings}
+    finished = {finding.name: subjects[finding.name] for finding in findings}
     drift, reason = measure_drift(finished, findings, settings.metric, stored)
     return _as_result(findings, y, drift, reason, settings, interrupted)
 
@@ -221,7 +222,7 @@ def _classes(y: ArrayLike) -> LabelClasses:
 
 
 def _check_names(representations: Data | Mapping[str, Data], layer_axis: LayerAxis) -> dict[str, Rows | Rdm]:
-    if isinstance(representations, list | tuple) and all(len(array_shape(one)) == 2 for one in representations):
+    if isinstance(representations, list | tuple) and all(len(array_shape(array)) == 2 for array in representations):
         raise TypeError(f"representations must be a mapping of names to matrices, got a list of {len(representations)}")
     if not isinstance(representations, Mapping):
         representations = {"X": representations}
@@ -229,10 +230,10 @@ def _check_names(representations: Data | Mapping[str, Data], layer_axis: LayerAx
         raise ValueError("representations must contain at least one matrix, got none")
     representations = split_layers(representations, layer_axis)
     names = [str(name) for name in representations]
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if twice:
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if repeated:
         raise ValueError(
-            f"representations must have distinct names, got {check.join_items(map(repr, twice))} more than once"
+            f"representations must have distinct names, got {check.join_items(map(repr, repeated))} more than once"
         )
     arrays = zip(names, representations.values(), strict=True)
     return {name: rows_or_distances(X, name, min_rows=0, min_columns=0) for name, X in arrays}
@@ -240,10 +241,10 @@ def _check_names(representations: Data | Mapping[str, Data], layer_axis: LayerAx
 
 def _draws(n_permutations: int) -> int:
     """Check the number of draws: 0, or enough for a p-value of 0.05."""
-    found = check.count(n_permutations, "n_permutations", minimum=0)
-    if 0 < found < _FEWEST_DRAWS:
-        raise ValueError(f"n_permutations must be at least {_FEWEST_DRAWS}, or 0 for none, got {found}")
-    return found
+    n = check.count(n_permutations, "n_permutations", minimum=0)
+    if 0 < n < _FEWEST_DRAWS:
+        raise ValueError(f"n_permutations must be at least {_FEWEST_DRAWS}, or 0 for none, got {n}")
+    return n
 
 
 def _fix_seed(seed: Seed) -> int:
@@ -268,3 +269,13 @@ def _require_usable_labels(y: ArrayLike, sizes: Sequence[int]) -> None:
     codes, classes = check.labels(y, length if length in n_rows else next(iter(n_rows)))
     if len(classes) > max(2, _MANY_CLASSES * len(codes)):
         raise ValueError(f"y must contain classes, got {len(classes)} different labels for {len(codes)} rows")
+
+
+def _holds_paths(representations: Any) -> bool:
+    """Whether the input is a path, several paths, described files, or a mapping with paths among its values."""
+    if kinds.is_path(representations) or hasattr(representations, "as_it_is"):
+        return True
+    if isinstance(representations, Mapping):
+        return any(map(kinds.is_path, representations.values()))
+    is_list = isinstance(representations, list | tuple) and bool(representations)
+    return is_list and all(map(kinds.is_path, representations))

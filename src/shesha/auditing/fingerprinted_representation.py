@@ -44,7 +44,7 @@ class Subject:
     place: Location | Rows | Rdm
     shape: tuple[int, ...]
     known_fingerprint: str = ""
-    """Names the content of a file; of rows in memory it is computed when needed."""
+    """Fingerprint of the content of a file; for rows in memory it is computed when needed."""
     names: Names | None = field(default=None, compare=False)
     """Names of its rows."""
 
@@ -59,11 +59,11 @@ class Subject:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Names the content of the representation."""
+        """Fingerprint of the content."""
         if not isinstance(self.place, Rows | Rdm):
             return self.known_fingerprint
         # It imports all measures, which an audit without a store does not need.
-        from shesha.comparison.representation_locations import fingerprint_as_it_is
+        from shesha.comparison.content_fingerprints import fingerprint_as_it_is
 
         return fingerprint_as_it_is(self.place)
 
@@ -71,7 +71,7 @@ class Subject:
         """Return the same representation with its rows in another order."""
         if isinstance(self.place, Rows | Rdm):
             return Subject.in_memory(take_rows(self.place, order))
-        from shesha.comparison.representation_locations import reordered_fingerprint
+        from shesha.comparison.content_fingerprints import reordered_fingerprint
 
         return Subject(self.place.take_rows(order), self.shape, reordered_fingerprint(self.fingerprint, order))
 
@@ -85,6 +85,6 @@ class Subject:
         if isinstance(self.place, Rows | Rdm):
             return self.place
         if self.place.distances:
-            found: Rdm = self.place.load().distances
-            return found
+            rdm: Rdm = self.place.load().distances
+            return rdm
         return Rows(self.place.array(), self.place.name, min_rows=0, min_columns=0)

@@ -12,16 +12,16 @@ from numpy.typing import ArrayLike
 
 from shesha.auditing.data_faults import find_faults
 from shesha.auditing.row_samples import RowSample
-from shesha.descriptors import Descriptor, descriptors
+from shesha.descriptors import descriptors
 from shesha.doubting import check_known_quantities, find_doubts
 from shesha.inputs import Names, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.nulls.dependence import find_dependence
-from shesha.nulls.diagnostic_rows import DiagnosticRows
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.results import Chance, Dependence, Doubts, Estimate, Faults, Meaning, RepresentationAudit
+from shesha.nulls.sampled_rows_for_checks import DiagnosticRows
+from shesha.results import Chance, Dependence, Doubts, Estimate, Faults, RepresentationAudit
 from shesha.stability import Variant, registered_variants
 from shesha.stability.chance import as_chance
 from shesha.stability.estimate import as_estimate
@@ -55,25 +55,13 @@ class Settings:
     known: Mapping[str, Vector] = field(default_factory=dict)
     """Properties of the rows from their source, such as numbers of tokens, to check as covariates."""
     exchange: Exchange | None = None
-    """The same properties, for the scored rows of one representation."""
+    """The exchange design, resolved for the scored rows of one representation."""
 
 
 def align_with_rows(names: Sequence[Names | None], y: ArrayLike | None, settings: Settings) -> tuple[Any, Settings]:
     """Return labels and design in the order of the first rows that have names."""
     labels = labels_in_order(names, {"y": y, **settings.design})
     return labels.pop("y"), replace(settings, design=cast(Design, labels))
-
-
-def meanings() -> dict[str, Meaning]:
-    """The title, meaning and limits of each number of an audit, by name, in the order of the report."""
-    rows = [one for one in registered_variants().values() if one.audited and one.needs == "rows"]
-    labels = [one for one in registered_variants().values() if one.audited and one.needs_labels]
-    found: list[Variant | Descriptor] = [*rows, *descriptors().values(), *labels]
-    return {
-        one.name: Meaning(one.title, f"{one.means} {one.means_not}", one.means, one.means_not)
-        for one in found
-        if one.audited
-    }
 
 
 def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings: Settings) -> RepresentationAudit:
@@ -89,7 +77,7 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
             finding, reason=f"NaN or infinite entries ({faults.not_finite:,}) must be removed or filled first"
         )
     bad = rows_without_direction(X, faults, settings.metric)
-    kept = np.setdiff1d(np.arange(n), bad)
+    rows_with_direction = np.setdiff1d(np.arange(n), bad)
     used = X.drop(bad)
     least = max(variant.min_columns for variant in registered_variants().values() if variant.audited)
     if len(used) < _MIN_ROWS or d < least:
@@ -99,9 +87,13 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
         checked = None if design is not None else DiagnosticRows(used.sample)
         if checked is not None:
             finding = replace(finding, dependence=find_dependence([checked]))
-        finding = replace(finding, doubts=_add_doubts(used, y, kept, n, settings, finding.dependence, checked))
-        own = replace(settings, design={}, exchange=None if design is None else design.take(kept))
-        return _add_stability(replace(finding, left_out=tuple(map(int, bad))), used, y, bad, own)
+        finding = replace(
+            finding, doubts=_add_doubts(used, y, rows_with_direction, n, settings, finding.dependence, checked)
+        )
+        row_settings = replace(
+            settings, design={}, exchange=None if design is None else design.take(rows_with_direction)
+        )
+        return _add_stability(replace(finding, left_out=tuple(map(int, bad))), used, y, bad, row_settings)
     except MemoryBudgetError as error:
         return replace(finding, reason=str(error))
 
@@ -116,10 +108,10 @@ def _add_doubts(
     checked: DiagnosticRows | None,
 ) -> Doubts:
     """Add doubts; a requested design is respected, and defines what the order of rows means."""
-    told: dict[str, Any] = {
+    labels_by_name: dict[str, Any] = {
         name: labels for name, labels in settings.design.items() if name in _LABELS and labels is not None
     }
-    design = {name: quantity[numbers] for name, quantity in check_known_quantities(told, None, n).items()}
+    design = {name: quantity[numbers] for name, quantity in check_known_quantities(labels_by_name, None, n).items()}
     classes = None if y is None or len(np.asarray(y)) != n else check.labels(y, n)[0][numbers]
     dependence = dependence or Dependence(len(rows), 1.0, 0.5, 0.0)
     return find_doubts(
@@ -139,8 +131,8 @@ def rows_without_direction(X: Rows, faults: Faults, metric: Metric) -> Index:
     """Rows without a direction for the metric."""
     if metric != "correlation":
         return np.array(faults.zero_rows if metric == "cosine" else (), dtype=np.intp)
-    found = [start + find_undirected_rows(block, metric) for start, block in X.blocks(1 << 20)]
-    return np.concatenate(found) if found else np.empty(0, dtype=np.intp)
+    rows = [start + find_undirected_rows(block, metric) for start, block in X.blocks(1 << 20)]
+    return np.concatenate(rows) if rows else np.empty(0, dtype=np.intp)
 
 
 def _add_stability(
@@ -157,7 +149,7 @@ def _add_stability(
 
 
 def _score(variant: Variant, rows: Rows | Rdm, y: Any, settings: Settings) -> tuple[Estimate, Chance | None]:
-    """Compute a score with its interval in one pass, and for the first score and all of labels its chance level."""
+    """Compute a score with its interval; add the chance level to the first score and to scores of labels."""
     chosen = {"metric": settings.metric} if variant.estimator_options.get("metric") == _FREE_METRIC else {}
     compared = variant.name == _WITH_CHANCE or variant.needs_labels
     request = build_request(
@@ -178,12 +170,12 @@ def _score(variant: Variant, rows: Rows | Rdm, y: Any, settings: Settings) -> tu
 
 def _descriptors(rows: Rows) -> dict[str, float]:
     values = {}
-    for one in descriptors().values():
-        if one.audited:
+    for descriptor in descriptors().values():
+        if descriptor.audited:
             try:
-                values[one.name] = one.build(rows)
+                values[descriptor.name] = descriptor.build(rows)
             except NotEstimable:
-                values[one.name] = float("nan")
+                values[descriptor.name] = float("nan")
     return values
 
 
@@ -217,7 +209,7 @@ def _add_label_scores(
 
 @dataclass
 class _LabelScores:
-    """Scores of rows and labels: of all rows, or of a sample of them where all do not fit the memory."""
+    """Score rows and labels, from a sample of the rows if all do not fit in memory."""
 
     rows: Rows | Rdm
     labels: Any
@@ -248,9 +240,9 @@ def _missing_estimate(name: str, rows: Rows | Rdm, reason: str, settings: Settin
 
 def _audit_distances(name: str, X: Rdm, y: ArrayLike | None, settings: Settings) -> RepresentationAudit:
     """Audit a distance matrix, by the scores that need no features."""
-    found = RepresentationAudit(name, X.n_rows, 0, Faults())
+    audit = RepresentationAudit(name, X.n_rows, 0, Faults())
     if y is None:
-        return replace(found, reason="a distance matrix allows label agreement and drift only")
+        return replace(audit, reason="a distance matrix allows label agreement and drift only")
     nobody = np.empty(0, dtype=np.intp)
     settings = replace(settings, exchange=resolve_design(settings.design, X.n_rows))
-    return _add_label_scores(found, X, y, nobody, settings)
+    return _add_label_scores(audit, X, y, nobody, settings)

@@ -1,4 +1,4 @@
-"""Random rows that stand for all where a score needs rows in memory that do not fit."""
+"""Random rows in place of all rows, for scores that need more rows than fit in memory."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from shesha.support.types import Array, Seed
 from shesha.views import Rows
 
 _PURPOSE = 7
-"""Of the stream of random numbers, so that other draws stay as they are."""
+"""Key of a separate stream of random numbers, so that other draws do not change."""
 _SHARE = 64
-"""Bytes of the budget for each number of a sampled row: rows, their distances from classes, and resamples."""
+"""Bytes of the budget per value of a sampled row: for the row, its distances from classes, and resamples."""
 
 
 @dataclass(frozen=True)
@@ -43,5 +43,5 @@ class RowSample:
         )
 
     def describe(self, estimate: Estimate) -> Estimate:
-        """Say on an estimate what was sampled."""
+        """Add a note on the sample to an estimate."""
         return replace(estimate, warnings=(*estimate.warnings, self.note))

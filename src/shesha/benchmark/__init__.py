@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     import shesha.benchmark.tests as tests
     from shesha.benchmark._markdown_report import report
     from shesha.benchmark._published import published, published_runtimes
-    from shesha.benchmark.api import run
-    from shesha.benchmark.data_sources import MissingDataError
+    from shesha.benchmark.data_folders import MissingDataError
     from shesha.benchmark.leaderboard_ranks import leaderboard, leaderboard_page
+    from shesha.benchmark.measure_ranks import rank, rank_table
     from shesha.benchmark.model_descriptions import Model, Outcome, Setting
-    from shesha.benchmark.pictures import plot_ranks
     from shesha.benchmark.published_comparison import add_published, compare_ranks, rank_with_published
-    from shesha.benchmark.ranks import rank, rank_table
+    from shesha.benchmark.rank_plot import plot_ranks
     from shesha.benchmark.run_status import status
+    from shesha.benchmark.run_suite import run
     from shesha.benchmark.store import Store, StoreError
     from shesha.benchmark.store_results import accuracies, results, runtimes
     from shesha.benchmark.submissions import read_submissions, submit
@@ -33,14 +33,14 @@ __getattr__, __dir__ = lazy_names(
         "_markdown_report": ("report",),
         "store_results": ("accuracies", "results", "runtimes"),
         "run_status": ("status",),
-        "api": ("run",),
+        "run_suite": ("run",),
         "published_comparison": ("compare_ranks", "add_published", "rank_with_published"),
         "leaderboard_ranks": ("leaderboard", "leaderboard_page"),
         "submissions": ("read_submissions", "submit"),
         "model_descriptions": ("Model", "Outcome", "Setting"),
-        "pictures": ("plot_ranks",),
-        "ranks": ("rank", "rank_table"),
-        "data_sources": ("MissingDataError",),
+        "rank_plot": ("plot_ranks",),
+        "measure_ranks": ("rank", "rank_table"),
+        "data_folders": ("MissingDataError",),
         "store": ("Store", "StoreError"),
         "suites": ("Suite", "Task", "suite", "task"),
         "tables": ("agreement", "table", "to_markdown"),

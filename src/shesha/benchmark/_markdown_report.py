@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shesha.benchmark._published import published
-from shesha.benchmark._run_data import Gathered, gather
-from shesha.benchmark.ranks import ranks_for_display
+from shesha.benchmark._run_tables import Gathered, gather
+from shesha.benchmark.measure_ranks import ranks_for_display
 from shesha.benchmark.store import Store
 from shesha.benchmark.suites import Suite
 from shesha.benchmark.tables import agreement, stars, to_markdown
@@ -55,12 +55,12 @@ def report(store: str | Path | Store, *, title: str = "Benchmark results", of: S
 
 
 def _models(accuracies: pd.DataFrame) -> str:
-    found = accuracies.copy()
-    found["setting"] = [
+    table = accuracies.copy()
+    table["setting"] = [
         kind if kind in ("standard", "deep") else f"{kind} {degree:g}"
-        for kind, degree in zip(found["kind"], found["degree"], strict=True)
+        for kind, degree in zip(table["kind"], table["degree"], strict=True)
     ]
-    grouped = found.groupby(["dataset", "architecture", "kind", "degree", "setting"], sort=True)
+    grouped = table.groupby(["dataset", "architecture", "kind", "degree", "setting"], sort=True)
     lines = grouped.agg(
         models=("accuracy", "count"),
         failed=("accuracy", lambda values: int(values.isna().sum())),
@@ -74,15 +74,15 @@ def _models(accuracies: pd.DataFrame) -> str:
     return "Test accuracy by setting. A shortcut carries no information on the test rows.\n\n" + _plain(lines)
 
 
-def _agreement(of: Gathered) -> list[str]:
-    if of.scores.empty or (table := agreement(of.scores, published())).empty:
+def _agreement(results: Gathered) -> list[str]:
+    if results.scores.empty or (table := agreement(results.scores, published())).empty:
         return []
     text = (
         "For the measures that both have: rank correlation (Spearman) between our column and the published "
         "one, mean absolute difference, and the standard deviation of the published column. If a column "
         "hardly varies, its ranks carry little information."
     )
-    ranks = of.published_ranks
+    ranks = results.published_ranks
     agreed = ranks["mean"].corr(ranks["published_mean"], method="spearman")
     text_of_ranks = (
         "Ranks among the measures of the paper, over these columns. Rank correlation (Spearman) between our "
@@ -94,17 +94,17 @@ def _agreement(of: Gathered) -> list[str]:
     ]
 
 
-def _ranks(found: pd.DataFrame) -> str:
+def _ranks(ranks: pd.DataFrame) -> str:
     return (
         "Each test counts once: AUPRC for tests by groups, Spearman for tests by predictions (disagreement "
-        "for outputs), conformity for layers. Ties share their mean rank.\n\n" + _plain(ranks_for_display(found))
+        "for outputs), conformity for layers. Ties share their mean rank.\n\n" + _plain(ranks_for_display(ranks))
     )
 
 
-def _tables(of: Gathered) -> list[str]:
+def _tables(results: Gathered) -> list[str]:
     return [
-        f"## {title}\n\n{test.claim}\n\n{to_markdown(of.table(name), stars(of.scores, name))}"
-        for test, name, title in of.tests()
+        f"## {title}\n\n{test.claim}\n\n{to_markdown(results.table(name), stars(results.scores, name))}"
+        for test, name, title in results.tests()
     ]
 
 

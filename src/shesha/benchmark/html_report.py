@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shesha.benchmark._run_data import Gathered, gather
-from shesha.benchmark.ranks import ranks_for_display
+from shesha.benchmark._run_tables import Gathered, gather
+from shesha.benchmark.measure_ranks import ranks_for_display
 from shesha.benchmark.suites import Suite
 from shesha.report import Explained, Item, Lines, Page, Section, Text
 from shesha.results.generic_page import as_table, run_details
@@ -26,13 +26,13 @@ _FEW = (
 _HEADS = {
     "mean": "mean rank",
     "median": "median rank",
-    "position": "place",
     "n": "ranked in",
     "missing": "without a score",
 }
 _SCORES = (
-    Explained("rank", "Place among the measures in one test on one data set and network; 1 is best. Each test counts "
-    "by one score: AUPRC for tests by groups, Spearman for correlations, conformity for layers.", "benchmark.md"),
+    Explained("rank", "Position among the measures in one test on one data set and network; 1 is best. Each test "
+    "counts by one score: AUPRC for tests by groups, Spearman for correlations, conformity for layers.",
+    "benchmark.md"),
     Explained("spearman", "Rank correlation, over pairs of models, of the distance by the measure with the "
     "difference that the "
     "test defines; 1 is best, 0 is chance.", "benchmark.md"),
@@ -96,11 +96,11 @@ def _answer(ranks: pd.DataFrame | None) -> str:
     overall = ranks.groupby("measure")["mean"].mean().sort_values()
     if len(overall) == 1:
         return f"Only {overall.index[0]} was run, and a single measure has no rank. Run others on the same models."
-    if "source" in ranks and (own := ranks[ranks["source"] == "own"]["measure"].unique()).size < len(overall) / 2:
-        places = overall.rank(method="min").astype(int)[own]
-        told = ", ".join(f"{name} is {place} of {len(overall)}" for name, place in places.items())
+    if "source" in ranks and (ids := ranks[ranks["source"] == "own"]["measure"].unique()).size < len(overall) / 2:
+        places = overall.rank(method="min").astype(int)[ids]
+        text = ", ".join(f"{name} is {place} of {len(overall)}" for name, place in places.items())
         return (
-            f"By mean rank over the domains, {told}; the other {len(overall) - len(own)} scores are the published ones."
+            f"By mean rank over the domains, {text}; the other {len(overall) - len(ids)} scores are the published ones."
         )
     best = ", ".join(f"{name} ({value:.2f})" for name, value in overall.head(3).items())
     chance = (len(overall) + 1) / 2
@@ -113,15 +113,15 @@ def _measure_first(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[["measure", *(name for name in frame.columns if name != "measure")]]
 
 
-def _missing_tests(found: Gathered) -> Iterator[Item]:
-    if found.missing_tests:
-        yield Item(f"Not run or not complete: {', '.join(test.title for test in found.missing_tests)}")
+def _missing_tests(results: Gathered) -> Iterator[Item]:
+    if results.missing_tests:
+        yield Item(f"Not run or not complete: {', '.join(test.title for test in results.missing_tests)}")
 
 
-def _tests(found: Gathered) -> Iterator[Section]:
-    for test, name, title in found.tests():
-        wide = found.table(name).round(2)
-        wide.columns = [" ".join(map(str, one)) for one in wide.columns.to_flat_index()]
+def _tests(results: Gathered) -> Iterator[Section]:
+    for test, name, title in results.tests():
+        wide = results.table(name).round(2)
+        wide.columns = [" ".join(map(str, labels)) for labels in wide.columns.to_flat_index()]
         yield Section(title, (as_table(_measure_first(wide.reset_index()), title),), test.claim)
 
 
@@ -131,7 +131,7 @@ def _published_sections(ranks: pd.DataFrame) -> list[Section]:
     return [
         Section(
             "Ranks compared with the published ones",
-            (as_table(_measure_first(ranks).rename(columns={"position": "place"}), "Ranks"),),
+            (as_table(_measure_first(ranks), "Ranks"),),
             "Ranks among the measures that were run here, by their scores and by the published ones.",
         )
     ]

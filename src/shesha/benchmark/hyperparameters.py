@@ -56,10 +56,10 @@ class Hyperparameters:
 
     def __post_init__(self) -> None:
         """Check every value."""
-        for one in fields(self):
-            value, check = getattr(self, one.name), one.metadata["check"]
-            if not (value is None and one.default is None) and not check.holds(value):
-                raise ValueError(f"hyper[{one.name!r}] must be {check.expected}, got {value!r}")
+        for option in fields(self):
+            value, check = getattr(self, option.name), option.metadata["check"]
+            if not (value is None and option.default is None) and not check.holds(value):
+                raise ValueError(f"hyper[{option.name!r}] must be {check.expected}, got {value!r}")
 
     @classmethod
     def check(cls, values: Mapping[str, Plain]) -> Self:
@@ -70,9 +70,9 @@ class Hyperparameters:
         ValueError
             If a name is unknown, one without a default is lacking, or a value is not what it must be.
         """
-        known = {one.name: one for one in fields(cls)}
+        known = {option.name: option for option in fields(cls)}
         require_known(values, known)
-        lacking = [name for name, one in known.items() if one.default is MISSING and name not in values]
+        lacking = [name for name, option in known.items() if option.default is MISSING and name not in values]
         if lacking:
             raise ValueError(
                 f"hyper must also contain {', '.join(lacking)}, got {', '.join(sorted(values)) or 'nothing'}"

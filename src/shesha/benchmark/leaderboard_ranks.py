@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.benchmark._published import published
-from shesha.benchmark.ranks import CELL
+from shesha.benchmark.measure_ranks import CELL
 from shesha.benchmark.submissions import read_submissions, training_influences
 from shesha.benchmark.tables import base_name
 from shesha.benchmark.tests._registry import main_qualities, ranking_scores
@@ -52,7 +52,7 @@ def leaderboard(
     -------
     DataFrame
         domain, measure (published ones are marked), score and calibrated (mean scores over the tasks; NaN without a
-        calibrated submission), mean_rank, place_low and place_high (places with equal ends tie; NaN for a
+        calibrated submission), mean_rank, position_low and position_high (places with equal ends tie; NaN for a
         measure that is alone), n_tasks, source ('own' or 'published'). The best mean rank first.
 
     Notes
@@ -73,7 +73,7 @@ def leaderboard(
 
 
 def leaderboard_page(folder: str | Path, *, suite: str | None = None, seed: Seed = 0) -> str:
-    """Return the table as Markdown, with an explanation of the places.
+    """Return the table as Markdown, with an explanation of the positions.
 
     Parameters
     ----------
@@ -84,42 +84,42 @@ def leaderboard_page(folder: str | Path, *, suite: str | None = None, seed: Seed
     lines = [f"# Leaderboard: suite {scores['suite'].iloc[0]}", "", _HEAD, ""]
     for domain, rows in board.groupby("domain", sort=False):
         lines += [f"## {str(domain).capitalize()}", "", _basis(rows, scores[scores["domain"] == domain]), ""]
-        head = ["measure", "place", "mean rank", "score", "calibrated"]
+        head = ["measure", "position", "mean rank", "score", "calibrated"]
         cells = [
             [
-                one["measure"].replace("_", r"\_"),
-                _places(one),
-                *(_number(one[key]) for key in ("mean_rank", "score", "calibrated")),
+                row["measure"].replace("_", r"\_"),
+                _places(row),
+                *(_number(row[key]) for key in ("mean_rank", "score", "calibrated")),
             ]
-            for one in rows.to_dict("records")
+            for row in rows.to_dict("records")
         ]
         lines += [markdown_table(head, cells, numbers=3), ""]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
 _HEAD = (
-    "One line per measure. *Place* is the range that other trainings and tasks could give (95 %). Measures with "
+    "One line per measure. *Position* is the range that other trainings and tasks could give (95 %). Measures with "
     "equal ranges tie. *Score* is the mean over tasks and tests (AUPRC or rank correlation, 1 is best), and "
     "*calibrated* that of the calibrated measure. Rows marked (published) are the paper's scores of its own trainings. "
-    "A dash means no place, because the measure is the only one or lacks a test that most have."
+    "A dash means no position, because the measure is the only one or lacks a test that most have."
 )
 
 
 def _basis(rows: pd.DataFrame, scores: pd.DataFrame) -> str:
-    """State the tasks and tests on which the places are based."""
+    """State the tasks and tests on which the positions are based."""
     used = _complete(scores)[0]
     tasks = sorted({f"{a} on {b}" for a, b in zip(used["architecture"], used["dataset"], strict=True)})
     tests = ", ".join(sorted(set(used["test"])))
-    said = f"{len(tasks)} {'task' if len(tasks) == 1 else 'tasks'} ({', '.join(tasks)}); tests: {tests}."
+    text = f"{len(tasks)} {'task' if len(tasks) == 1 else 'tasks'} ({', '.join(tasks)}); tests: {tests}."
     if len(tasks) == 1:
-        said += " With one task, places cover other trainings but not other tasks."
+        text += " With one task, positions cover other trainings but not other tasks."
     if len(rows) == 1:
-        said += " A single measure has no place; submit others of the same suite."
-    return said
+        text += " A single measure has no position; submit others of the same suite."
+    return text
 
 
-def _places(one: Mapping[Any, Any]) -> str:
-    low, high = one["place_low"], one["place_high"]
+def _places(row: Mapping[Any, Any]) -> str:
+    low, high = row["position_low"], row["position_high"]
     if low != low:
         return "-"
     return f"{low:.0f}" if low == high else f"{low:.0f} to {high:.0f}"
@@ -153,7 +153,7 @@ def _board(domain: str, rows: pd.DataFrame, n_resamples: int, rng: np.random.Gen
     import pandas as pd
 
     calibrated = rows[rows["measure"].str.startswith(_CALIBRATED)]
-    beside = {
+    scores = {
         str(name).removeprefix(_CALIBRATED): float(part["value"].mean()) for name, part in calibrated.groupby("measure")
     }
     complete, partial = _complete(_add_published(rows))
@@ -169,10 +169,10 @@ def _board(domain: str, rows: pd.DataFrame, n_resamples: int, rng: np.random.Gen
             "domain": domain,
             "measure": measures,
             "score": np.nanmean(values, axis=0),
-            "calibrated": [beside.get(name, np.nan) for name in measures],
+            "calibrated": [scores.get(name, np.nan) for name in measures],
             "mean_rank": ranks,
-            "place_low": low,
-            "place_high": high,
+            "position_low": low,
+            "position_high": high,
             "n_tasks": n_tasks,
             "source": ["published" if name.endswith(PUBLISHED) else "own" for name in measures],
         }
@@ -184,8 +184,8 @@ def _board(domain: str, rows: pd.DataFrame, n_resamples: int, rng: np.random.Gen
             "score": np.nan,
             "calibrated": np.nan,
             "mean_rank": np.nan,
-            "place_low": np.nan,
-            "place_high": np.nan,
+            "position_low": np.nan,
+            "position_high": np.nan,
             "n_tasks": 0,
             "source": "own",
         }
@@ -229,8 +229,8 @@ def _add_published(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _table(rows: pd.DataFrame) -> tuple[list[tuple[Any, ...]], list[str], Cube]:
     """Return the cells, the measures, and the scores of shape (n_cells, n_measures)."""
-    found = rows.pivot(index=list(CELL), columns="measure", values="value")
-    return list(found.index), [str(name) for name in found.columns], found.to_numpy(dtype=np.float64)
+    table = rows.pivot(index=list(CELL), columns="measure", values="value")
+    return list(table.index), [str(name) for name in table.columns], table.to_numpy(dtype=np.float64)
 
 
 def _resampled_ranks(
@@ -243,33 +243,33 @@ def _resampled_ranks(
 ) -> Cube:
     """Mean ranks on resamples of trainings and tasks, of shape (n_resamples, n_measures)."""
     moved: Cube = np.repeat(values[None], n_resamples, axis=0)
-    place = {cell: at for at, cell in enumerate(cells)}
-    columns = {name: at for at, name in enumerate(measures)}
+    place = {cell: index for index, cell in enumerate(cells)}
+    columns = {name: index for index, name in enumerate(measures)}
     draws: dict[tuple[int, int], NDArray[np.float64]] = {}
     for row in rows.itertuples(index=False):
-        at = place[tuple(getattr(row, name) for name in CELL)]
+        position = place[tuple(getattr(row, name) for name in CELL)]
         influence = training_influences(float(row.value), row.left)  # type: ignore[arg-type]
         if len(influence):
             # All measures of a cell meet the same trainings.
-            key = at, len(influence)
+            key = position, len(influence)
             if key not in draws:
                 drawn = rng.multinomial(key[1], np.full(key[1], 1 / key[1]), n_resamples)
                 draws[key] = np.asarray(drawn - 1, dtype=np.float64)
             column = columns[str(row.measure)]
-            moved[:, at, column] += draws[key] @ influence / key[1]
+            moved[:, position, column] += draws[key] @ influence / key[1]
     return _mean_ranks(moved, _resampled_cells(cells, n_resamples, rng))
 
 
 def _resampled_cells(cells: Sequence[tuple[Any, ...]], n_resamples: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """Draw whole tasks with all their cells, padded to equal length with cells drawn earlier."""
     tasks: dict[tuple[Any, ...], list[int]] = {}
-    for at, cell in enumerate(cells):
-        tasks.setdefault(cell[1:3], []).append(at)
+    for index, cell in enumerate(cells):
+        tasks.setdefault(cell[1:3], []).append(index)
     groups = list(tasks.values())
     length = len(groups) * max(map(len, groups))
     drawn = np.empty((n_resamples, length), dtype=np.intp)
     for line in drawn:
-        chosen = [at for one in rng.integers(len(groups), size=len(groups)) for at in groups[one]]
+        chosen = [index for task in rng.integers(len(groups), size=len(groups)) for index in groups[task]]
         line[:] = np.resize(np.array(chosen, dtype=np.intp), length)
     return drawn
 
@@ -280,12 +280,12 @@ def _mean_ranks(values: Cube, cells: NDArray[np.intp]) -> Cube:
 
     known = np.where(np.isfinite(values), np.round(values, 10), -np.inf)
     ranks = rankdata(-known, axis=2)
-    found: Cube = np.stack([one[chosen].mean(axis=0) for one, chosen in zip(ranks, cells, strict=True)])
-    return found
+    means: Cube = np.stack([draw[chosen].mean(axis=0) for draw, chosen in zip(ranks, cells, strict=True)])
+    return means
 
 
 def _place_ranges(ranks: Cube, drawn: Cube, n_tasks: int, n_trainings: int) -> tuple[Cube, Cube]:
-    """Range of places: 1 + the number of measures surely ahead, and the total minus those surely behind."""
+    """Range of positions: 1 + the number of measures surely ahead, and the total minus those surely behind."""
     from scipy.stats import t
 
     n_units = n_tasks if n_tasks > 1 else max(2, n_trainings)

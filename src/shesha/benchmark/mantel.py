@@ -55,8 +55,8 @@ def mantel_p(
     observed = abs(float(_correlations(a, others[identity[:, rows], identity[:, columns]])[0])) - _ROUNDING
     as_strong = total = 0
     for orders in draws:
-        found = _correlations(a, others[orders[:, rows], orders[:, columns]])
-        as_strong += int((np.abs(found) >= observed).sum())
+        correlations = _correlations(a, others[orders[:, rows], orders[:, columns]])
+        as_strong += int((np.abs(correlations) >= observed).sum())
         total += len(orders)
     # All orders include the true one; random ones are joined by it.
     return as_strong / total if exact else (as_strong + 1) / (total + 1)

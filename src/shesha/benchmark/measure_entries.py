@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import measures
-from shesha.benchmark._import_by_name import import_by_name, is_place
+from shesha.benchmark.import_by_name import import_by_name, is_place
 from shesha.benchmark.store import Entry
 from shesha.benchmark.zero_rows import RULE, required_metric
 from shesha.calibration.permutation_scores import null_scores
@@ -51,10 +51,10 @@ def calibrated(measure: Measure) -> CalibratedMeasure:
     best = measure.bounds[1] if measure.closer == "higher" else measure.bounds[0]
     if not measure.paired or not np.isfinite(best):
         raise ValueError(f"measure must compare rows and have a best value to be calibrated, got {measure.name}")
-    own = {name: getattr(measure, name) for name in ("function", "view", "symmetric", "invariant", "family", "cost")}
+    attrs = {name: getattr(measure, name) for name in ("function", "view", "symmetric", "invariant", "family", "cost")}
     kept = ("formula", "reference", "equal_widths", "needs_features", "view_options", "options")
-    own |= {name: getattr(measure, name) for name in kept}
-    return CalibratedMeasure(name=f"calibrated {measure.name}", closer="higher", bounds=(0.0, 1.0), of=measure, **own)
+    attrs |= {name: getattr(measure, name) for name in kept}
+    return CalibratedMeasure(name=f"calibrated {measure.name}", closer="higher", bounds=(0.0, 1.0), of=measure, **attrs)
 
 
 @lru_cache(maxsize=4)
@@ -77,8 +77,8 @@ def entries(
         For an unknown name (close ones are offered), or two entries of one name.
     """
     by_name: dict[str, Measure] = {}
-    for one in chosen:
-        for measure in _meant(one):
+    for choice in chosen:
+        for measure in _meant(choice):
             if not measure.options and measure.name in (options or {}):
                 measure = measure.with_options(**(options or {})[measure.name])
             if by_name.setdefault(measure.name, measure) != measure:

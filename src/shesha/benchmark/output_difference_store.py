@@ -12,11 +12,11 @@ from dataclasses import astuple, fields
 from itertools import combinations
 
 from shesha.benchmark import worker_tasks
-from shesha.benchmark.model_archive import Archive
 from shesha.benchmark.store import Difference as Shipped
 from shesha.benchmark.store import Store
 from shesha.benchmark.tests import Output
 from shesha.benchmark.tests._base import Difference
+from shesha.benchmark.trained_models import Archive
 from shesha.runs import failure_reason, version_of_code
 
 LOG = logging.getLogger(__name__)
@@ -35,13 +35,13 @@ def versioned_name(kind: str, difference: Difference) -> str:
 
 def read_differences(store: Store) -> Known:
     """Return all stored differences."""
-    found: Known = {
-        pair: dict(zip(_SHIPPED, astuple(one)[2:], strict=True)) for pair, one in store.differences().items()
+    differences: Known = {
+        pair: dict(zip(_SHIPPED, astuple(row)[2:], strict=True)) for pair, row in store.differences().items()
     }
     if store.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'difference'"):
         for first, second, kind, value in store.query("SELECT first, second, kind, value FROM difference"):
-            found.setdefault((first, second), {})[kind] = float("nan") if value is None else value
-    return found
+            differences.setdefault((first, second), {})[kind] = float("nan") if value is None else value
+    return differences
 
 
 def complete_differences(store: Store, archive: Archive, keys: Sequence[str], wanted: Mapping[str, Difference]) -> None:
@@ -55,9 +55,9 @@ def complete_differences(store: Store, archive: Archive, keys: Sequence[str], wa
     }
     shipped = dict.fromkeys(pair for kind in lacking if kind in _SHIPPED for pair in lacking[kind])
     store.add_differences(worker_tasks.compare_outputs(shipped, archive.folder))
-    own = {kind: difference for kind, difference in wanted.items() if kind not in _SHIPPED}
-    outputs = {key: Output(*archive.outputs(key)[:2]) for key in keys} if own else {}
-    for kind, difference in own.items():
+    functions = {kind: difference for kind, difference in wanted.items() if kind not in _SHIPPED}
+    outputs = {key: Output(*archive.outputs(key)[:2]) for key in keys} if functions else {}
+    for kind, difference in functions.items():
         try:
             rows = [(*pair, difference(outputs[pair[0]], outputs[pair[1]])) for pair in lacking[kind]]
         except Exception as error:  # What another's function raises must not cost the run; the next one tries again.

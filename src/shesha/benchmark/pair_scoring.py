@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Protocol
 
-from shesha.benchmark import scores
-from shesha.benchmark.scores import Correlation, Quality, pair_value
+from shesha.benchmark import known_answer_scores
+from shesha.benchmark.known_answer_scores import Correlation, Quality, pair_value
 from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds
 from shesha.support.types import Seed
@@ -26,7 +26,7 @@ class Compared(Protocol):
 
     @property
     def name(self) -> str:
-        """The name in scores."""
+        """The name in known_answer_scores."""
         ...
 
     @property
@@ -134,8 +134,8 @@ def score_prediction(
     for test, known in kinds.mapping(differences, "differences").items():
         kinds.mapping(known, f"differences[{test!r}]")
         outputs = [pair_value(known, pair, True) for pair in pairs]
-        found = scores.spearman(distances, outputs, len(names), numbers, n_permutations, seed)
-        rows.append(_row(test, "spearman", measure, found))
+        correlation = known_answer_scores.spearman(distances, outputs, len(names), numbers, n_permutations, seed)
+        rows.append(_row(test, "spearman", measure, correlation))
     return rows
 
 
@@ -157,8 +157,8 @@ def score_groups(
     kinds.mapping(values, "values")
     for members in kinds.mapping(groups, "groups").values():
         kinds.iterable(members, "groups")
-    both = scores.groups(values, groups, measure.closer, measure.symmetric)
-    return [_row(test_name, quality, measure, found) for quality, found in zip(BY_GROUPS, both, strict=True)]
+    both = known_answer_scores.groups(values, groups, measure.closer, measure.symmetric)
+    return [_row(test_name, quality, measure, score) for quality, score in zip(BY_GROUPS, both, strict=True)]
 
 
 def score_layers(
@@ -177,7 +177,7 @@ def score_layers(
     models : sequence of sequences of str
         For each model its layers from input to output.
     test_name : str
-        How the scores call the test.
+        How the known_answer_scores call the test.
     """
     _require_measure(measure)
     kinds.mapping(values, "values")
@@ -187,11 +187,11 @@ def score_layers(
             kinds.text(name, "models")
         places = {name: place for place, name in enumerate(layers)}
         wanted = pairs_prediction(layers, measure.symmetric)
-        own = {(places[a], places[b]): pair_value(values, (a, b), measure.symmetric) for a, b in wanted}
-        found = scores.layers(own, len(layers), measure.closer, measure.symmetric)
-        for quality, part in zip(parts, (found.conformity, found.by_layer, found.pooled), strict=True):
+        layer_values = {(places[a], places[b]): pair_value(values, (a, b), measure.symmetric) for a, b in wanted}
+        scores = known_answer_scores.layers(layer_values, len(layers), measure.closer, measure.symmetric)
+        for quality, part in zip(parts, (scores.conformity, scores.by_layer, scores.pooled), strict=True):
             parts[quality].append(part)
-    return [_row(test_name, quality, measure, _mean(found)) for quality, found in parts.items()]
+    return [_row(test_name, quality, measure, _mean(results)) for quality, results in parts.items()]
 
 
 def _mean(parts: Sequence[Quality]) -> Quality:
@@ -199,11 +199,11 @@ def _mean(parts: Sequence[Quality]) -> Quality:
     usable = [part.value for part in parts if not math.isnan(part.value)]
     missing = [f"model {place}: {part.reason}" for place, part in enumerate(parts) if part.reason]
     partial = sum(part.dropped for part in parts if not part.reason)
-    told = [*missing, *([f"{partial} comparisons of layers left out"] if partial else [])]
+    notes = [*missing, *([f"{partial} comparisons of layers left out"] if partial else [])]
     value = sum(usable) / len(usable) if usable else math.nan
-    return Quality(value, len(usable), len(parts) - len(usable), "; ".join(told) if parts else "no models")
+    return Quality(value, len(usable), len(parts) - len(usable), "; ".join(notes) if parts else "no models")
 
 
-def _row(test: str, quality: str, measure: Compared, found: Quality) -> ScoreRow:
-    p_value = found.p_value if isinstance(found, Correlation) else math.nan
-    return ScoreRow(test, quality, measure.name, found.value, p_value, found.n, found.dropped, found.reason)
+def _row(test: str, quality: str, measure: Compared, score: Quality) -> ScoreRow:
+    p_value = score.p_value if isinstance(score, Correlation) else math.nan
+    return ScoreRow(test, quality, measure.name, score.value, p_value, score.n, score.dropped, score.reason)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shesha.benchmark._published import published
-from shesha.benchmark.ranks import Pooling, rank, require_columns
+from shesha.benchmark.measure_ranks import Pooling, rank, require_columns
 from shesha.benchmark.tables import base_name, match_published
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ def rank_with_published(results: pd.DataFrame, *, pooling: Pooling = "cls") -> p
     DataFrame
         As `rank` returns it, with a column `source`: 'own' or 'published'.
     """
-    beside = add_published(results)
-    ranks = rank(beside, pooling=pooling)
-    sources = beside.drop_duplicates("measure").set_index("measure")["source"]
+    table = add_published(results)
+    ranks = rank(table, pooling=pooling)
+    sources = table.drop_duplicates("measure").set_index("measure")["source"]
     return ranks.assign(source=ranks["measure"].map(sources))
 
 
@@ -83,8 +83,8 @@ def compare_ranks(results: pd.DataFrame) -> pd.DataFrame:
     both = match_published(results, published())
     if both.empty:
         return both.reindex(columns=["domain", "measure", "position", "mean", "published_position", "published_mean"])
-    own, paper = (rank(both.rename(columns={name: "value"})) for name in ("own", "published"))
+    user_ranks, paper = (rank(both.rename(columns={name: "value"})) for name in ("own", "published"))
     columns = ["domain", "measure", "position", "mean"]
-    theirs = paper[columns].rename(columns={"position": "published_position", "mean": "published_mean"})
-    joined = own[columns].merge(theirs, on=["domain", "measure"])
+    paper_ranks = paper[columns].rename(columns={"position": "published_position", "mean": "published_mean"})
+    joined = user_ranks[columns].merge(paper_ranks, on=["domain", "measure"])
     return joined.sort_values(["domain", "published_position"], ignore_index=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from math import ceil
 
 from shesha.benchmark.measure_entries import CalibratedMeasure, entry_version
-from shesha.benchmark.model_archive import LAST, reference
 from shesha.benchmark.model_descriptions import Model
 from shesha.benchmark.suites import Task
 from shesha.benchmark.tests import BenchmarkTest, Cast, find
+from shesha.benchmark.trained_models import LAST, reference
 from shesha.benchmark.worker_tasks import Chunk
 from shesha.comparison.engine import Group, Pair, group_by_view
 from shesha.measures import Measure
@@ -50,7 +50,7 @@ class Trial:
         layers = range(n_layers) if self.of.layered else (LAST,)
         return Cast(
             {
-                group: tuple(tuple(reference(keys[model], self.pooling, at) for at in layers) for model in models)
+                group: tuple(tuple(reference(keys[model], self.pooling, layer) for layer in layers) for model in models)
                 for group, models in self.groups.items()
             }
         )
@@ -84,17 +84,17 @@ def plan_chunks(
     planned: set[tuple[str, str, str, str]],
 ) -> Iterator[Chunk]:
     """Yield the work of a trial that is neither done nor planned, and mark it as planned."""
-    left: dict[str, list[Pair]] = {}
+    pairs: dict[str, list[Pair]] = {}
     for measure in measures:
         version = entry_version(measure)
         cells = {pair: (*pair, measure.name, version) for pair in trial.pairs(measure.symmetric, keys, n_layers)}
         reversed_ones = {(b, a, name, v) for a, b, name, v in cells.values()} if measure.symmetric else set()
         there = planned & reversed_ones
-        left[measure.name] = [
+        pairs[measure.name] = [
             pair for pair, cell in cells.items() if cell not in planned and (cell[1], cell[0], *cell[2:]) not in there
         ]
-        planned.update(cells[pair] for pair in left[measure.name])
-    for group in group_by_view([measure for measure in measures if left[measure.name]], left):
+        planned.update(cells[pair] for pair in pairs[measure.name])
+    for group in group_by_view([measure for measure in measures if pairs[measure.name]], pairs):
         yield from _pieces(group)
 
 
@@ -102,15 +102,15 @@ def _pieces(group: Group) -> Iterator[Chunk]:
     """Divide a group into chunks of about equal time, with cheap and costly measures separate."""
     costs = [_cost(measure) for measure in group.measures]
     for cost in dict.fromkeys(costs):
-        chosen = [at for at, own in enumerate(costs) if own == cost]
-        measures = tuple(group.measures[at] for at in chosen)
-        pairs = [group.pairs[at] for at in chosen]
-        everything = list(dict.fromkeys(pair for own in pairs for pair in own))
+        chosen = [index for index, value in enumerate(costs) if value == cost]
+        measures = tuple(group.measures[index] for index in chosen)
+        pairs = [group.pairs[index] for index in chosen]
+        everything = list(dict.fromkeys(pair for batch in pairs for pair in batch))
         n_pieces = max(1, ceil(sum(map(len, pairs)) * cost / _SECONDS))
         step = ceil(len(everything) / n_pieces)
         for start in range(0, len(everything), step):
             some = set(everything[start : start + step])
-            cut = tuple(tuple(pair for pair in own if pair in some) for own in pairs)
+            cut = tuple(tuple(pair for pair in batch if pair in some) for batch in pairs)
             yield Chunk(measures, cut)
 
 

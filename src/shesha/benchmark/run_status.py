@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shesha.benchmark.model_archive import Archive, model_key
 from shesha.benchmark.run_plan import Keys, Trial
 from shesha.benchmark.store import Cell, Entry, Store, Trained
 from shesha.benchmark.store_results import (
@@ -20,6 +19,7 @@ from shesha.benchmark.store_results import (
     open_store,
 )
 from shesha.benchmark.suites import Suite
+from shesha.benchmark.trained_models import Archive, model_key
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,11 +48,11 @@ def status(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
     """
     import pandas as pd
 
-    with open_store(store) as found:
-        chosen, keys = list_trials(found, find_suite(found, of))
-        models = found.models()
-        entries = [(entry, found.cells(entry.name, entry.version)) for entry in found.entries()]
-        depths, archive = layer_counts(found), Archive(found.models_folder)
+    with open_store(store) as db:
+        chosen, keys = list_trials(db, find_suite(db, of))
+        models = db.models()
+        entries = [(entry, db.cells(entry.name, entry.version)) for entry in db.entries()]
+        depths, archive = layer_counts(db), Archive(db.models_folder)
     rows = [
         _models_so_far(trial, keys, models)
         | _comparisons_so_far(trial, entries, keys, _layer_count(trial, keys, models, depths, archive))
@@ -62,16 +62,16 @@ def status(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
 
 
 def _models_so_far(trial: Trial, keys: Keys, models: Mapping[str, Trained]) -> dict[str, Any]:
-    mine = {keys[model] for model in trial.models}
-    there = [models[key] for key in mine if key in models]
+    model_keys = {keys[model] for model in trial.models}
+    there = [models[key] for key in model_keys if key in models]
     return {
         "dataset": trial.task.dataset,
         "architecture": trial.task.architecture,
         "pooling": trial.pooling,
         "test": trial.test,
-        "models": len(mine),
-        "trained": sum(one.accuracy is not None for one in there),
-        "models failed": sum(one.accuracy is None for one in there),
+        "models": len(model_keys),
+        "trained": sum(result.accuracy is not None for result in there),
+        "models failed": sum(result.accuracy is None for result in there),
     }
 
 
@@ -107,10 +107,10 @@ def _layer_count(
     if n_layers:
         return n_layers
     known = [models[keys[model]] for model in trial.models if keys[model] in models]
-    for one in known:
-        if one.accuracy is not None:
+    for result in known:
+        if result.accuracy is not None:
             try:
-                return archive.n_layers(one.key, trial.pooling)
+                return archive.n_layers(result.key, trial.pooling)
             except (FileNotFoundError, ValueError):
                 # Removed or damaged: the next run trains it again.
                 continue
@@ -125,8 +125,8 @@ def failures(store: Store) -> str:
         counts[line] = counts.get(line, 0) + 1
     lines = []
     for place, reason in dict.fromkeys(line[:2] for line in sorted(counts)):
-        own = ", ".join(f"{m} ({n})" for (p, r, m), n in sorted(counts.items()) if (p, r) == (place, reason))
-        lines.append(f"- {place}: {reason}: {own}")
+        measures = ", ".join(f"{m} ({n})" for (p, r, m), n in sorted(counts.items()) if (p, r) == (place, reason))
+        lines.append(f"- {place}: {reason}: {measures}")
     return "\n".join(lines)
 
 
@@ -137,12 +137,12 @@ def describe_missing_rows(store: Store) -> str:
         left_out.setdefault((place, cell.measure), []).append(cell.rows_left_out)
     lines = []
     for place in dict.fromkeys(place for place, _ in sorted(left_out)):
-        own = ", ".join(
+        measures = ", ".join(
             f"{measure} ({len(rows)}, up to {max(rows)} rows)"
             for (where, measure), rows in sorted(left_out.items())
             if where == place
         )
-        lines.append(f"- {place}: {own}")
+        lines.append(f"- {place}: {measures}")
     return "\n".join(lines)
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from shesha.benchmark import worker_tasks
 from shesha.benchmark.measure_entries import entry_version
-from shesha.benchmark.model_archive import Archive, model_key
 from shesha.benchmark.model_descriptions import Model
 from shesha.benchmark.output_difference_store import complete_differences
 from shesha.benchmark.progress_estimate import Meter
 from shesha.benchmark.run_plan import Keys, Trial, plan_chunks, required_models
 from shesha.benchmark.store import Cell, Store, Trained
+from shesha.benchmark.trained_models import Archive, model_key
 from shesha.benchmark.worker_tasks import Chunk
 from shesha.measures import Measure
 from shesha.runs import Executor, Job, run
@@ -38,7 +38,7 @@ class Run:
         self.meter = Meter(self.executor.n_workers)
         self._archive = Archive(self.store.models_folder)
         self._trained = {
-            key: one for key, one in self.store.models().items() if one.accuracy is None or self._archive.has(key)
+            key: model for key, model in self.store.models().items() if model.accuracy is None or self._archive.has(key)
         }
         self._planned = self.store.stored_comparisons()
         self._waiting = list(self.trials)
@@ -96,7 +96,7 @@ class Run:
         if failed & chunk.models:
             chunk = self._drop_failed(chunk, failed)
         if chunk.n_cells:
-            kind = ("compare", chunk.measures[0].view_key, tuple(one.name for one in chunk.measures))
+            kind = ("compare", chunk.measures[0].view_key, tuple(measure.name for measure in chunk.measures))
             self._ready.append(
                 Job(
                     f"comparisons {next(self._number)}",

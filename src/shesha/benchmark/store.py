@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shesha import runs
-from shesha.benchmark._store_tables import LAYOUT
+from shesha.benchmark._store_schema import LAYOUT
 from shesha.benchmark.model_descriptions import Model
 from shesha.support import argument_types as kinds
 from shesha.support import sqlite as sqlite
@@ -107,14 +107,14 @@ class Store(sqlite.Database):
 
     def add_entries(self, entries: Iterable[Entry]) -> None:
         """Write the measures of a run; a new version of a measure replaces the earlier one."""
-        rows = [(one.name, one.version, one.closer, int(one.symmetric)) for one in entries]
+        rows = [(entry.name, entry.version, entry.closer, int(entry.symmetric)) for entry in entries]
         with self.transaction():
             self._connection.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?)", rows)
 
     def entries(self) -> list[Entry]:
         """Return the measures of the run, in alphabetical order."""
-        found = self.query("SELECT measure, version, closer, symmetric FROM entry ORDER BY measure")
-        return [Entry(name, version, closer, bool(symmetric)) for name, version, closer, symmetric in found]
+        rows = self.query("SELECT measure, version, closer, symmetric FROM entry ORDER BY measure")
+        return [Entry(name, version, closer, bool(symmetric)) for name, version, closer, symmetric in rows]
 
     def add_model(self, model: Model, trained: Trained) -> None:
         """Write the result of training a model; earlier failures are replaced."""
@@ -131,10 +131,10 @@ class Store(sqlite.Database):
 
     def models(self) -> dict[str, Trained]:
         """Return the results of training, by key."""
-        found = self.query("SELECT key, accuracy, seconds, reason FROM model")
+        rows = self.query("SELECT key, accuracy, seconds, reason FROM model")
         return {
             key: Trained(key, self._number(accuracy), self._number(seconds), reason)
-            for key, accuracy, seconds, reason in found
+            for key, accuracy, seconds, reason in rows
         }
 
     def add_cells(self, cells: Iterable[Cell]) -> None:
@@ -151,8 +151,8 @@ class Store(sqlite.Database):
         """Return the comparisons by one measure, by pair."""
         # The first layout has no column for rows left out.
         query = "SELECT * FROM cell WHERE measure = ? AND version = ?"
-        found = self.query(query, (measure, version))
-        return {row[:2]: Cell(*row[:4], *map(self._number, row[4:6]), *row[6:]) for row in found}
+        rows = self.query(query, (measure, version))
+        return {row[:2]: Cell(*row[:4], *map(self._number, row[4:6]), *row[6:]) for row in rows}
 
     def forget_failures(self) -> int:
         """Remove the models and comparisons that have no value, so that the next run tries them again."""

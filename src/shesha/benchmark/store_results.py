@@ -9,12 +9,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shesha.benchmark.model_archive import model_key
 from shesha.benchmark.model_descriptions import Model
 from shesha.benchmark.output_difference_store import Known, read_differences, versioned_name
 from shesha.benchmark.run_plan import Keys, Trial, trials
 from shesha.benchmark.store import Cell, Entry, Store, StoreError, model_place
 from shesha.benchmark.suites import Suite, load_suite
+from shesha.benchmark.trained_models import model_key
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,9 +42,9 @@ def results(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
     """
     import pandas as pd
 
-    with open_store(store) as found:
-        planned = find_suite(found, of)
-        rows = list(_rows(found, planned))
+    with open_store(store) as db:
+        planned = find_suite(db, of)
+        rows = list(_rows(db, planned))
     extra = ("p_value", "n", "dropped", "reason")
     return pd.DataFrame(rows, columns=[*COLUMNS, *extra])
 
@@ -79,14 +79,14 @@ def list_trials(store: Store, of: Suite) -> tuple[list[Trial], Keys]:
     return all_trials, keys
 
 
-def _rows(store: Store, of: Suite) -> Iterator[dict[str, Any]]:
-    chosen, keys = list_trials(store, of)
+def _rows(store: Store, suite: Suite) -> Iterator[dict[str, Any]]:
+    chosen, keys = list_trials(store, suite)
     depths, outputs, models = layer_counts(store), read_differences(store), store.models()
-    failed = {key for key, one in models.items() if one.accuracy is None}
-    asked = [(trial, trial_differences(trial, keys, outputs, failed)) for trial in chosen]
+    failed = {key for key, model in models.items() if model.accuracy is None}
+    work = [(trial, trial_differences(trial, keys, outputs, failed)) for trial in chosen]
     for entry in store.entries():
         cells = store.cells(entry.name, entry.version)
-        for trial, known in asked:
+        for trial, known in work:
             values = trial_values(trial, entry, cells, keys, depths)
             if values is None or known is None:
                 continue
@@ -104,12 +104,12 @@ def _rows(store: Store, of: Suite) -> Iterator[dict[str, Any]]:
 
 def layer_counts(store: Store) -> Depths:
     """Return the number of layers that have been compared, by model and pooling."""
-    found: Depths = {}
+    depths: Depths = {}
     for (name,) in store.query("SELECT first FROM cell UNION SELECT second FROM cell"):
         key, pooling, layer = name.split("/")
         if layer.isdigit():
-            found[key, pooling] = max(found.get((key, pooling), 0), int(layer) + 1)
-    return found
+            depths[key, pooling] = max(depths.get((key, pooling), 0), int(layer) + 1)
+    return depths
 
 
 def count_layers(trial: Trial, keys: Keys, depths: Depths) -> int:
@@ -164,19 +164,19 @@ def open_store(store: str | Path | Store) -> Iterator[Store]:
     if isinstance(store, Store):
         yield store
         return
-    with Store(store, create=False) as found:
-        yield found
+    with Store(store, create=False) as db:
+        yield db
 
 
 def accuracies(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
     """Return the test accuracy of every trained model."""
     import pandas as pd
 
-    with open_store(store) as found:
-        models = found.models()
+    with open_store(store) as db:
+        models = db.models()
         rows = [
             (*place, models[key].accuracy, models[key].seconds, models[key].reason)
-            for place, key in found.keys().items()
+            for place, key in db.keys().items()
             if key in models
         ]
     names = ("domain", "dataset", "architecture", "kind", "degree", "seed", "accuracy", "seconds", "reason")
@@ -187,9 +187,9 @@ def runtimes(store: str | Path | Store) -> pd.DataFrame:
     """Return the mean seconds of a comparison by measure (rows) and architecture (columns), views included."""
     import pandas as pd
 
-    with open_store(store) as found:
-        places = {key: f"{place[2]} ({place[1]})" for place, key in found.keys().items()}
-        cells = found.query("SELECT measure, first, seconds FROM cell NATURAL JOIN entry WHERE value IS NOT NULL")
+    with open_store(store) as db:
+        places = {key: f"{place[2]} ({place[1]})" for place, key in db.keys().items()}
+        cells = db.query("SELECT measure, first, seconds FROM cell NATURAL JOIN entry WHERE value IS NOT NULL")
     rows = [(measure, places.get(first.split("/", 1)[0]), seconds) for measure, first, seconds in cells]
     frame = pd.DataFrame(rows, columns=["measure", "architecture", "seconds"]).dropna()
     return frame.pivot_table(index="measure", columns="architecture", values="seconds", aggfunc="mean")
@@ -203,9 +203,9 @@ def comparisons(store: str | Path | Store) -> pd.DataFrame:
     """
     import pandas as pd
 
-    with open_store(store) as found:
-        places = {key: place for place, key in found.keys().items()}
-        cells = [cell for entry in found.entries() for cell in found.cells(entry.name, entry.version).values()]
+    with open_store(store) as db:
+        places = {key: place for place, key in db.keys().items()}
+        cells = [cell for entry in db.entries() for cell in db.cells(entry.name, entry.version).values()]
     rows = []
     for cell in sorted(cells, key=lambda cell: (cell.first, cell.second, cell.measure)):
         (key_a, pooling, layer_a), (key_b, _, layer_b) = cell.first.split("/"), cell.second.split("/")

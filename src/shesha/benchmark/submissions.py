@@ -77,21 +77,21 @@ def submit(
         If the store lacks one of the measures, or holds no complete test.
     """
     target = kinds.path(folder, "folder")
-    with open_store(store) as found:
-        planned = find_suite(found, of)
-        known = {entry.name: entry for entry in found.entries()}
+    with open_store(store) as db:
+        planned = find_suite(db, of)
+        known = {entry.name: entry for entry in db.entries()}
         if unknown := sorted(set(kinds.names(measures, "measures")) - set(known)):
             raise ValueError(f"measures must be among those of the store, got {check.join_items(unknown)}")
         chosen = [entry for name, entry in known.items() if not measures or name in measures]
-        submissions = [one for entry in chosen if (one := _submission(found, planned, entry))["scores"]]
+        submissions = [submission for entry in chosen if (submission := _submission(db, planned, entry))["scores"]]
     if not submissions:
         raise ValueError("store must contain at least one complete test, got none")
     place = target / _file_name(planned.name)
     place.mkdir(parents=True, exist_ok=True)
     written = []
-    for one in submissions:
-        path = measure_file(place, one["measure"])
-        write_text(path, json.dumps(replace_non_json(one), indent=1, allow_nan=False) + "\n")
+    for submission in submissions:
+        path = measure_file(place, submission["measure"])
+        write_text(path, json.dumps(replace_non_json(submission), indent=1, allow_nan=False) + "\n")
         written.append(path)
     return written
 
@@ -127,15 +127,15 @@ def read_submissions(folder: str | Path) -> pd.DataFrame:
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
     try:
-        one = json.loads(path.read_text(encoding="utf-8"))
-        texts = {name: kinds.text(one[name], name) for name in ("suite", "measure", "code")}
-        texts["closer"] = check.choice(one["closer"], ("higher", "lower"), "closer")
-        if one["format"] != FORMAT:
-            raise ValueError(f"format {one['format']}")
-        for score in one["scores"]:
+        submission = json.loads(path.read_text(encoding="utf-8"))
+        texts = {name: kinds.text(submission[name], name) for name in ("suite", "measure", "code")}
+        texts["closer"] = check.choice(submission["closer"], ("higher", "lower"), "closer")
+        if submission["format"] != FORMAT:
+            raise ValueError(f"format {submission['format']}")
+        for score in submission["scores"]:
             where = {name: kinds.text(score[name], name) for name in (*_PLACE, "test", "quality")}
-            left = tuple(_number(value) for value in score["without_training"])
-            yield {**texts, **where, "value": _number(score["value"]), "left": left}
+            jackknife = tuple(_number(value) for value in score["without_training"])
+            yield {**texts, **where, "value": _number(score["value"]), "left": jackknife}
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} must be a submission of format {FORMAT}, got another file: {error}") from error
 
@@ -159,10 +159,10 @@ def _file_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")
 
 
-def _submission(store: Store, of: Suite, entry: Entry) -> dict[str, Any]:
-    trials, keys = list_trials(store, of)
+def _submission(store: Store, suite: Suite, entry: Entry) -> dict[str, Any]:
+    trials, keys = list_trials(store, suite)
     depths, outputs = layer_counts(store), read_differences(store)
-    failed = {key for key, one in store.models().items() if one.accuracy is None}
+    failed = {key for key, model in store.models().items() if model.accuracy is None}
     cells = store.cells(entry.name, entry.version)
     scores: list[dict[str, Any]] = []
     seeds: dict[str, list[int]] = {}
@@ -171,15 +171,15 @@ def _submission(store: Store, of: Suite, entry: Entry) -> dict[str, Any]:
         differences = trial_differences(trial, keys, outputs, failed)
         if values is None or differences is None:
             continue
-        found = _scores(trial, entry, values, differences, keys, depths)
-        scores += found
-        if found:
+        rows = _scores(trial, entry, values, differences, keys, depths)
+        scores += rows
+        if rows:
             name = f"{trial.task} ({trial.test})"
             seeds[name] = sorted({model.seed for model in trial.models})
     return {
         "format": FORMAT,
         "measure": entry.name,
-        "suite": of.name,
+        "suite": suite.name,
         "code": entry.version,
         "closer": entry.closer,
         "versions": _versions(store),
@@ -202,7 +202,7 @@ def _scores(
         **{name: getattr(trial.task, name) for name in ("domain", "dataset", "architecture")},
         "pooling": trial.pooling,
     }
-    reduced = [trial.of.score(entry, values, one, differences) for one in _leave_one_training_out(cast)]
+    reduced = [trial.of.score(entry, values, subset, differences) for subset in _leave_one_training_out(cast)]
     return [
         {
             **place,
@@ -221,7 +221,7 @@ def _leave_one_training_out(cast: Cast) -> Iterator[Cast]:
     for left_out in range(max(sizes)):
         yield Cast(
             {
-                group: tuple(one for at, one in enumerate(models) if at != left_out)
+                group: tuple(model for index, model in enumerate(models) if index != left_out)
                 for group, models in cast.groups.items()
             }
         )
@@ -229,8 +229,8 @@ def _leave_one_training_out(cast: Cast) -> Iterator[Cast]:
 
 def training_influences(value: float, left: Collection[float]) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Influence of each training on a score, by the jackknife; empty if unknown."""
-    without = np.array([float(one) for one in left], dtype=np.float64)
+    without = np.array([float(score) for score in left], dtype=np.float64)
     if not len(without) or not np.isfinite(without).all() or not np.isfinite(value):
         return np.empty(0)
-    found: np.ndarray[Any, np.dtype[np.float64]] = (len(without) - 1) * (without.mean() - without)
-    return found
+    influences: np.ndarray[Any, np.dtype[np.float64]] = (len(without) - 1) * (without.mean() - without)
+    return influences

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
-from shesha.benchmark._import_by_name import import_by_name, is_place
-from shesha.benchmark.catalogue import Catalogue
+from shesha.benchmark.data_and_network_types import Catalogue
+from shesha.benchmark.import_by_name import import_by_name, is_place
 from shesha.benchmark.model_descriptions import PLACES, STANDARD, Model, Plain, Setting
 from shesha.benchmark.tests import ByGroups, all_tests, find
 from shesha.support import argument_types as kinds
@@ -43,7 +43,7 @@ class Task:
     @property
     def tests(self) -> tuple[str, ...]:
         """Names of the tests that this task takes part in."""
-        return tuple(one.name for one in all_tests() if one.takes_part(self))
+        return tuple(test.name for test in all_tests() if test.takes_part(self))
 
     def model(self, setting: Setting, seed: int) -> Model:
         """Return one model of the task."""
@@ -74,9 +74,9 @@ class Suite:
         self, domains: Collection[str] = (), datasets: Collection[str] = (), architectures: Collection[str] = ()
     ) -> tuple[Task, ...]:
         """Return the tasks of some domains, data sets and architectures, by default all."""
-        own = list(dict.fromkeys(task.domain for task in self.tasks))
+        task_domains = list(dict.fromkeys(task.domain for task in self.tasks))
         wanted = {
-            "domain": {domain_name(name, own) for name in domains},
+            "domain": {domain_name(name, task_domains) for name in domains},
             "dataset": set(datasets),
             "architecture": set(architectures),
         }
@@ -166,8 +166,8 @@ def task(domain: str, dataset: str, architecture: str, suite: str = "paper", **c
 def catalogue(domain: str) -> Catalogue[Any, Any, Any]:
     """Return the data sets and networks of a domain of the library."""
     place = PLACES[domain_name(domain)]
-    found: Catalogue[Any, Any, Any] = import_module(f"shesha.benchmark.{place}").CATALOGUE
-    return found
+    result: Catalogue[Any, Any, Any] = import_module(f"shesha.benchmark.{place}").CATALOGUE
+    return result
 
 
 def _small() -> tuple[Task, ...]:
@@ -211,11 +211,11 @@ def suite(name: str) -> Suite:
         If what is at the place is no suite.
     """
     if is_place(name):
-        found = import_by_name(name, "suite")
-        if not isinstance(found, Suite):
-            raise TypeError(f"suite must be a Suite, got {name!r}, which is {type(found).__name__}")
+        result = import_by_name(name, "suite")
+        if not isinstance(result, Suite):
+            raise TypeError(f"suite must be a Suite, got {name!r}, which is {type(result).__name__}")
         # A store remembers the name, and so tells where its suite is.
-        return replace(found, name=name)
+        return replace(result, name=name)
     return load_suite(name)
 
 

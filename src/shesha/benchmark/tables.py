@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.benchmark.mantel import rank_correlation
-from shesha.benchmark.ranks import CELL, require_columns
+from shesha.benchmark.measure_ranks import CELL, require_columns
 from shesha.inputs import validation as check
 from shesha.report import markdown_table
 from shesha.support import argument_types as kinds
@@ -102,7 +102,7 @@ def to_markdown(frame: pd.DataFrame, stars: pd.DataFrame | None = None) -> str:
     head = [*map(str, frame.index.names), *("<br>".join(filter(None, _levels(column))) for column in frame.columns)]
     rows = []
     printed = np.array([[f"{value:.2f}" for value in row] for row in values], dtype=object).reshape(values.shape)
-    best = [f"{max(found):.2f}" if len(found := column[~np.isnan(column)]) else "" for column in values.T]
+    best = [f"{max(numbers):.2f}" if len(numbers := column[~np.isnan(column)]) else "" for column in values.T]
     for label, row, marked in zip(frame.index, printed, marks, strict=True):
         # A star at a number would be read as emphasis.
         starred = [mark.replace("*", r"\*") for mark in marked]
@@ -131,14 +131,14 @@ def agreement(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
     rows = []
     for cell, both in match_published(own, published).groupby(list(CELL), sort=False):
-        mine, theirs = (both[name].to_numpy(dtype=float) for name in ("own", "published"))
-        kept = ~(np.isnan(mine) | np.isnan(theirs))
-        mine, theirs, n = mine[kept], theirs[kept], int(kept.sum())
-        found: dict[str, Any] = dict(zip(CELL, cell, strict=True))
-        found["spearman"] = rank_correlation(mine, theirs)
-        found["difference"] = float(np.abs(mine - theirs).mean()) if n else np.nan
-        found["spread"] = float(theirs.std()) if n else np.nan
-        rows.append(found | {"n": n})
+        own_values, published_values = (both[name].to_numpy(dtype=float) for name in ("own", "published"))
+        kept = ~(np.isnan(own_values) | np.isnan(published_values))
+        own_values, published_values, n = own_values[kept], published_values[kept], int(kept.sum())
+        row: dict[str, Any] = dict(zip(CELL, cell, strict=True))
+        row["spearman"] = rank_correlation(own_values, published_values)
+        row["difference"] = float(np.abs(own_values - published_values).mean()) if n else np.nan
+        row["spread"] = float(published_values.std()) if n else np.nan
+        rows.append(row | {"n": n})
     return pd.DataFrame(rows, columns=[*CELL, "spearman", "difference", "spread", "n"])
 
 
@@ -161,7 +161,7 @@ def _pivot(results: pd.DataFrame, column: str, test: str | None, domain: str | N
     chosen = results
     for name, wanted in (("test", test), ("domain", domain)):
         if wanted is not None:
-            check.choice(wanted, [str(one) for one in results[name].unique()], name)
+            check.choice(wanted, [str(value) for value in results[name].unique()], name)
             chosen = chosen[chosen[name] == wanted]
     levels = [
         name
@@ -171,10 +171,10 @@ def _pivot(results: pd.DataFrame, column: str, test: str | None, domain: str | N
     if chosen.duplicated([*levels, "measure"]).any():
         raise ValueError("results must contain each score of a measure once, got duplicates")
     chosen = chosen.assign(type=chosen["measure"].map(measure_type))
-    found = chosen.pivot(index=["type", "measure"], columns=levels, values=column)
-    seen = {name: {value: place for place, value in enumerate(chosen[name].unique())} for name in levels}
-    columns = sorted(found.columns, key=lambda labels: [seen[n][v] for n, v in zip(levels, labels, strict=True)])
-    return found.loc[sorted(found.index, key=_row_order), columns]
+    table = chosen.pivot(index=["type", "measure"], columns=levels, values=column)
+    order = {name: {value: place for place, value in enumerate(chosen[name].unique())} for name in levels}
+    columns = sorted(table.columns, key=lambda labels: [order[n][v] for n, v in zip(levels, labels, strict=True)])
+    return table.loc[sorted(table.index, key=_row_order), columns]
 
 
 def _row_order(row: tuple[str, str]) -> tuple[int, int]:

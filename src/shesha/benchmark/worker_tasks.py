@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.benchmark.measure_entries import entry_version
-from shesha.benchmark.model_archive import Archive, model_key
 from shesha.benchmark.model_descriptions import DivergedError, Model, domain
 from shesha.benchmark.output_differences import accuracy_difference, disagreement, jensen_shannon
 from shesha.benchmark.store import Cell, Difference, Trained
+from shesha.benchmark.trained_models import Archive, model_key
 from shesha.benchmark.zero_rows import Compared, compare_directed
 from shesha.comparison import engine as engine
 from shesha.comparison.engine import Pair
@@ -96,14 +96,14 @@ def compare(chunk: Chunk, folder: Path) -> list[Cell]:
         # What is too large is told in the cells.
         warnings.simplefilter("ignore", MeasureWarning)
         skipped = engine.too_large([group], sources)
-    return [_cell(one, versions[one.pair.score.measure]) for one in compare_directed(group, sources, skipped)]
+    return [_cell(result, versions[result.pair.score.measure]) for result in compare_directed(group, sources, skipped)]
 
 
-def _cell(found: Compared, version: str) -> Cell:
-    pair, score = found.pair, found.pair.score
+def _cell(result: Compared, version: str) -> Cell:
+    pair, score = result.pair, result.pair.score
     value = score.value if score.has_value else None
     return Cell(
-        pair.first, pair.second, score.measure, version, value, score.seconds, score.reason, found.rows_left_out
+        pair.first, pair.second, score.measure, version, value, score.seconds, score.reason, result.rows_left_out
     )
 
 

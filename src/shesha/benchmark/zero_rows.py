@@ -78,16 +78,16 @@ def compare_directed(group: Group, sources: Sources, skipped: Skipped) -> Iterat
     """
     metric = required_metric(group.measures[0])
     lacking = {} if metric is None else _pairs_without_direction(group, sources, skipped, metric)
-    too_few = {pair for pair, one in lacking.items() if one.n_left_out > _MOST * one.n_rows}
+    too_few = {pair for pair, entry in lacking.items() if entry.n_left_out > _MOST * entry.n_rows}
     reasons = {(measure.name, pair): _reason(lacking[pair], metric) for measure in group.measures for pair in too_few}
     as_they_are = _restrict_pairs(group, {*group.all_pairs} - {*lacking} | too_few)
     for score in engine.run([as_they_are], sources, {**skipped, **reasons}):
         yield Compared(score)
-    for pair, one in lacking.items():
+    for pair, entry in lacking.items():
         if pair not in too_few:
-            some = {name: side.take_rows(one.directed) for name, side in zip(pair, one.sides, strict=True)}
+            some = {name: side.take_rows(entry.directed) for name, side in zip(pair, entry.sides, strict=True)}
             for score in engine.run([_restrict_pairs(group, {pair})], some, {}):
-                yield Compared(score, one.n_left_out)
+                yield Compared(score, entry.n_left_out)
 
 
 def _pairs_without_direction(group: Group, sources: Sources, skipped: Skipped, metric: Metric) -> dict[Pair, _Lacking]:
@@ -107,8 +107,8 @@ def _pairs_without_direction(group: Group, sources: Sources, skipped: Skipped, m
 
 
 def _find_undirected(side: Representation, metric: Metric) -> Index:
-    found: Index = side.cached(("undirected", metric), lambda: find_undirected_rows(side.rows, metric))
-    return found
+    rows: Index = side.cached(("undirected", metric), lambda: find_undirected_rows(side.rows, metric))
+    return rows
 
 
 def _reason(lacking: _Lacking, metric: Metric | None) -> str:
@@ -120,4 +120,4 @@ def _reason(lacking: _Lacking, metric: Metric | None) -> str:
 
 def _restrict_pairs(group: Group, wanted: Collection[Pair]) -> Group:
     """Return the same measures with some of their pairs."""
-    return Group(group.measures, tuple(tuple(pair for pair in own if pair in wanted) for own in group.pairs))
+    return Group(group.measures, tuple(tuple(pair for pair in pairs if pair in wanted) for pairs in group.pairs))

@@ -5,6 +5,7 @@ names.
 """
 
 from shesha.bio import analysis
+from shesha.bio.accessor_registration import register
 from shesha.bio.anndata_scores import (
     compute_coherence,
     compute_coherence_knn,
@@ -12,10 +13,10 @@ from shesha.bio.anndata_scores import (
     compute_magnitude,
 )
 from shesha.bio.coherence_tables import coherence, coherence_table, coherence_test
-from shesha.bio.controls import Controls, find_controls
+from shesha.bio.control_labels import Controls, find_controls
 from shesha.bio.discordance import discordance
 from shesha.bio.integration import integration_table, integration_test
-from shesha.bio.namespace import register
+from shesha.bio.magnitude_matched_comparison import magnitude_matched_comparison
 from shesha.bio.perturbation_intervals import PerturbationInterval, perturbation_interval
 from shesha.bio.perturbation_scores import (
     perturbation_coherence,
@@ -23,7 +24,7 @@ from shesha.bio.perturbation_scores import (
     perturbation_coherence_whitened,
     perturbation_effect_size,
 )
-from shesha.bio.reproducibility import magnitude_matched_comparison, split_half_reproducibility
+from shesha.bio.split_half_reproducibility import split_half_reproducibility
 from shesha.support.warnings import GuessedControlsWarning
 
 perturbation_stability = perturbation_coherence

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Shesha:
-    """Coherence of perturbations, and what integrations kept, with chance levels."""
+    """Coherence of perturbations, and geometry preserved by integrations, with chance levels."""
 
     def __init__(self, adata: AnnData) -> None:
         self._adata = adata
@@ -36,9 +36,9 @@ class Shesha:
         return coherence_tables.coherence_table(self._adata, groupby, **options)
 
     def integration_test(self, before: str, after: str, per: str, **options: Any) -> WithinClasses:
-        """`shesha.bio.integration_test`: what an embedding kept of another within each cell type."""
+        """Call `shesha.bio.integration_test`; it compares two embeddings within each cell type."""
         return integration.integration_test(self._adata, before, after, per, **options)
 
     def integration_table(self, before: str, after: Sequence[str], per: str, **options: Any) -> SeveralWithinClasses:
-        """`shesha.bio.integration_table`: what each of several embeddings kept of one within each cell type."""
+        """Call `shesha.bio.integration_table`; it compares several embeddings with one within each cell type."""
         return integration.integration_table(self._adata, before, after, per, **options)

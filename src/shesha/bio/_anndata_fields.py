@@ -35,7 +35,7 @@ def column(adata: Any, key: str, name: str) -> Array:
 def labels(adata: Any, key: str, name: str) -> NDArray[Any]:
     """Return a column of obs as text; a cell without a label has None."""
     values = column(adata, key, name)
-    return np.array([None if one is None else str(one) for one in values], dtype=object)
+    return np.array([None if value is None else str(value) for value in values], dtype=object)
 
 
 def data_matrix(adata: Any, layer: str | None) -> Any:
@@ -67,13 +67,13 @@ def iterate_perturbations(
     """Yield the label, controls and cells of each perturbation, in their order among the cells."""
     require_anndata(adata)
     values, matrix = column(adata, key, "perturbation_key"), data_matrix(adata, layer)
-    known = list(dict.fromkeys(one for one in values if one is not None))
+    known = list(dict.fromkeys(label for label in values if label is not None))
     if kinds.label(control, "control_label") not in set(known):
         raise ValueError(
             f"control_label must be a label of adata.obs[{key!r}], one of {check.join_items(known) or 'none'}, "
             f"got {control!r}"
         )
     controls = dense_rows(matrix, values == control, "the control cells")
-    for one in known:
-        if one != control:
-            yield one, controls, dense_rows(matrix, values == one, f"the cells of {one}")
+    for label in known:
+        if label != control:
+            yield label, controls, dense_rows(matrix, values == label, f"the cells of {label}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from shesha.bio._anndata_fields import iterate_perturbations
-from shesha.bio._shifts import Method, Metric
 from shesha.bio.perturbation_scores import perturbation_coherence, perturbation_effect_size
+from shesha.bio.shifts_of_public_package import Method, Metric
 from shesha.support.types import Seed
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def compute_coherence(
     {'STAT1': 0.73}
     """
     return {
-        one: perturbation_coherence(controls, cells, method=method, **kwargs)
-        for one, controls, cells in iterate_perturbations(adata, perturbation_key, control_label, layer)
+        perturbation: perturbation_coherence(controls, cells, method=method, **kwargs)
+        for perturbation, controls, cells in iterate_perturbations(adata, perturbation_key, control_label, layer)
     }
 
 
@@ -182,6 +182,6 @@ def compute_magnitude(
     {'STAT1': 5.0}
     """
     return {
-        one: perturbation_effect_size(controls, cells, metric=metric)
-        for one, controls, cells in iterate_perturbations(adata, perturbation_key, control_label, layer)
+        perturbation: perturbation_effect_size(controls, cells, metric=metric)
+        for perturbation, controls, cells in iterate_perturbations(adata, perturbation_key, control_label, layer)
     }

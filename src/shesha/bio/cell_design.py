@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.bio._anndata_fields import data_matrix, labels, require_anndata
-from shesha.bio.controls import Controls, find_controls
+from shesha.bio.control_labels import Controls, find_controls
 from shesha.inputs import load_backed, split_names
 from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds
 from shesha.support.types import Index
 from shesha.support.warnings import MeasureWarning, warn
 
-_LOOKED_AT = 200
-"""Cells checked to distinguish counts from normalised values."""
+_CHECKED_ROWS = 200
+"""Number of cells checked to distinguish counts from normalised values."""
 
 
 @dataclass(frozen=True)
@@ -65,30 +65,30 @@ def cell_design(
     if groupby is None:
         raise TypeError("groupby must be a column of obs, got None")
     named = {"groupby": groupby, "per": per, "blocks": blocks, "groups": groups}
-    given = {name: _labels(adata, value, name) for name, value in named.items() if value is not None}
-    there = np.all([[one is not None for one in values] for values in given.values()], axis=0)
+    values_by_name = {name: _labels(adata, value, name) for name, value in named.items() if value is not None}
+    there = np.all([[value is not None for value in values] for values in values_by_name.values()], axis=0)
     rows = np.flatnonzero(there)
-    given = {name: values[rows] for name, values in given.items()}
-    labels = given["groupby"]
+    values_by_name = {name: values[rows] for name, values in values_by_name.items()}
+    labels = values_by_name["groupby"]
     controls = find_controls(labels, control)
     is_control = np.isin(labels, controls.labels)
-    within = given.get("blocks")
-    if "per" in given:
-        labels = np.where(is_control, labels, _join_labels(labels, given["per"]))
-        within = given["per"] if within is None else _join_labels(given["per"], within)
+    within = values_by_name.get("blocks")
+    if "per" in values_by_name:
+        labels = np.where(is_control, labels, _join_labels(labels, values_by_name["per"]))
+        within = values_by_name["per"] if within is None else _join_labels(values_by_name["per"], within)
     return CellDesign(
-        matrix=matrix if len(rows) == matrix.shape[0] else _Kept(matrix, rows),
+        matrix=matrix if len(rows) == matrix.shape[0] else _SelectedRows(matrix, rows),
         rows=rows,
         labels=labels.astype(str),
         controls=controls,
         blocks=None if within is None else within.astype(str),
-        groups=None if "groups" not in given else given["groups"].astype(str),
+        groups=None if "groups" not in values_by_name else values_by_name["groups"].astype(str),
         n_without=int(adata.n_obs - len(rows)),
         source=source,
     )
 
 
-class _Kept:
+class _SelectedRows:
     """Some rows of a matrix, which is not copied."""
 
     def __init__(self, matrix: Any, rows: Index) -> None:
@@ -107,7 +107,7 @@ def _matrix(adata: Any, obsm: str | None, layer: str | None) -> tuple[Any, str]:
     if layer is not None or obsm is None:
         matrix = data_matrix(adata, layer)
         name = "X" if layer is None else f"layers[{layer!r}]"
-        _tell_counts(matrix, name)
+        _warn_of_counts(matrix, name)
         return matrix, name
     key = kinds.text(obsm, "obsm").removeprefix("obsm/")
     if key not in adata.obsm:
@@ -124,9 +124,9 @@ def _is_table(values: Any) -> bool:
     return hasattr(values, "columns")
 
 
-def _tell_counts(matrix: Any, name: str) -> None:
+def _warn_of_counts(matrix: Any, name: str) -> None:
     """Warn if values are counts, because sequencing depth then dominates all shifts."""
-    first = matrix[:_LOOKED_AT]
+    first = matrix[:_CHECKED_ROWS]
     first = first.compute() if hasattr(first, "compute") else first
     values = np.asarray(first.data if hasattr(first, "toarray") else first)
     if values.size and values.min() >= 0 and values.max() > 1 and (values == np.floor(values)).all():
@@ -142,10 +142,10 @@ def _labels(adata: Any, value: str | Sequence[Any], name: str) -> NDArray[Any]:
         return labels(adata, value, name)
     from pandas import isna
 
-    found = check.dense(value, name).astype(object)
-    if found.shape != (adata.n_obs,):
-        raise ValueError(f"{name} must be a column of adata.obs or one label per cell, got shape {found.shape}")
-    return np.array([None if isna(kinds.label(one, name)) else str(one) for one in found], dtype=object)
+    values = check.dense(value, name).astype(object)
+    if values.shape != (adata.n_obs,):
+        raise ValueError(f"{name} must be a column of adata.obs or one label per cell, got shape {values.shape}")
+    return np.array([None if isna(kinds.label(value, name)) else str(value) for value in values], dtype=object)
 
 
 def _join_labels(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.bio.cell_design import CellDesign, cell_design
-from shesha.coherence.group_table import Method, Null, coherence_by_group
+from shesha.coherence.coherence_by_group import Method, Null, coherence_by_group
 from shesha.inputs import validation as check
 from shesha.results import CoherenceTable
 from shesha.support import argument_types as kinds
@@ -104,8 +104,8 @@ def coherence_table(
         "confidence": confidence,
         "seed": seed,
     }
-    asked = {"control": control, "obsm": obsm, "layer": layer, "per": per, "blocks": blocks, "groups": groups}
-    return _score_cells(adata, cell_design(adata, groupby, **asked), options)  # type: ignore[arg-type]
+    columns = {"control": control, "obsm": obsm, "layer": layer, "per": per, "blocks": blocks, "groups": groups}
+    return _score_cells(adata, cell_design(adata, groupby, **columns), options)  # type: ignore[arg-type]
 
 
 def coherence_test(
@@ -134,7 +134,7 @@ def coherence_test(
     -------
     DataFrame
         By perturbation, what to read first: n, unbiased with its interval, p_adj (Benjamini and Hochberg) and the
-        verdict in words ('moves together', 'not above chance', 'doubtful: interval holds 0'). Then coherence,
+        verdict in words ('moves together', 'not above chance', 'doubtful: interval contains 0'). Then coherence,
         ci_low, ci_high, chance, threshold, p, calibrated (0 at the threshold), chance and p of unbiased, magnitude,
         unbiased_magnitude, its chance, spread, snr. `attrs` holds the 'headline', the 'sentence' for a paper, what
         was left out and how it was made. ``print(coherence_table(...))`` fits a terminal.
@@ -226,15 +226,15 @@ def coherence(
     if check.boolean(copy, "copy") and getattr(adata, "isbacked", False):
         raise ValueError("copy must be False for backed AnnData, got True; call adata.to_memory() first")
     changed = adata.copy() if copy else adata
-    asked = {"control": control, "obsm": obsm, "layer": layer, "per": per, "blocks": blocks, "groups": groups}
-    design = cell_design(changed, groupby, **asked)  # type: ignore[arg-type]
+    columns = {"control": control, "obsm": obsm, "layer": layer, "per": per, "blocks": blocks, "groups": groups}
+    design = cell_design(changed, groupby, **columns)  # type: ignore[arg-type]
     options |= {"method": method, "seed": seed}
     scores = _score_cells(changed, design, options)
-    params = {"groupby": groupby, **asked, **options}
-    kept = {name: value for name, value in params.items() if isinstance(value, str | int | float)}
+    params = {"groupby": groupby, **columns, **options}
+    plain_params = {name: value for name, value in params.items() if isinstance(value, str | int | float)}
     changed.uns[key_added] = {
         **_as_uns(scores),
-        "params": kept | {"control": np.array(design.controls.labels), "control_found": design.controls.how},
+        "params": plain_params | {"control": np.array(design.controls.labels), "control_found": design.controls.how},
     }
     changed.obs[f"{key_added}_cosine"] = scores.cosines
     return changed if copy else None
@@ -266,5 +266,5 @@ def _as_uns(result: CoherenceTable) -> dict[str, Any]:
     table = result.to_frame()
     table.attrs = {}
     excluded = pd.DataFrame({"reason": result.excluded.values()}, index=list(result.excluded), dtype=object)
-    links = pd.DataFrame([one.to_dict() for one in result.links], index=[one.second for one in result.links])
+    links = pd.DataFrame([link.to_dict() for link in result.links], index=[link.second for link in result.links])
     return {"table": table, "links": links, "excluded": excluded, "notes": "\n".join(result.notes)}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from shesha.bio.reproducibility import complete
+from shesha.bio.complete_lines import complete_lines
 from shesha.inputs import validation as check
 from shesha.kernels.standardisation import is_constant, z_scores
 from shesha.support.optional import require
@@ -27,8 +27,9 @@ def discordance(
 ) -> pd.Series:
     """Shortfall of a perturbation's coherence below the prediction from its magnitude, in standard deviations.
 
-    Groups of few cells have high coherence for their magnitude by chance: `shesha.bio.analysis.discordances` gives the
-    same with the unbiased score and with the number of cells taken into account.
+    Groups of few cells have high coherence for their magnitude by chance. `shesha.bio.analysis.discordances` computes
+    another discordance, the difference of z-scores, which can use the unbiased score and control for the number of
+    cells.
 
     Parameters
     ----------
@@ -55,13 +56,13 @@ def discordance(
     """
     check.choice(method, ("linear", "rank", "loess"), "method")
     share = check.fraction(loess_frac, "loess_frac")
-    kept = complete(df, [coherence_col, magnitude_col], "df")
-    if len(kept) < _FEWEST:
-        raise ValueError(f"df must contain at least {_FEWEST} perturbations with both values, got {len(kept)}")
-    coherence, magnitude = (kept[one].to_numpy(dtype=np.float64) for one in (coherence_col, magnitude_col))
+    complete = complete_lines(df, [coherence_col, magnitude_col], "df")
+    if len(complete) < _FEWEST:
+        raise ValueError(f"df must contain at least {_FEWEST} perturbations with both values, got {len(complete)}")
+    coherence, magnitude = (complete[column].to_numpy(dtype=np.float64) for column in (coherence_col, magnitude_col))
     # Ranks are exact; anything else is as exact as the coherence.
     size = 0.0 if method == "rank" else float(np.abs(coherence).max())
-    return as_deviations(_shortfall(coherence, magnitude, method, share), kept.index, size)
+    return as_deviations(_shortfall(coherence, magnitude, method, share), complete.index, size)
 
 
 def as_deviations(values: Vector, index: pd.Index, size: float) -> pd.Series:

@@ -93,11 +93,11 @@ def perturbation_interval(
     controls, cells = both(X_control, X_perturbed)
     scored = partial(_SCORES[score], seed=seed, **options)
     value, rng = float(scored(controls, cells)), generator(seed)
-    found = []
+    values = []
     for _ in range(n_bootstrap if value == value else 0):
-        some, others = (rng.choice(len(one), len(one), replace=True) for one in (controls, cells))
-        found.append(scored(controls[some], cells[others]))
-    known = np.array([one for one in found if np.isfinite(one)])
+        control_rows, others = (rng.choice(len(rows), len(rows), replace=True) for rows in (controls, cells))
+        values.append(scored(controls[control_rows], cells[others]))
+    known = np.array([value for value in values if np.isfinite(value)])
     ends = np.percentile(known, [50 * (1 - level), 50 * (1 + level)]) if len(known) else (np.nan, np.nan)
     mean, sd = (known.mean(), known.std()) if len(known) else (np.nan, np.nan)
     return PerturbationInterval(score, value, float(ends[0]), float(ends[1]), level, float(mean), float(sd), len(known))

@@ -7,17 +7,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.bio._shifts import (
+from shesha.bio.shifts_of_public_package import (
     Method,
     Metric,
     explained_share,
     from_mean,
     from_neighbours,
     mean_cosine,
-    whitened,
+    whitened_shifts,
 )
 from shesha.inputs import validation as check
-from shesha.kernels.numerical_precision import huge_unit, length_unit
+from shesha.kernels.rounding_and_scaling import huge_unit, length_unit
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn
@@ -92,7 +92,7 @@ def perturbation_coherence(
     refuse_other_types(n_bootstrap_ci, return_type)
     check.fraction(ci, "ci", closed=False)
     controls, cells = both(X_control, X_perturbed)
-    _tell_shared(controls, cells)
+    _warn_of_shared_rows(controls, cells)
     return checked_coherence(controls, cells, method, metric, k, regularization, seed, max_samples)
 
 
@@ -124,7 +124,7 @@ def checked_coherence(
         shifts = from_mean(controls, cells)
         return mean_cosine(shifts) if metric == "cosine" else explained_share(shifts)
     if method == "whitened":
-        return mean_cosine(whitened(controls, cells, ridge / unit / unit), fewest=_FEWEST)
+        return mean_cosine(whitened_shifts(controls, cells, ridge / unit / unit), fewest=_FEWEST)
     return mean_cosine(from_neighbours(controls, cells, k, metric), fewest=_FEWEST)
 
 
@@ -258,7 +258,7 @@ def both(X_control: ArrayLike, X_perturbed: ArrayLike) -> tuple[Matrix, Matrix]:
     return controls, cells
 
 
-def _tell_shared(controls: Matrix, cells: Matrix) -> None:
+def _warn_of_shared_rows(controls: Matrix, cells: Matrix) -> None:
     known = {row.tobytes() for row in controls}
     shared = sum(row.tobytes() in known for row in cells)
     if shared:

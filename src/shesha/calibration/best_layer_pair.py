@@ -8,11 +8,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.calibration.calibrated_pair_doubts import doubts_of_pair, leave_out_scorer, weigh_doubts
 from shesha.calibration.calibration_input import prepare
 from shesha.calibration.dependence_warnings import warn_of_dependence
 from shesha.calibration.grid_aggregates import Aggregate, best_total, reducer, totals
-from shesha.calibration.grid_scores import grid_scores
-from shesha.calibration.pair_doubts import doubts_of_pair, leave_out_scorer, weigh_doubts
+from shesha.calibration.grid_permutation_scores import grid_scores
 from shesha.calibration.single_pair import collect, plain_options
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
@@ -89,23 +89,25 @@ def calibrate_layers(
     (('1', '3'), True)
     """
     sides = {"layers_a": layers_a, "layers_b": layers_b}
-    given = {side: _mapping(layer_sequence(layers, side, layer_axis), side) for side, layers in sides.items()}
-    rows, columns = layers_in_one_order(*(check_layers(layers, side) for side, layers in given.items()))
+    mappings = {side: _mapping(layer_sequence(layers, side, layer_axis), side) for side, layers in sides.items()}
+    rows, columns = layers_in_one_order(*(check_layers(layers, side) for side, layers in mappings.items()))
     n = _n_rows(rows, columns)
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     design = cast(Design, labels_in_order((side.names for side in (*rows.values(), *columns.values())), design))
     orders, exchanged = draw_permutations(n, n_permutations, alpha, design=design, permutations=permutations, seed=seed)
-    dependence = warn_of_dependence([_middle(side) for side in (rows, columns)], design, permutations)
-    meant, scores = grid_scores(rows, columns, given, measure, options, truncate, seed, identity_first(orders))
-    name, closer = meant.name, meant.closer
+    dependence = warn_of_dependence([_middle_layer(side) for side in (rows, columns)], design, permutations)
+    measure_used, scores = grid_scores(
+        rows, columns, mappings, measure, options, truncate, seed, identity_first(orders)
+    )
+    name, closer = measure_used.name, measure_used.closer
     reduce = reducer(aggregate, closer)
     grids, interrupted = collect(scores, len(orders) + 1)
     _require_scores(grids[0], list(rows), list(columns), name)
     reduced = totals(reduce, grids)
-    perfect = best_total(reduced, closer, meant.bounds, maximum)
+    perfect = best_total(reduced, closer, measure_used.bounds, maximum)
     reported = _summarise_grid(reduced, closer, alpha, perfect)
     require_attainable_maximum(maximum, reported["observed"], reported["threshold"], closer)
-    i, j = _closest(grids[0], closer)
+    i, j = _closest_pair(grids[0], closer)
     best = list(rows)[i], list(columns)[j]
     pair = prepare(rows[best[0]], columns[best[1]], measure, options, truncate=truncate, seed=seed)
     doubts = weigh_doubts(
@@ -118,7 +120,7 @@ def calibrate_layers(
     )
     return CalibratedLayers(
         measure=name,
-        family=meant.family,
+        family=measure_used.family,
         closer=closer,
         aggregate=aggregate if isinstance(aggregate, str) else getattr(aggregate, "__name__", "function"),
         rows=tuple(rows),
@@ -131,14 +133,14 @@ def calibrate_layers(
         interrupted=interrupted,
         options=plain_options(options, truncate),
         best=best,
-        grid=_nested(grids[0]),
-        entry_p_values=_nested(_entrywise(grids if closer == "higher" else -grids)),
+        grid=_as_tuples(grids[0]),
+        entry_p_values=_as_tuples(_entrywise(grids if closer == "higher" else -grids)),
         doubts=doubts,
         **reported,
     )
 
 
-def _middle(layers: dict[str, Representation]) -> Representation:
+def _middle_layer(layers: dict[str, Representation]) -> Representation:
     """Return one layer to represent all, which have the same rows in the same order."""
     return list(layers.values())[len(layers) // 2]
 
@@ -147,12 +149,12 @@ def _require_scores(grid: Matrix, rows: list[str], columns: list[str], measure: 
     missing = [f"{rows[i]} and {columns[j]}" for i, j in zip(*np.nonzero(np.isnan(grid)), strict=True)]
     if missing:
         raise ValueError(
-            f"every pair of layers must have a score to be calibrated, got none by {measure} of "
+            f"every pair of layers must have a score to be calibrated, got none by {measure} for "
             f"{check.join_items(missing)}"
         )
 
 
-def _closest(grid: Matrix, closer: str) -> tuple[int, int]:
+def _closest_pair(grid: Matrix, closer: str) -> tuple[int, int]:
     place = (grid if closer == "higher" else -grid).argmax()
     i, j = np.unravel_index(int(place), grid.shape)
     return int(i), int(j)
@@ -183,16 +185,16 @@ def _entrywise(grids: Matrix) -> Matrix:
     return np.reshape(p_values, grids.shape[1:])
 
 
-def _nested(grid: Matrix) -> tuple[tuple[float, ...], ...]:
+def _as_tuples(grid: Matrix) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in grid.tolist())
 
 
 def check_layers(layers: Layers, name: str) -> dict[str, Representation]:
     """Check the layers; layers of a sequence are named by number."""
-    found = check_named_arrays(_mapping(layers, name), name, name + "[{!r}]")
-    if not found:
+    arrays = check_named_arrays(_mapping(layers, name), name, name + "[{!r}]")
+    if not arrays:
         raise ValueError(f"{name} must contain at least one layer, got none")
-    return found
+    return arrays
 
 
 def _mapping(layers: Layers, name: str) -> Mapping[Any, Any]:

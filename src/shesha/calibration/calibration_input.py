@@ -17,7 +17,7 @@ from shesha.measures.registry import Choice, Data
 from shesha.measures.user_functions import PlainMeasure
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.support.arrays import convert_like
+from shesha.support.device_arrays import convert_like
 from shesha.support.memory import memory_budget, require
 from shesha.support.types import Index, Matrix, Seed
 from shesha.support.warnings import MeasureWarning, warn
@@ -61,19 +61,19 @@ def prepare(
     covariates: Any = None,
 ) -> Subject:
     """Check the data; the views are computed once, when scores are requested."""
-    meant = as_measure(measure)
+    requested = as_measure(measure)
     hint_of_distances({"X": X, "Y": Y})
     if covariates is not None:
-        _require_adjustable(meant, truncate)
-    if isinstance(meant, PlainMeasure):
-        return _function_subject(X, Y, meant, options, truncate)
-    chosen = prepare_measure(meant, options, truncate=truncate, seed=seed)
+        _require_adjustable(requested, truncate)
+    if isinstance(requested, PlainMeasure):
+        return _function_subject(X, Y, requested, options, truncate)
+    chosen = prepare_measure(requested, options, truncate=truncate, seed=seed)
     named = align_rows({"X": Representation.build(X, "X"), "Y": Representation.build(Y, "Y")})
-    given = named["X"], named["Y"]
-    require_inputs_as_rows(chosen, *given)
-    if given[0].n_rows != given[1].n_rows and covariates is not None:
-        raise ValueError(f"Y must have as many rows as X ({given[0].n_rows}), got {given[1].n_rows}")
-    sides, known = adjust_for_covariates(list(given), covariates)
+    inputs = named["X"], named["Y"]
+    require_inputs_as_rows(chosen, *inputs)
+    if inputs[0].n_rows != inputs[1].n_rows and covariates is not None:
+        raise ValueError(f"Y must have as many rows as X ({inputs[0].n_rows}), got {inputs[1].n_rows}")
+    sides, known = adjust_for_covariates(list(inputs), covariates)
     a, b = aligned(sides[0], sides[1], chosen.view.folding, anywhere=chosen.anywhere)
 
     def scores(orders: list[Index]) -> Iterator[Matrix]:
@@ -103,7 +103,7 @@ def _require_adjustable(measure: Measure | PlainMeasure, truncate: int | float |
 def covariate_design(
     design: Design, permutations: ArrayLike | None, covariates: Covariates | None
 ) -> Design | Exchange:
-    """Return the requested design; with covariates and at most blocks, permute rows of similar covariates."""
+    """Return the requested design; with covariates and no design but blocks, permute rows with similar covariates."""
     if covariates is None or permutations is not None or set(nonempty_arguments(design)) - {"blocks"}:
         return design
     return covariates.design(design.get("blocks"))
@@ -144,7 +144,7 @@ def make_views(measure: Measure, sides: list[Representation], *, keep: bool = Tr
     """
     needs = [_view_bytes(measure, side) for side in sides]
     largest, working = max(map(sum, needs)), max(working for _, working in needs)
-    keeps = keep and sum(kept for kept, _ in needs) + working <= memory_budget()
+    keeps = keep and sum(view_bytes for view_bytes, _ in needs) + working <= memory_budget()
     if not keeps:
         _require_memory(measure, sides, needs)
 
@@ -153,7 +153,7 @@ def make_views(measure: Measure, sides: list[Representation], *, keep: bool = Tr
         if keeps:
             return view
         side.drop_views()
-        return null_kernel.lighten(view)
+        return null_kernel.reduce_view(view)
 
     if largest < TOGETHER:
         return list(parallel(look, sides, at_once=max(1, memory_budget() // max(1, largest))))
@@ -171,11 +171,11 @@ def _require_memory(measure: Measure, sides: Sequence[Representation], needs: Se
     """Refuse views that do not fit the memory budget even if their inputs are freed."""
     kind = measure.view_key[0]
     light = [
-        null_kernel.light_bytes(kind, *side.size(kind.folding), kept)
-        for side, (kept, _) in zip(sides, needs, strict=True)
+        null_kernel.reduced_view_bytes(kind, *side.size(kind.folding), view_bytes)
+        for side, (view_bytes, _) in zip(sides, needs, strict=True)
     ]
     # All are lightened, but the one that is being made.
-    making = max(kept + working - less for (kept, working), less in zip(needs, light, strict=True))
+    making = max(view_bytes + working - less for (view_bytes, working), less in zip(needs, light, strict=True))
     require(
         sum(light) + making, f"the null of {measure.name} for {sides[0].n_rows:,} rows", "pass fewer rows or features"
     )
@@ -184,9 +184,9 @@ def _require_memory(measure: Measure, sides: Sequence[Representation], needs: Se
 def _function_subject(
     X: Any, Y: Any, measure: PlainMeasure, options: dict[str, Any], truncate: int | float | None
 ) -> Subject:
-    given = {"X": X, "Y": Y}
-    sides = tuple(align_rows({name: Representation.build(side, name) for name, side in given.items()}).values())
-    x, y = function_arguments(given, sides, truncate)
+    inputs = {"X": X, "Y": Y}
+    sides = tuple(align_rows({name: Representation.build(side, name) for name, side in inputs.items()}).values())
+    x, y = function_arguments(inputs, sides, truncate)
     if len(x) != len(y):
         raise ValueError(f"Y must have as many rows as X ({len(x)}), got {len(y)}")
 

@@ -11,13 +11,13 @@ from shesha.support.types import Matrix
 from shesha.views import Covariates
 
 _DRAWS, _LEVEL = 199, 0.005
-"""Permutations, and the p-value that both sides must have: by chance in about one of 40,000 pairs of covariates."""
+"""Number of permutations, and the largest p-value on both sides: reached by chance in one of 40,000 pairs."""
 _MOST_ROWS = 2048
-"""Rows that are looked at."""
+"""Maximum number of rows used."""
 _MOST_COLUMNS = 16
-"""Products of more columns, as of two labels of many classes, are not tested."""
+"""Products with more columns, such as those of two labels with many classes, are not tested."""
 _DISTINCT = 1e-6
-"""Share of a product that must not be a function of the covariates already."""
+"""A direction of a product is tested only if the covariates leave more than this share of it unexplained."""
 
 
 def interactions(rows: Sequence[Matrix], covariates: Covariates) -> list[tuple[str, str]]:
@@ -47,16 +47,16 @@ def interactions(rows: Sequence[Matrix], covariates: Covariates) -> list[tuple[s
     chosen = np.arange(n) if n <= _MOST_ROWS else np.sort(rng.choice(n, _MOST_ROWS, replace=False))
     basis = np.linalg.qr(np.column_stack([np.ones(len(chosen)), covariates.basis[chosen]]))[0]
     sides = [_residuals(side[chosen], basis) for side in rows]
-    found = []
+    pairs = []
     for first, second in combinations(covariates.parts, 2):
         products = _products(covariates.parts[first][chosen], covariates.parts[second][chosen], basis)
         if not products.shape[1]:
             continue
         drawn = (products, *(products[rng.permutation(len(chosen))] for _ in range(_DRAWS)))
-        directions = [np.linalg.qr(_residuals(one, basis))[0] for one in drawn]
+        directions = [np.linalg.qr(_residuals(product, basis))[0] for product in drawn]
         if all(_p_value(directions, side) <= _LEVEL for side in sides):
-            found.append((first, second))
-    return found
+            pairs.append((first, second))
+    return pairs
 
 
 def _products(a: Matrix, b: Matrix, basis: Matrix) -> Matrix:
@@ -74,6 +74,6 @@ def _residuals(columns: Matrix, basis: Matrix) -> Matrix:
 
 def _p_value(directions: Sequence[Matrix], side: Matrix) -> float:
     """p-value of the first of the directions."""
-    along = (np.concatenate(directions, axis=1).T @ side) ** 2
-    shares = along.sum(axis=1).reshape(len(directions), -1).sum(axis=1)
+    projections = (np.concatenate(directions, axis=1).T @ side) ** 2
+    shares = projections.sum(axis=1).reshape(len(directions), -1).sum(axis=1)
     return float(np.mean(shares >= shares[0]))

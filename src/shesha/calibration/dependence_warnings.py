@@ -1,4 +1,4 @@
-"""Warnings about dependent rows without a declared design, and about designs that do not hold."""
+"""Warnings about dependent rows without a declared design, and about designs that the data contradict."""
 
 from __future__ import annotations
 
@@ -22,16 +22,20 @@ from shesha.views import Adjusted, Covariates, Representation
 
 _MOST_ROWS = 4096
 _TOO_OFTEN = 0.1
-"""Rate of false positives from which a warning comes: below, it comes by chance as well."""
+"""Minimum rate of false positives for a warning; lower rates are also estimated by chance."""
 
 
 def _warn_of_covariates(rows: Sequence[Matrix], covariates: Covariates, design: Design) -> None:
-    """Warn if smooth functions of the covariates left enough of their effect to look like a relation."""
+    """Warn if a smooth fit leaves so much of the covariates' effect that unrelated data seem related."""
     for name, quantity in covariates.numbers.items():
         order = np.argsort(quantity, kind="stable")
         order = order[np.unique(np.linspace(0, len(order) - 1, _MOST_ROWS).astype(np.intp))]
         p_value = p_value_within_design(exchange(len(order)), *(side[order] for side in rows))
-        reason = f"neighbours are close, p = {p_value:.1g}" if p_value <= LEVEL else _excess(rows, covariates, design)
+        reason = (
+            f"rows with similar values are close, p = {p_value:.1g}"
+            if p_value <= LEVEL
+            else _excess(rows, covariates, design)
+        )
         if reason:
             warn(
                 f"features still follow {name} after a smooth fit ({reason}). P-values may be too small: add columns "
@@ -49,14 +53,16 @@ def _warn_of_covariates(rows: Sequence[Matrix], covariates: Covariates, design: 
 
 
 def _excess(rows: Sequence[Matrix], covariates: Covariates, design: Design) -> str:
-    """Say how often unrelated data would be called related for what a fit left of a single number; nothing if seldom.
+    """Return the rate of false positives from what the fit left of a single covariate, as text; empty if low.
 
     Of several numbers, rows that are similar in all are not similar enough in each to tell an effect from noise.
     """
     if len(covariates.numbers) > 1:
         return ""
-    asked = nonempty_arguments(design)
-    strata = exchange(len(rows[0]), **asked) if set(asked) - {"blocks"} else covariates.design(design.get("blocks"))
+    arguments = nonempty_arguments(design)
+    strata = (
+        exchange(len(rows[0]), **arguments) if set(arguments) - {"blocks"} else covariates.design(design.get("blocks"))
+    )
     quantity = next(iter(covariates.numbers.values()))
     # What a spline of so many terms left, one of twice as many follows.
     n_terms = 2 * covariates.n_taken + 2
@@ -81,7 +87,7 @@ def warn_of_dependence(
     if nonempty_arguments(design):
         warn_of_series(rows, design)
         return None
-    found = find_dependence([diagnostic_rows(side) for side in sides], screened=True)
-    if found.is_dependent:
-        warn(f"permuting all rows may give too many false positives: {found.text}", CalibrationWarning)
-    return found
+    dependence = find_dependence([diagnostic_rows(side) for side in sides], screened=True)
+    if dependence.is_dependent:
+        warn(f"permuting all rows may give too many false positives: {dependence.text}", CalibrationWarning)
+    return dependence

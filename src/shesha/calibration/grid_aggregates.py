@@ -25,7 +25,7 @@ def _row_maximum(grid: Matrix) -> float:
     return float(grid.max(axis=1).mean())
 
 
-def _top(grid: Matrix) -> float:
+def _mean_of_largest(grid: Matrix) -> float:
     k = min(TOP, grid.size)
     return float(np.partition(grid, grid.size - k, axis=None)[grid.size - k :].mean())
 
@@ -37,7 +37,7 @@ def _mean(grid: Matrix) -> float:
 AGGREGATES: dict[str, Callable[[Matrix], float]] = {
     "max": _maximum,
     "row_max": _row_maximum,
-    "top_k": _top,
+    "top_k": _mean_of_largest,
     "mean": _mean,
 }
 
@@ -55,10 +55,10 @@ def reducer(aggregate: Aggregate, closer: str) -> Callable[[Matrix], float]:
 
 def totals(reduce: Callable[[Matrix], float], grids: Matrix) -> Vector:
     """Return the number of each grid, the observed one first; NaN if a score is missing."""
-    found = np.array([_total(reduce, grid, draw) for draw, grid in enumerate(grids)])
-    if np.isnan(found[0]):
+    values = np.array([_total(reduce, grid, draw) for draw, grid in enumerate(grids)])
+    if np.isnan(values[0]):
         raise ValueError("aggregate must return a number for the observed grid, got NaN")
-    return found
+    return values
 
 
 def _total(reduce: Callable[[Matrix], float], grid: Matrix, draw: int) -> float:
@@ -74,9 +74,9 @@ def _total(reduce: Callable[[Matrix], float], grid: Matrix, draw: int) -> float:
     return check.real_number(value, "what aggregate returns")
 
 
-def best_total(found: Vector, closer: str, bounds: tuple[float, float], maximum: float | None) -> float | None:
+def best_total(reduced: Vector, closer: str, bounds: tuple[float, float], maximum: float | None) -> float | None:
     """Return the measure's best possible value, unless numbers outside its bounds rule it out."""
     low, high = bounds
-    known = found[~np.isnan(found)]
+    known = reduced[~np.isnan(reduced)]
     on_scale = bool(((known >= low) & (known <= high)).all())
     return best_value(closer, bounds if on_scale else (-np.inf, np.inf), maximum)

@@ -22,7 +22,7 @@ from shesha.views import Rdm
 DRAWS, MOST = 200, 9_999
 """Default draws for each pair: the first number, or as many as the correction needs, up to the second."""
 Pair = tuple[ArrayLike | Rdm, ArrayLike | Rdm]
-_TOLD = (TypeError, ValueError, DrawError)
+_PAIR_ERRORS = (TypeError, ValueError, DrawError)
 """Errors that concern a single pair."""
 
 
@@ -79,12 +79,12 @@ def calibrate_many(
     if len({str(name) for name in pairs}) < len(pairs):
         raise ValueError(f"pairs must have names that differ as text, got {', '.join(map(repr, pairs))}")
     generator(seed)
-    n_draws = _enough(len(pairs), n_permutations, alpha, correction)
+    n_draws = _count_draws(len(pairs), n_permutations, alpha, correction)
     calibrated: list[tuple[str, Calibrated]] = []
     cut_short = False
     with mute_progress():
         for name, pair in track(pairs.items(), len(pairs), "calibrating"):
-            X, Y = _two(name, pair)
+            X, Y = _check_pair(name, pair)
             try:
                 result = calibrate(X, Y, measure, n_permutations=n_draws, alpha=alpha, seed=seed, **options)
             except KeyboardInterrupt:
@@ -92,18 +92,18 @@ def calibrate_many(
                     raise
                 cut_short = True
                 break
-            except _TOLD as error:
+            except _PAIR_ERRORS as error:
                 # Subclasses may need more than a message.
-                kind = next(one for one in _TOLD if isinstance(error, one))
+                kind = next(kind for kind in _PAIR_ERRORS if isinstance(error, kind))
                 raise kind(f"pairs[{name!r}]: {error}") from error
             calibrated.append((str(name), result))
             if result.interrupted:
                 cut_short = True
                 break
-    p_values = [one.p_value for _, one in calibrated]
+    p_values = [result.p_value for _, result in calibrated]
     return CalibratedMany(
         tuple(name for name, _ in calibrated),
-        tuple(one for _, one in calibrated),
+        tuple(result for _, result in calibrated),
         tuple(holm(p_values).tolist()),
         tuple(benjamini_hochberg(p_values).tolist()),
         correction,
@@ -112,21 +112,21 @@ def calibrate_many(
     )
 
 
-def _enough(n_pairs: int, n_permutations: int | None, alpha: float, correction: Correction) -> int:
+def _count_draws(n_pairs: int, n_permutations: int | None, alpha: float, correction: Correction) -> int:
     """Return the number of draws; warn if no single pair could become significant."""
     needed = fewest_permutations(n_pairs, check.fraction(alpha, "alpha", closed=False))
     n_draws = min(max(DRAWS, needed), MOST) if n_permutations is None else n_permutations
     # Of several small p-values Benjamini and Hochberg's correction asks less, Holm's does not.
     if check.count(n_draws, "n_permutations") < needed and (correction == "holm" or n_permutations is None):
         warn(
-            f"with {n_draws} permutations, a single one of {n_pairs} pairs cannot be significant at {alpha:g} after "
+            f"with {n_draws} permutations, no single pair of {n_pairs} can be significant at {alpha:g} after "
             f"correction; use n_permutations={needed}",
             CalibrationWarning,
         )
     return n_draws
 
 
-def _two(name: str, pair: Any) -> Pair:
+def _check_pair(name: str, pair: Any) -> Pair:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         count = f" of {len(pair)}" if isinstance(pair, tuple | list) else ""
         raise TypeError(f"pairs[{name!r}] must be (X, Y), got a {type(pair).__name__}{count}")

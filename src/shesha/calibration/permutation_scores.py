@@ -16,7 +16,7 @@ from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
 from shesha.nulls.permutations import identity_first
 from shesha.support import memory as memory
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix
 from shesha.support.warnings import NotEstimable
 from shesha.views import Adjusted, Gram, PartialRdm, RankedRdm, Refitted, Representation, Symmetric, View
@@ -29,7 +29,7 @@ _GATHER = 15
 _AT_ONCE = 8
 """Draws per task of a thread: for some measures, handing over a task takes longer than one draw."""
 _SHORT = 2e-3
-"""Seconds for this many draws below which threads gain nothing, because they share one interpreter."""
+"""If `_AT_ONCE` draws take fewer seconds than this, threads gain nothing, because they share one interpreter."""
 
 
 _PER_DRAW = 4
@@ -37,7 +37,7 @@ _PER_DRAW = 4
 
 
 @dataclass(frozen=True)
-class _Inner:
+class _KnownProduct:
     """A placeholder for two views whose inner product is known, because the measures need only this product."""
 
     value: Any
@@ -48,7 +48,7 @@ class _Inner:
 
 def grids(measure: Measure, rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]) -> Iterator[Matrix]:
     """For each permutation, yield the scores of every row view with every relabelled column view."""
-    if _multiplies(measure, rows, columns):
+    if _uses_products(measure, rows, columns):
         totals = _products(rows, columns, orders)
         return (np.asarray(_scores_from_products(measure, total), dtype=np.float64) for total in totals)
     return _score_each_pair(measure, rows, columns, orders)
@@ -56,9 +56,9 @@ def grids(measure: Measure, rows: Sequence[View], columns: Sequence[View], order
 
 def shared(measures: Sequence[Measure], a: View, b: View) -> list[list[Measure]]:
     """Group measures of one kind of view that should share a pass over the draws."""
-    products = [measure for measure in measures if _multiplies(measure, [a], [b])]
+    products = [measure for measure in measures if _uses_products(measure, [a], [b])]
     others = [measure for measure in measures if measure not in products]
-    return [some for some in (products, others) if some]
+    return [group for group in (products, others) if group]
 
 
 def side_by_side(measures: Sequence[Measure], a: View, b: View, orders: Sequence[Index]) -> Iterator[list[Outcome]]:
@@ -67,7 +67,7 @@ def side_by_side(measures: Sequence[Measure], a: View, b: View, orders: Sequence
     What several of them need of two views is worked out once. A failure is handed out in place of a score.
     """
     orders = identity_first(orders)
-    if _multiplies(measures[0], [a], [b]):
+    if _uses_products(measures[0], [a], [b]):
         for total in _products([a], [b], orders):
             yield [_outcome(lambda m=m, t=total: float(_scores_from_products(m, t)[0, 0])) for m in measures]  # type: ignore[misc]
         return
@@ -86,18 +86,18 @@ def _outcome(score: Callable[[], float]) -> Outcome:
         return error
 
 
-def _multiplies(measure: Measure, rows: Sequence[View], columns: Sequence[View]) -> bool:
-    return measure.inner_product and _gathers(rows[0], columns[0]) and _fits(rows, columns)
+def _uses_products(measure: Measure, rows: Sequence[View], columns: Sequence[View]) -> bool:
+    return measure.inner_product and _gathers(rows[0], columns[0]) and _fits_memory(rows, columns)
 
 
-def lighten(view: View) -> View:
+def reduce_view(view: View) -> View:
     """Keep only the part of a kernel matrix that relabelling needs; the features of many layers take more memory."""
     if isinstance(view, Gram) and view.factor is not None and _gathers(view, view):
         return view.dense()
     return view
 
 
-def light_bytes(kind: type[View], n: int, d: int, kept: int) -> int:
+def reduced_view_bytes(kind: type[View], n: int, d: int, kept: int) -> int:
     """Share of the memory of a view of n x d features that remains after it is reduced."""
     return min(kept, 8 * n_pairs(n)) if kind is Gram and d * d >= _GATHER * n else kept
 
@@ -117,7 +117,7 @@ def null_view(measure: Measure, side: Representation, view: View) -> View:
     return view
 
 
-def _fits(rows: Sequence[View], columns: Sequence[View]) -> bool:
+def _fits_memory(rows: Sequence[View], columns: Sequence[View]) -> bool:
     n: int = rows[0].n_rows  # type: ignore[attr-defined]
     # Triangles, and their copies: those of the columns are laid out as squares.
     return bool(8 * n * n * (len(rows) + 1.5 * len(columns)) <= memory.memory_budget())
@@ -125,31 +125,31 @@ def _fits(rows: Sequence[View], columns: Sequence[View]) -> bool:
 
 def _products(rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]) -> Iterator[Matrix]:
     """For each permutation, yield the inner products of every row view with every relabelled column view."""
-    left, right = ([_symmetric(view) for view in side] for side in (rows, columns))
+    row_views, right = ([_symmetric(view) for view in side] for side in (rows, columns))
     n: int = rows[0].n_rows  # type: ignore[attr-defined]
-    triangles = permutation_grids([one.triangle for one in left], [one.triangle for one in right], n, orders)
-    weight = left[0].weight
-    own, other = (_diagonals(side) for side in (left, right))
+    triangles = permutation_grids([view.triangle for view in row_views], [view.triangle for view in right], n, orders)
+    weight = row_views[0].weight
+    row_diagonals, other = (_diagonals(side) for side in (row_views, right))
     for order, products in zip(orders, triangles, strict=True):
         total = weight * products
-        if own is not None and other is not None:
-            total += own @ other[:, order].T
+        if row_diagonals is not None and other is not None:
+            total += row_diagonals @ other[:, order].T
         yield total
 
 
 def _scores_from_products(measure: Measure, total: Matrix) -> Any:
-    both = _Inner(total)
+    both = _KnownProduct(total)
     return measure.function(both, both, **measure.parameters)
 
 
 def _diagonals(side: Sequence[Symmetric]) -> Matrix | None:
-    found = [to_host(one.diagonal) for one in side if one.diagonal is not None]
-    return np.stack(found) if found else None
+    diagonals = [to_host(view.diagonal) for view in side if view.diagonal is not None]
+    return np.stack(diagonals) if diagonals else None
 
 
 def _symmetric(view: View) -> Symmetric:
-    found: Symmetric = view.symmetric()  # type: ignore[attr-defined]
-    return found
+    symmetric: Symmetric = view.symmetric()  # type: ignore[attr-defined]
+    return symmetric
 
 
 def _score_each_pair(
@@ -186,8 +186,8 @@ def _map_orders(work: Callable[[Index], Result], orders: Sequence[Index], at_onc
         first = some(0)
         short = time.perf_counter() - start < _SHORT
         yield from first
-        for found in map(some, rest) if short else parallel(some, rest, at_once=at_once):
-            yield from found
+        for result in map(some, rest) if short else parallel(some, rest, at_once=at_once):
+            yield from result
 
 
 def _score(measure: Measure, a: View, b: View) -> float:
@@ -208,9 +208,9 @@ def function_scores(
     for draw, order in enumerate(orders):
         # Whatever a function does to its arguments, it does to copies.
         moved = [y[order] for y in Y]
-        own = [x.clone() if hasattr(x, "clone") else x.copy() for x in X]
+        copies = [x.clone() if hasattr(x, "clone") else x.copy() for x in X]
         try:
-            values = [[check.real_number(function(x, y), "its value") for y in moved] for x in own]
+            values = [[check.real_number(function(x, y), "its value") for y in moved] for x in copies]
         except Exception as error:
             where = "the observed pairing" if draw == 0 else f"draw {draw} of {len(orders) - 1}"
             raise DrawError(f"the measure failed in {where}: {type(error).__name__}: {error}") from error

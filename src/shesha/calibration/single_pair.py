@@ -8,9 +8,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.calibration.calibrated_pair_doubts import doubts_of_pair, leave_out_scorer, weigh_doubts
 from shesha.calibration.calibration_input import covariate_design, prepare
 from shesha.calibration.dependence_warnings import warn_of_dependence
-from shesha.calibration.pair_doubts import doubts_of_pair, leave_out_scorer, weigh_doubts
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures.registry import Choice
@@ -176,8 +176,8 @@ def missing_result(reason: str, n_permutations: int, common: dict[str, Any]) -> 
 
 def plain_options(options: dict[str, Any], truncate: int | float | None) -> dict[str, Any]:
     """Return options as plain values, for the result."""
-    given = options | ({} if truncate is None else {"truncate": truncate})
-    return {name: _plain(value) for name, value in given.items()}
+    all_options = options | ({} if truncate is None else {"truncate": truncate})
+    return {name: _plain(value) for name, value in all_options.items()}
 
 
 def _plain(value: Any) -> Any:

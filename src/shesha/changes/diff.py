@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.changes.examined_layer import note_of_classes, what_changed
 from shesha.changes.index_recall import index_change
+from shesha.changes.kind_of_change import what_changed
 from shesha.changes.layer_changes import LayerPair, layer_change
 from shesha.changes.layer_sources import Reader, Sides, read_sides
+from shesha.changes.moved_classes import note_of_classes
 from shesha.changes.moved_rows import METRIC, losses_by_class, moved_rows
 from shesha.changes.noise_floor import NoiseFloor
 from shesha.changes.row_map import labels_of_rows, map_rows
@@ -151,13 +152,13 @@ def diff(
     check.boolean(row_map, "row_map")
     loss = check.fraction(max_loss, "max_loss")
     first, second = pair_of_names(names)
-    said = _check_texts(texts)
+    row_texts = _check_texts(texts)
     sides = read_sides(
         before,
         after,
         again,
         also,
-        Reader(said, {} if encoding is None else kinds.mapping(encoding, "encoding"), layer_axis),
+        Reader(row_texts, {} if encoding is None else kinds.mapping(encoding, "encoding"), layer_axis),
     )
     rows, notes = find_usable_rows(sides)
     known = per_row(sides, blocks=blocks, groups=groups, labels=labels)
@@ -181,7 +182,7 @@ def diff(
         *(first, second, layers),
         moved_rows(
             *(pair.before, pair.after, pair.unchanged, looked_at),
-            name_rows(looked_at, sides, said),
+            name_rows(looked_at, sides, row_texts),
             row_labels,
             k=n_neighbours,
             most=_MOVED,
@@ -192,7 +193,7 @@ def diff(
         index_change(*last_layer(sides, rows, seed), k=n_neighbours, tolerance=loss, seed=seed) if index else None,
         *what_changed(layer, sides, scored, known, beyond_noise=layers[layer].is_beyond_noise, seed=seed),
         losses_by_class(pair.before, pair.after, row_labels, n_neighbours),
-        _map(sides, (first, second), layer, said, known, k, seed) if row_map else None,
+        _map(sides, (first, second), layer, row_texts, known, k, seed) if row_map else None,
     )
 
 
@@ -215,11 +216,11 @@ def _map(
 
 def _reasons(layers: Iterable[LayerChange]) -> list[str]:
     """Return each reason for missing values or intervals once, with the first layer to which it applies."""
-    found: dict[str, str] = {}
-    for one in layers:
-        if one.reason:
-            found.setdefault(one.reason, one.name)
-    return [f"{name}: {reason}." for reason, name in found.items()]
+    names: dict[str, str] = {}
+    for layer in layers:
+        if layer.reason:
+            names.setdefault(layer.reason, layer.name)
+    return [f"{name}: {reason}." for reason, name in names.items()]
 
 
 def _check_texts(texts: Any) -> list[str] | None:
@@ -243,14 +244,14 @@ def _evidence(scored: Index, known: dict[str, Any], confidence: float, seed: See
     design = exchange(len(scored), **labels)
     if "groups" in labels and not design.clusters.any():
         raise ValueError(
-            "groups must name at least 2 groups, because intervals leave out whole groups, got 1: without groups, "
-            "intervals hold for other rows of this one"
+            "groups must name at least 2 groups, because intervals leave out whole groups, got 1; without "
+            "groups=, intervals describe other samples of rows from this group"
         )
     return Evidence.draw_subsets(design, _NO_LEVEL, confidence, seed)
 
 
 def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:
-    """Take the examined rows of one layer of all encodings."""
+    """Take the examined rows of one layer in all encodings."""
     before, after = (side[name].to_numpy.take_rows(rows) for side in (sides.before, sides.after))
     again, also = (
         [{name: side[name].to_numpy.take_rows(rows)} for side in group] for group in (sides.again, sides.also)
@@ -261,5 +262,5 @@ def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:
 
 def _most_changed_layer(layers: Sequence[LayerChange]) -> str:
     """Return the last changed layer, or the one that changed most, to search for moved rows."""
-    beyond = [one.name for one in layers if one.is_beyond_noise]
-    return beyond[-1] if beyond else max(layers, key=lambda one: np.nan_to_num(one.change)).name
+    changed = [layer.name for layer in layers if layer.is_beyond_noise]
+    return changed[-1] if changed else max(layers, key=lambda layer: np.nan_to_num(layer.change)).name

@@ -10,7 +10,7 @@ from shesha.kernels.neighbours import nearest_by_product
 from shesha.kernels.ridge_regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
 from shesha.results.changes.index_verdict import IndexAdvice, IndexChange, Recall
-from shesha.support.arrays import smallest
+from shesha.support.device_arrays import smallest
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.views import Representation
@@ -53,31 +53,31 @@ def index_change(
     old, new = (side.standard("cosine") for side in (before, after))
     fold = spawn(seed, _DEALING).permutation(len(old)) % FOLDS
     with single_threaded_blas():
-        direct = _recall("as it is", new, old, new, fold, k) if old.shape[1] == new.shape[1] else _other_width(old, new)
+        direct = _recall("as it is", new, old, new, fold, k) if old.shape[1] == new.shape[1] else _no_recall(old, new)
         maps = [
             _recall("orthogonal map", _orthogonal(new, old, fold), old, new, fold, k),
             _recall("linear map", _linear(new, old, fold), old, new, fold, k),
         ]
         floor = _floor(old, again, fold, k)
-    return _judge(layer, k, len(old), tolerance, direct, maps, floor)
+    return _index_advice(layer, k, len(old), tolerance, direct, maps, floor)
 
 
-def _judge(
+def _index_advice(
     layer: str, k: int, n: int, tolerance: float, direct: Recall, maps: list[Recall], floor: Recall
 ) -> IndexChange:
     """Choose the cheapest option whose loss is acceptable at the unfavourable end of its interval."""
-    best = max(maps, key=lambda one: one.recall)
-    whole = floor.recall if floor.recall == floor.recall else 1.0
+    best = max(maps, key=lambda recall: recall.recall)
+    attainable = floor.recall if floor.recall == floor.recall else 1.0
     ways: list[tuple[IndexAdvice, Recall]] = [("keep", direct), ("map", best)]
-    found = next(((advice, one) for advice, one in ways if whole - one.low <= tolerance), None)
-    advice: IndexAdvice = "re-embed" if found is None else found[0]
-    loss = 0.0 if found is None else max(0.0, whole - found[1].recall)
+    way = next(((advice, recall) for advice, recall in ways if attainable - recall.low <= tolerance), None)
+    advice: IndexAdvice = "re-embed" if way is None else way[0]
+    loss = 0.0 if way is None else max(0.0, attainable - way[1].recall)
     return IndexChange(layer, k, n, advice, loss, tolerance, best.way, (direct, *maps, floor))
 
 
 def _recall(way: str, queries: Matrix, vectors: Matrix, target: Matrix, fold: Index, k: int) -> Recall:
     """Search within each fold, which no map has seen, and count the true neighbours that are found."""
-    parts = [np.flatnonzero(fold == one) for one in range(FOLDS)]
+    parts = [np.flatnonzero(fold == k) for k in range(FOLDS)]
     each = np.concatenate(
         [
             recall_of_each(queries[rows], vectors[rows], nearest_by_product(target[rows], min(k, len(rows) - 1)).lists)
@@ -100,35 +100,35 @@ def recall_of_each(queries: Matrix, vectors: Matrix, truth: Index) -> Vector:
     n, k = truth.shape
     recalls = np.empty(n)
     for start in range(0, n, _PANEL):
-        own = np.arange(start, min(start + _PANEL, n))
-        distances = -(queries[own] @ vectors.T)
-        distances[np.arange(len(own)), own] = np.inf
+        panel = np.arange(start, min(start + _PANEL, n))
+        distances = -(queries[panel] @ vectors.T)
+        distances[np.arange(len(panel)), panel] = np.inf
         near = np.asarray(smallest(distances, k))
-        recalls[own] = [np.isin(truth[row], near[i]).mean() for i, row in enumerate(own.tolist())]
+        recalls[panel] = [np.isin(truth[row], near[i]).mean() for i, row in enumerate(panel.tolist())]
     return recalls
 
 
-def _other_width(old: Matrix, new: Matrix) -> Recall:
+def _no_recall(old: Matrix, new: Matrix) -> Recall:
     reason = f"old vectors have {old.shape[1]:,} features, new ones {new.shape[1]:,}"
     return Recall("as it is", float("nan"), reason=reason)
 
 
 def _orthogonal(new: Matrix, old: Matrix, fold: Index) -> Matrix:
     """Rotate each fold of the queries by the best rotation of the other rows (Schönemann 1966)."""
-    found = np.empty((len(new), old.shape[1]))
+    mapped = np.empty((len(new), old.shape[1]))
     for k in range(FOLDS):
         out = fold == k
-        left, _, right = np.linalg.svd(new[~out].T @ old[~out], full_matrices=False)
-        found[out] = new[out] @ (left @ right)
-    return found
+        u, _, right = np.linalg.svd(new[~out].T @ old[~out], full_matrices=False)
+        mapped[out] = new[out] @ (u @ right)
+    return mapped
 
 
 def _linear(new: Matrix, old: Matrix, fold: Index) -> Matrix:
     """Predict the old vector of each fold's queries from the other rows, by ridge regression."""
     mean = old.mean(axis=0)
     rows, targets = new - new.mean(axis=0), old - mean
-    found: Matrix = predict_held_out(rows, decompose_folds(rows, fold, FOLDS), targets) + mean
-    return found
+    mapped: Matrix = predict_held_out(rows, decompose_folds(rows, fold, FOLDS), targets) + mean
+    return mapped
 
 
 def _floor(old: Matrix, again: Sequence[Representation], fold: Index, k: int) -> Recall:
@@ -139,8 +139,8 @@ def _floor(old: Matrix, again: Sequence[Representation], fold: Index, k: int) ->
             float("nan"),
             reason="there are no re-encodings, so the recall of an unchanged model is assumed to be 1",
         )
-    found = []
-    for one in again:
-        rows = one.standard("cosine")
-        found.append(_recall("re-encodings", rows, old, rows, fold, k))
-    return min(found, key=lambda one: one.recall)
+    recalls = []
+    for encoding in again:
+        rows = encoding.standard("cosine")
+        recalls.append(_recall("re-encodings", rows, old, rows, fold, k))
+    return min(recalls, key=lambda recall: recall.recall)

@@ -2,24 +2,59 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
+from shesha.changes.layer_sources import Sides
+from shesha.changes.moved_classes import class_changes, comparable_classes
 from shesha.descriptors.spectrum import anisotropy, participation_ratio
 from shesha.kernels.ridge_regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
-from shesha.results.changes.kind_of_change import Kind, SeparationChange, StructureChange
+from shesha.nulls.permutations import Design
+from shesha.results.changes.kind_of_change import ClassChange, Kind, SeparationChange, StructureChange
 from shesha.support.seeds import spawn
-from shesha.support.types import Index, Labels, Matrix, Seed, Vector
+from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
 from shesha.views import Representation
 
 FOLDS = 5
 SAME = 0.99
-"""Share of the variance above which vectors count as equal."""
+"""Vectors count as equal if they share more of the variance than this."""
 LITTLE = 0.9
-"""Share above which vectors moved only a little, or a linear map explains nearly everything."""
+"""Share of the variance from which vectors moved only a little; structure is new if a linear map explains less."""
 COLLAPSED = 0.5
-"""Largest remaining share of effective rank of a collapsed representation."""
+"""A representation has collapsed if at most this share of its effective rank remains."""
 _DEALING = 51
+Details = tuple[StructureChange | None, tuple[ClassChange, ...], SeparationChange | None]
+
+
+def what_changed(
+    layer: str, sides: Sides, rows: Index, known: dict[str, Array], *, beyond_noise: bool, seed: Seed
+) -> Details:
+    """Return the kind of change, the classes that moved, and their separability.
+
+    Without labels only the kind of change is returned, and nothing if all rows are equal.
+    Classes of fewer than five rows take no part; more than 30 classes are not compared.
+    """
+    before, after = (side[layer].to_numpy.take_rows(rows) for side in (sides.before, sides.after))
+    groups = None if known.get("groups") is None else _codes(known["groups"][rows])
+    if any(np.ptp(side.rows, axis=0).max() == 0 for side in (before, after)):
+        return None, (), None
+    structure = structure_change(layer, before, after, deal_folds(len(rows), groups, seed), beyond_noise=beyond_noise)
+    classes = None if known.get("labels") is None else comparable_classes(known["labels"], rows)
+    if classes is None:
+        return structure, (), None
+    chosen, codes, names = classes
+    before, after = (side.take_rows(chosen) for side in (before, after))
+    design = {name: known[name][rows][chosen] for name in ("blocks",) if known.get(name) is not None}
+    moved = class_changes(before, after, codes, names, design=cast(Design, design), seed=seed)
+    fold = deal_folds(len(chosen), None if groups is None else _codes(groups[chosen]), seed)
+    return structure, moved, separation_change(layer, before, after, codes, fold)
+
+
+def _codes(values: Array | Labels) -> Labels:
+    codes: Labels = np.unique(values, return_inverse=True)[1]
+    return codes
 
 
 def deal_folds(n: int, groups: Labels | None, seed: Seed) -> Index:
@@ -38,31 +73,31 @@ def structure_change(
     with single_threaded_blas():
         # Few rows do not suffice to give the old vectors themselves: what they cannot give of these is no news.
         linear, ceiling = _held_out_variance_share(X, Y, fold), _held_out_variance_share(X, X, fold)
-    kept = _scaled_variance_share(X, Y)
+    shared = _scaled_variance_share(X, Y)
     ranks = [participation_ratio(side.rows) for side in (before, after)]
     shares = [anisotropy(side.rows) for side in (before, after)]
     new = float(np.clip(1.0 - linear / ceiling, 0.0, 1.0)) if ceiling > 0 else float("nan")
     scale = float(np.sqrt(np.vdot(Y, Y) / np.vdot(X, X)))
-    kind = _kind(kept, new, scale, ranks[1] / ranks[0], beyond_noise=beyond_noise)
-    return StructureChange(layer, kind, kept, linear, new, scale, *ranks, *shares)
+    kind = _kind(shared, new, scale, ranks[1] / ranks[0], beyond_noise=beyond_noise)
+    return StructureChange(layer, kind, shared, linear, new, scale, *ranks, *shares)
 
 
-def _kind(kept: float, new: float, scale: float, rank_left: float, *, beyond_noise: bool) -> Kind:
+def _kind(shared: float, new: float, scale: float, rank_left: float, *, beyond_noise: bool) -> Kind:
     if not beyond_noise:
-        if not kept >= SAME:
+        if not shared >= SAME:
             return "rotation"
         return "rescaling" if abs(np.log(scale)) > 1 - SAME else "none"
     if rank_left <= COLLAPSED:
         return "collapse"
     if new > 1 - LITTLE:
         return "new structure"
-    return "small moves" if kept >= LITTLE else "mixing of features"
+    return "small moves" if shared >= LITTLE else "mixing of features"
 
 
 def _held_out_variance_share(X: Matrix, Y: Matrix, fold: Index) -> float:
     """Return the share of the variance of Y that ridge regression on X explains on held-out rows."""
-    found = predict_held_out(X, decompose_folds(X, fold, FOLDS), Y)
-    return 1.0 - float(np.vdot(Y - found, Y - found) / np.vdot(Y, Y))
+    predicted = predict_held_out(X, decompose_folds(X, fold, FOLDS), Y)
+    return 1.0 - float(np.vdot(Y - predicted, Y - predicted) / np.vdot(Y, Y))
 
 
 def _scaled_variance_share(X: Matrix, Y: Matrix) -> float:
@@ -81,19 +116,19 @@ def separation_change(
     """
     sizes = np.bincount(codes)
     with single_threaded_blas():
-        right = [_right(side.rows, codes, fold) for side in (before, after)]
+        right = [_correctly_classified(side.rows, codes, fold) for side in (before, after)]
     weights = 1.0 / (len(sizes) * sizes[codes])
-    start, end = (float(weights @ one) for one in right)
+    start, end = (float(weights @ correct) for correct in right)
     moved, differences = end - start, right[1] - right[0]
     half = 1.96 * float(np.sqrt((weights**2 * (differences - moved) ** 2).sum()))
     return SeparationChange(layer, start, end, moved - half, moved + half, 1.0 / len(sizes))
 
 
-def _right(rows: Matrix, codes: Labels, fold: Index) -> Vector:
+def _correctly_classified(rows: Matrix, codes: Labels, fold: Index) -> Vector:
     X = rows - rows.mean(axis=0)
     sizes = np.bincount(codes)
     shares = sizes / len(codes)
     targets = np.eye(len(sizes))[codes] - shares
-    found = predict_held_out(X, decompose_folds(X, fold, FOLDS), targets)
+    predicted = predict_held_out(X, decompose_folds(X, fold, FOLDS), targets)
     # Beside its share, so that a rare class can win.
-    return np.asarray((found / shares).argmax(axis=1) == codes, dtype=float)
+    return np.asarray((predicted / shares).argmax(axis=1) == codes, dtype=float)

@@ -52,7 +52,7 @@ def layer_change(pair: LayerPair, measures: Sequence[Measure], evidence: Evidenc
 
 
 def _noise(pair: LayerPair, measures: Sequence[Measure]) -> Matrix:
-    rows = [drifts(measures, one, other)[0] for one, other in pair.unchanged]
+    rows = [drifts(measures, first, other)[0] for first, other in pair.unchanged]
     return np.array(rows).reshape(-1, len(measures))
 
 

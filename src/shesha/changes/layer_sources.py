@@ -41,7 +41,7 @@ class Sides:
 
     def every(self) -> list[Representation]:
         """Return every layer of every encoding."""
-        return [one for side in (self.before, self.after, *self.again, *self.also) for one in side.values()]
+        return [source for side in (self.before, self.after, *self.again, *self.also) for source in side.values()]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Reader:
     """Reader of layers from any supported input."""
 
     texts: Sequence[str] | None
-    """What models read."""
+    """Texts that models read; None if there are no models."""
     encoding: Mapping[str, Any]
     """Options of `shesha.extract.encode`."""
     layer_axis: LayerAxis
@@ -67,18 +67,18 @@ class Reader:
             given = encode(given, self.texts, **self.encoding)
         elif isinstance(given, str | os.PathLike):
             given = _read_file(Path(given), self.layer_axis)
-        found = check_named_arrays(_as_mapping(given, name, self.layer_axis), name, name + "[{!r}]")
-        if not found:
+        layers = check_named_arrays(_as_mapping(given, name, self.layer_axis), name, name + "[{!r}]")
+        if not layers:
             raise ValueError(f"{name} must contain at least one layer, got none")
-        for layer, one in found.items():
-            if one.has_distances_only or len(one.shape) != 2:
-                raise ValueError(f"{name}[{layer!r}] must be a matrix (n_rows, n_features), got shape {one.shape}")
-        return found
+        for layer, source in layers.items():
+            if source.has_distances_only or len(source.shape) != 2:
+                raise ValueError(f"{name}[{layer!r}] must be a matrix (n_rows, n_features), got shape {source.shape}")
+        return layers
 
     def read_reencodings(self, before: Any, again: Iterable[Any] | None) -> list[Any]:
         """Return the given re-encodings; for a model without any, make them."""
         if again is not None:
-            return _many(again, "again")
+            return _list_of_encodings(again, "again")
         if not self.is_model(before):
             return []
         assert self.texts is not None
@@ -87,24 +87,24 @@ class Reader:
 
 def read_sides(before: Any, after: Any, again: Iterable[Any] | None, also: Iterable[Any], reader: Reader) -> Sides:
     """Read all encodings, match their layers, and put their rows in one order."""
-    given = {"before": before, "after": after}
-    given |= {f"again[{i}]": one for i, one in enumerate(reader.read_reencodings(before, again))}
-    given |= {f"also[{i}]": one for i, one in enumerate(_many(also, "also"))}
-    read = {name: reader.read(one, name) for name, one in given.items()}
+    inputs = {"before": before, "after": after}
+    inputs |= {f"again[{i}]": encoding for i, encoding in enumerate(reader.read_reencodings(before, again))}
+    inputs |= {f"also[{i}]": encoding for i, encoding in enumerate(_list_of_encodings(also, "also"))}
+    read = {name: reader.read(encoding, name) for name, encoding in inputs.items()}
     matched, note = match_layers(list(read["before"]), list(read["after"]))
     representations: dict[tuple[str, str], Representation] = {}
     for name, layers in read.items():
         for layer, other in matched.items():
-            own = layer if name == "before" or name.startswith("again") else other
-            if own not in layers:
-                own = _counterpart(layer, list(read["before"]), list(layers), name)
-            representations[name, layer] = layers[own]
+            key = layer if name == "before" or name.startswith("again") else other
+            if key not in layers:
+                key = _counterpart(layer, list(read["before"]), list(layers), name)
+            representations[name, layer] = layers[key]
     _require_same_counts(representations)
-    known = tuple(one.names for one in representations.values() if one.names is not None)
-    aligned = align_rows({f"{name}[{layer}]": one for (name, layer), one in representations.items()})
+    known = tuple(source.names for source in representations.values() if source.names is not None)
+    aligned = align_rows({f"{name}[{layer}]": source for (name, layer), source in representations.items()})
     sides: dict[str, dict[str, Representation]] = {name: {} for name in read}
-    for (name, layer), one in zip(representations, aligned.values(), strict=True):
-        sides[name][layer] = one
+    for (name, layer), source in zip(representations, aligned.values(), strict=True):
+        sides[name][layer] = source
     again_sides, also_sides = (
         tuple(side for name, side in sides.items() if name.startswith(start)) for start in ("again[", "also[")
     )
@@ -112,24 +112,30 @@ def read_sides(before: Any, after: Any, again: Iterable[Any] | None, also: Itera
     return Sides(sides["before"], sides["after"], again_sides, also_sides, matched, known, notes)
 
 
-def _many(given: Any, name: str) -> list[Any]:
+def _list_of_encodings(encodings: Any, name: str) -> list[Any]:
     """Return several encodings as a list; refuse a single one, whose layers would be taken for encodings."""
-    if isinstance(given, Mapping | str | os.PathLike) or hasattr(given, "shape") or hasattr(given, "forward"):
-        raise TypeError(f"{name} must be a list of encodings, got a single {type(given).__name__}: put it in a list")
-    if not kinds.has_entries(given):
-        raise TypeError(f"{name} must be a list of encodings, got {type(given).__name__}")
-    return list(given)
+    if (
+        isinstance(encodings, Mapping | str | os.PathLike)
+        or hasattr(encodings, "shape")
+        or hasattr(encodings, "forward")
+    ):
+        raise TypeError(
+            f"{name} must be a list of encodings, got a single {type(encodings).__name__}: put it in a list"
+        )
+    if not kinds.has_entries(encodings):
+        raise TypeError(f"{name} must be a list of encodings, got {type(encodings).__name__}")
+    return list(encodings)
 
 
 def _counterpart(layer: str, before: Sequence[str], names: Sequence[str], argument: str) -> str:
-    found = match_layers(before, names)[0]
-    if layer not in found:
+    matches = match_layers(before, names)[0]
+    if layer not in matches:
         raise ValueError(f"{argument} must have the layer {layer}, got {_join(names)}")
-    return found[layer]
+    return matches[layer]
 
 
-def _require_same_counts(found: Mapping[tuple[str, str], Representation]) -> None:
-    counts = {f"{name}[{layer!r}]": one.n_rows for (name, layer), one in found.items()}
+def _require_same_counts(sources: Mapping[tuple[str, str], Representation]) -> None:
+    counts = {f"{name}[{layer!r}]": source.n_rows for (name, layer), source in sources.items()}
     (first, n), *rest = counts.items()
     for name, count in rest:
         if count != n:
@@ -144,21 +150,21 @@ def _read_file(path: Path, layer_axis: LayerAxis) -> dict[str, Any]:
     }
 
 
-def _as_mapping(given: Any, name: str, layer_axis: LayerAxis) -> Mapping[Any, Any]:
-    if isinstance(given, Mapping):
-        return split_layers(given, layer_axis)
-    if isinstance(given, Rdm):
+def _as_mapping(side: Any, name: str, layer_axis: LayerAxis) -> Mapping[Any, Any]:
+    if isinstance(side, Mapping):
+        return split_layers(side, layer_axis)
+    if isinstance(side, Rdm):
         raise TypeError(f"{name} must be features, because neighbours are searched, got distances (Rdm)")
-    layers = layer_sequence(given, name, layer_axis)
+    layers = layer_sequence(side, name, layer_axis)
     if isinstance(layers, list | tuple) and len(layers) and _is_matrix(layers[0]):
         return dict(enumerate(layers))
     return {ALONE: layers}
 
 
-def _is_matrix(one: Any) -> bool:
+def _is_matrix(value: Any) -> bool:
     """Whether a value is a layer, not a row of numbers."""
-    return len(getattr(one, "shape", ())) == 2 or (
-        isinstance(one, list | tuple) and len(one) > 0 and isinstance(one[0], list | tuple)
+    return len(getattr(value, "shape", ())) == 2 or (
+        isinstance(value, list | tuple) and len(value) > 0 and isinstance(value[0], list | tuple)
     )
 
 
@@ -178,9 +184,9 @@ def match_layers(before: Sequence[str], after: Sequence[str]) -> tuple[dict[str,
         missing = [name for name in (*before, *after) if name not in shared]
         note = "" if not missing else f"Not compared, because only one of the two has them: {_join(missing)}."
         return shared, note
-    ends = {one: [other for other in after if _same_end(one, other)] for one in before}
-    if all(len(found) == 1 for found in ends.values()) and len({found[0] for found in ends.values()}) == len(before):
-        return {one: found[0] for one, found in ends.items()}, ""
+    ends = {name: [other for other in after if _same_end(name, other)] for name in before}
+    if all(len(matches) == 1 for matches in ends.values()) and len(set(map(tuple, ends.values()))) == len(before):
+        return {name: matches[0] for name, matches in ends.items()}, ""
     if len(before) != len(after):
         raise ValueError(
             f"before and after must share names of layers or have the same number of layers, got {_join(before)} and "
@@ -189,13 +195,13 @@ def match_layers(before: Sequence[str], after: Sequence[str]) -> tuple[dict[str,
     note = (
         ""
         if len(before) == 1
-        else ("Layers have different names before and after, so they were matched by order; check that this is right.")
+        else "Layers have different names before and after, so they were matched by order; check that this is right."
     )
     return dict(zip(before, after, strict=True)), note
 
 
-def _same_end(one: str, other: str) -> bool:
-    long, short = (one, other) if len(one) >= len(other) else (other, one)
+def _same_end(name: str, other: str) -> bool:
+    long, short = (name, other) if len(name) >= len(other) else (other, name)
     return long.endswith(f".{short}")
 
 

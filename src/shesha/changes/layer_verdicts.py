@@ -14,7 +14,7 @@ UNCHANGED = 1e-9
 REPLACED = 0.5
 """Half of the drift of unrelated geometries, which is 1."""
 MARGIN = 2.0
-"""Factor for the largest drift of fewer re-encodings, because few draws underestimate the noise."""
+"""Factor on the largest drift if there are few re-encodings, which underestimate the noise."""
 
 
 def noise_limit(noise: Sequence[float]) -> float:
@@ -30,7 +30,7 @@ def noise_limit(noise: Sequence[float]) -> float:
     >>> noise_limit([0.03] * 19)
     0.03
     """
-    known = [one for one in noise if np.isfinite(one)]
+    known = [drift for drift in noise if np.isfinite(drift)]
     if not known:
         return float("nan")
     return max(known) * (1.0 if len(known) >= ENOUGH else MARGIN)

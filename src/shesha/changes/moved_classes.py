@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric, condensed_distances
-from shesha.kernels.upper_triangles import square
+from shesha.kernels.symmetric_matrices import square
 from shesha.nulls.corrections import benjamini_hochberg
 from shesha.nulls.permutations import Design, draw_permutations
 from shesha.results.changes.kind_of_change import ClassChange
-from shesha.support.types import Labels, Matrix, Seed
+from shesha.support.types import Array, Index, Labels, Matrix, Seed
 from shesha.views import Representation
 
+_MOST_CLASSES = 30
+_LEAST_ROWS = 5
+"""Smallest number of rows of a class that is compared."""
 PERMUTATIONS = 999
 METRIC: Metric = "cosine"
 
@@ -51,19 +55,19 @@ def class_changes(
     reached = np.abs(null) >= np.abs(change) - 1e-12
     p = (1 + reached.sum(axis=0)) / (1 + len(orders))
     corrected = benjamini_hochberg(p)
-    starts, ends = (class_means(one, codes)[first, second] for one in (old, new))
-    found = [
+    starts, ends = (class_means(distances, codes)[first, second] for distances in (old, new))
+    changes = [
         ClassChange(classes[a], classes[b], *map(float, numbers))
         for a, b, *numbers in zip(first, second, starts, ends, p, corrected, strict=True)
     ]
-    return tuple(sorted(found, key=lambda one: (one.p_adjusted, -abs(one.change))))
+    return tuple(sorted(changes, key=lambda change: (change.p_adjusted, -abs(change.change))))
 
 
 def _relative_distances(side: Representation) -> Matrix:
     rows = side.standard(METRIC)
     condensed = condensed_distances(rows, METRIC)
-    found: Matrix = square(condensed / condensed.mean(), len(rows))
-    return found
+    distances: Matrix = square(condensed / condensed.mean(), len(rows))
+    return distances
 
 
 def class_means(distances: Matrix, codes: Labels) -> Matrix:
@@ -78,5 +82,39 @@ def class_means(distances: Matrix, codes: Labels) -> Matrix:
     sizes = member.sum(axis=0)
     pairs = np.outer(sizes, sizes) - np.diag(sizes)
     sums: Matrix = member.T @ distances @ member
-    found: Matrix = sums / np.maximum(pairs, 1.0)
-    return found
+    means: Matrix = sums / np.maximum(pairs, 1.0)
+    return means
+
+
+def comparable_classes(labels: Array, rows: Index) -> tuple[Index, Labels, list[str]] | None:
+    """Return the rows of the classes that are large enough, their codes, and the names; None if not 2 to 30 remain."""
+    codes, names, large = _large_classes(labels, rows)
+    if not 2 <= len(large) <= _MOST_CLASSES:
+        return None
+    chosen = np.flatnonzero(np.isin(codes, large))
+    dense_codes: Labels = np.unique(codes[chosen], return_inverse=True)[1]
+    return chosen, dense_codes, [str(names[code]) for code in large]
+
+
+def note_of_classes(known: dict[str, Array], rows: Index) -> list[str]:
+    """Return a note on why classes are not compared, if there are labels."""
+    if known.get("labels") is None:
+        return []
+    n_classes = len(_large_classes(known["labels"], rows)[2])
+    if 2 <= n_classes <= _MOST_CLASSES:
+        return []
+    if n_classes > _MOST_CLASSES:
+        return [
+            f"Classes were not compared: the labels have {n_classes} classes of at least {_LEAST_ROWS} rows, more "
+            f"than the limit of {_MOST_CLASSES}. Pass coarser labels."
+        ]
+    return [
+        f"Classes were not compared: at least 2 need {_LEAST_ROWS} rows or more, got {n_classes}. If the labels are "
+        "numbers, divide them into classes first."
+    ]
+
+
+def _large_classes(labels: Array, rows: Index) -> tuple[Labels, Array, Index]:
+    """Return the class of each row as a code, the names, and the codes of the classes that are large enough."""
+    codes, names = check.labels(labels[rows], len(rows), "labels", min_classes=1)
+    return codes, names, np.flatnonzero(np.bincount(codes) >= _LEAST_ROWS)

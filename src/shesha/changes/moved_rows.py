@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shesha.drift.noise_floor import row_movement
+from shesha.drift.row_movement import row_movement
 from shesha.kernels.distances import Metric
 from shesha.results.changes.diff import MovedRow
 from shesha.support.types import Index, Vector
@@ -25,9 +25,9 @@ def neighbours_lost(before: Representation, after: Representation, k: int, metri
     >>> float(neighbours_lost(X, X, 3).max())
     0.0
     """
-    one, other = (side.view(Neighbours, k=k, metric=metric) for side in (before, after))
-    kept = np.count_nonzero(other.ranks_of_neighbours(one), axis=1)
-    return 1.0 - np.asarray(kept, dtype=float) / k
+    neighbours, other = (side.view(Neighbours, k=k, metric=metric) for side in (before, after))
+    n_kept = np.count_nonzero(other.ranks_of_neighbours(neighbours), axis=1)
+    return 1.0 - np.asarray(n_kept, dtype=float) / k
 
 
 def moved_rows(
@@ -57,21 +57,21 @@ def moved_rows(
         Neighbours, and rows to return.
     """
     try:
-        lost, movement = neighbours_lost(before, after, k), row_movement(before, after)
+        losses, movement = neighbours_lost(before, after, k), row_movement(before, after)
     except NotEstimable:
         # Where all rows are equal no row is nearer than another; the layer's own reason says so.
         return ()
-    noise = np.full(len(lost), np.nan)
-    for one, other in unchanged:
-        noise = np.fmax(noise, neighbours_lost(one, other, k))
-    order = np.lexsort((-np.nan_to_num(movement), -lost))[:most]
+    noise = np.full(len(losses), np.nan)
+    for first, other in unchanged:
+        noise = np.fmax(noise, neighbours_lost(first, other, k))
+    order = np.lexsort((-np.nan_to_num(movement), -losses))[:most]
     return tuple(
         MovedRow(
-            *(int(rows[i]), names[i], float(lost[i]), float(movement[i]), float(noise[i])),
+            *(int(rows[i]), names[i], float(losses[i]), float(movement[i]), float(noise[i])),
             label=labels[i],
         )
         for i in order.tolist()
-        if lost[i] > 0
+        if losses[i] > 0
     )
 
 
@@ -84,8 +84,8 @@ def losses_by_class(before: Representation, after: Representation, labels: Seque
     if not 2 <= len(names) <= 30:
         return {}
     try:
-        lost = neighbours_lost(before, after, k)
+        losses = neighbours_lost(before, after, k)
     except NotEstimable:
         return {}
-    means = np.bincount(codes, lost) / np.bincount(codes)
+    means = np.bincount(codes, losses) / np.bincount(codes)
     return {str(names[i]): float(means[i]) for i in np.argsort(-means, kind="stable").tolist()}

@@ -54,8 +54,8 @@ class NoiseFloor:
         """Return the pairs of one layer, with rows in one order."""
         if not (self.again or self.also):
             return tuple((before, add_noise(before, np.random.default_rng([_NOISE, draw]))) for draw in range(DRAWS))
-        runs = [after, *(one[name] for one in self.also)]
-        return (*((before, one[name]) for one in self.again), *combinations(runs, 2))
+        runs = [after, *(side[name] for side in self.also)]
+        return (*((before, side[name]) for side in self.again), *combinations(runs, 2))
 
 
 def add_noise(one: Representation, rng: np.random.Generator, share: float = SHARE) -> Representation:

@@ -23,9 +23,9 @@ from shesha.views import Representation, align_rows
 
 MOST_ROWS = 20_000
 _FEWEST = 4
-_ASKED = 1000
+_TRUST_ROWS = 1000
 """Maximum number of rows over which trustworthiness is averaged; if there are more, a random sample."""
-_DRAWING, _ASKING = 37, 41
+_ROW_SAMPLING, _TRUST_SAMPLING = 37, 41
 _CLASSES = 12
 """Numbers with more values than this are divided into at most `_BINS` ranges, which colours can show."""
 _BINS = 8
@@ -93,12 +93,12 @@ def explore(
     check.choice(metric, METRICS, "metric")
     called = pair_of_names(names)
     sides = {called[0]: X} if Y is None else dict(zip(called, (X, Y), strict=True))
-    built = {name: _matrix(one, name) for name, one in sides.items()}
+    built = {name: _matrix(side, name) for name, side in sides.items()}
     first = next(iter(built.values()))
-    for name, one in built.items():
-        if one.n_rows != first.n_rows:
-            raise ValueError(f"{name} must have the {first.n_rows:,} rows of {called[0]}, got {one.n_rows:,}")
-    known = tuple(one.names for one in built.values() if one.names is not None)
+    for name, side in built.items():
+        if side.n_rows != first.n_rows:
+            raise ValueError(f"{name} must have the {first.n_rows:,} rows of {called[0]}, got {side.n_rows:,}")
+    known = tuple(side.names for side in built.values() if side.names is not None)
     colours = labels_of_rows(_align_labels(labels, known, first.n_rows)) if labels is not None else ()
     return map_rows(
         align_rows(built),
@@ -133,41 +133,41 @@ def map_rows(
         As for `explore`.
     """
     rows, notes = _choose_rows(list(sides.values()), metric, max_rows, seed)
-    chosen = {name: one.to_numpy.take_rows(rows) for name, one in sides.items()}
+    chosen = {name: side.to_numpy.take_rows(rows) for name, side in sides.items()}
     n_neighbours = count_neighbours(k, len(rows))
-    asked = rows_to_ask(len(rows), seed)
+    queries = trust_rows(len(rows), seed)
     places: dict[str, Matrix] = {}
-    held, trust = {}, {}
-    for name, one in chosen.items():
+    explained, trust = {}, {}
+    for name, side in chosen.items():
         # The library's own rows for Euclidean distances are in another unit.
-        standard = one.rows if metric == "euclidean" else one.standard(metric)
+        standard = side.rows if metric == "euclidean" else side.standard(metric)
         plane, shares = principal_plane(standard)
         places[name] = turn_onto(plane, next(iter(places.values()))) if places else plane
-        held[name] = float(shares.sum())
-        trust[name] = trustworthiness(standard, plane, min(n_neighbours, (len(rows) - 1) // 2), asked)
+        explained[name] = float(shares.sum())
+        trust[name] = trustworthiness(standard, plane, min(n_neighbours, (len(rows) - 1) // 2), queries)
     return RowMap(
         {name: tuple((float(x), float(y)) for x, y in plane) for name, plane in places.items()},
         tuple(names[row] for row in rows),
         tuple(labels[row] for row in rows) if labels else (),
         tuple(map(int, rows)),
-        *(held, trust, _lost(list(chosen.values()), n_neighbours, metric), n_neighbours, metric),
+        *(explained, trust, _lost_neighbours(list(chosen.values()), n_neighbours, metric), n_neighbours, metric),
         *(len(names), tuple(notes), number(seed)),
     )
 
 
-def _matrix(given: Any, name: str) -> Representation:
-    found = Representation.build(given, name)
-    if found.has_distances_only or len(found.shape) != 2:
-        what = "distances (Rdm)" if found.has_distances_only else f"shape {found.shape}"
+def _matrix(value: Any, name: str) -> Representation:
+    source = Representation.build(value, name)
+    if source.has_distances_only or len(source.shape) != 2:
+        what = "distances (Rdm)" if source.has_distances_only else f"shape {source.shape}"
         raise ValueError(f"{name} must be a matrix (n_rows, n_features), got {what}")
-    return found
+    return source
 
 
 def _choose_rows(sides: Sequence[Representation], metric: Metric, most: int, seed: Seed) -> tuple[Index, list[str]]:
     """Return the rows to show: those with a direction everywhere, or a random sample if there are many."""
     usable = np.ones(sides[0].n_rows, dtype=bool)
-    for one in sides:
-        usable[find_undirected_rows(one.to_numpy.rows, metric)] = False
+    for side in sides:
+        usable[find_undirected_rows(side.to_numpy.rows, metric)] = False
     rows, notes = np.flatnonzero(usable), []
     if len(rows) < _FEWEST:
         raise ValueError(f"X must have at least {_FEWEST} rows with a direction, got {len(rows)}")
@@ -175,18 +175,18 @@ def _choose_rows(sides: Sequence[Representation], metric: Metric, most: int, see
         notes.append(f"Left out: {len(usable) - len(rows):,} of {len(usable):,} rows without a direction ({metric}).")
     if len(rows) > most:
         notes.append(f"The map shows {most:,} of {len(rows):,} rows, drawn at random.")
-        rows = np.sort(spawn(seed, _DRAWING).choice(rows, most, replace=False))
+        rows = np.sort(spawn(seed, _ROW_SAMPLING).choice(rows, most, replace=False))
     return rows, notes
 
 
-def rows_to_ask(n_rows: int, seed: Seed) -> Index:
+def trust_rows(n_rows: int, seed: Seed) -> Index:
     """Return the rows over which trustworthiness is averaged."""
-    if n_rows <= _ASKED:
+    if n_rows <= _TRUST_ROWS:
         return np.arange(n_rows)
-    return np.sort(spawn(seed, _ASKING).choice(n_rows, _ASKED, replace=False))
+    return np.sort(spawn(seed, _TRUST_SAMPLING).choice(n_rows, _TRUST_ROWS, replace=False))
 
 
-def _lost(sides: Sequence[Representation], k: int, metric: Metric) -> tuple[float, ...]:
+def _lost_neighbours(sides: Sequence[Representation], k: int, metric: Metric) -> tuple[float, ...]:
     """Return the share of neighbours that each row lost; empty for one representation, or if all rows are equal."""
     if len(sides) == 1:
         return ()
@@ -197,20 +197,20 @@ def _lost(sides: Sequence[Representation], k: int, metric: Metric) -> tuple[floa
         return ()
 
 
-def _names_of_rows(given: Sequence[object] | None, known: Sequence[Names], n_rows: int) -> list[str]:
-    if given is None:
-        return [str(one) for one in known[0].values] if known else [f"row {row}" for row in range(n_rows)]
-    found = [str(one) for one in kinds.iterable(given, "row_names", "names")]
-    if len(found) != n_rows:
-        raise ValueError(f"row_names must have one name for each of the {n_rows:,} rows, got {len(found):,}")
-    return found
+def _names_of_rows(names: Sequence[object] | None, known: Sequence[Names], n_rows: int) -> list[str]:
+    if names is None:
+        return [str(value) for value in known[0].values] if known else [f"row {row}" for row in range(n_rows)]
+    texts = [str(name) for name in kinds.iterable(names, "row_names", "names")]
+    if len(texts) != n_rows:
+        raise ValueError(f"row_names must have one name for each of the {n_rows:,} rows, got {len(texts):,}")
+    return texts
 
 
 def _align_labels(labels: ArrayLike, known: Sequence[Names], n_rows: int) -> Any:
     """Return labels in the order of the rows, one per row."""
-    found = labels_in_order(known, {"labels": labels})["labels"]
-    check.labels(found, n_rows, "labels", min_classes=1)
-    return found
+    ordered = labels_in_order(known, {"labels": labels})["labels"]
+    check.labels(ordered, n_rows, "labels", min_classes=1)
+    return ordered
 
 
 def labels_of_rows(labels: ArrayLike) -> list[str]:

@@ -18,7 +18,7 @@ from shesha.views import Representation
 _FEWEST = 10
 _INDEXED = 5000
 """Maximum number of rows of the test index; if there are more, random rows are used."""
-_DRAWING = 31
+_ROW_SAMPLING = 31
 _NEIGHBOURS = 10
 
 
@@ -41,8 +41,8 @@ def count_neighbours(k: int | None, n_rows: int) -> int:
 def find_usable_rows(sides: Sides) -> tuple[Index, list[str]]:
     """Return the rows that have a direction in all layers, and a note if some have none."""
     usable = np.ones(sides.n_rows, dtype=bool)
-    for one in sides.every():
-        usable[find_undirected_rows(one.to_numpy.rows, "cosine")] = False
+    for source in sides.every():
+        usable[find_undirected_rows(source.to_numpy.rows, "cosine")] = False
     rows = np.flatnonzero(usable)
     if len(rows) < _FEWEST:
         raise ValueError(f"before and after must have at least {_FEWEST} rows that are not zero, got {len(rows)}")
@@ -56,7 +56,7 @@ def draw_rows(rows: Index, most: int | None, seed: Seed) -> Index:
     """Draw a number of random rows, in their order; None means all."""
     if most is None or len(rows) <= check.count(most, "max_rows", minimum=_FEWEST):
         return rows
-    return np.sort(spawn(seed, _DRAWING).choice(rows, most, replace=False))
+    return np.sort(spawn(seed, _ROW_SAMPLING).choice(rows, most, replace=False))
 
 
 def name_rows(rows: Index, sides: Sides, texts: Sequence[str] | None) -> list[str]:
@@ -94,6 +94,8 @@ def last_layer(
 ) -> tuple[str, Representation, Representation, list[Representation]]:
     """Return the vectors of an index: the last layer before, after and re-encoded."""
     name = list(sides.others)[-1]
-    taken = draw_rows(rows, _INDEXED, seed)
-    before, after, *again = (side[name].to_numpy.take_rows(taken) for side in (sides.before, sides.after, *sides.again))
+    chosen = draw_rows(rows, _INDEXED, seed)
+    before, after, *again = (
+        side[name].to_numpy.take_rows(chosen) for side in (sides.before, sides.after, *sides.again)
+    )
     return name, before, after, again

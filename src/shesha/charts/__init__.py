@@ -6,11 +6,11 @@ from shesha.charts._against_chance import against_chance
 from shesha.charts._axes import PALETTE, pyplot
 from shesha.charts._box_plot import boxes, legend_of_colours
 from shesha.charts._class_values import class_values
-from shesha.charts._curves import chance_band, curves
-from shesha.charts._depth_profile import depth_profile
+from shesha.charts._curves import curves
 from shesha.charts._drift_bars import drift_bars
 from shesha.charts._heat_map import frame_cell, heat_map
-from shesha.charts._intervals import Series, intervals
+from shesha.charts._intervals import Series, chance_band, intervals
+from shesha.charts._layer_changes import depth_profile
 from shesha.charts._leaf_order import leaf_order
 from shesha.charts._model_bars import model_bars
 from shesha.charts._null_distribution import null_distribution

@@ -40,8 +40,8 @@ def against_chance(
     matplotlib Axes
     """
     ax = axes_or_new(ax, (6.4, 4.6))
-    x, y = (np.asarray(one, dtype=float) for one in values)
-    x0, y0 = (np.asarray(one, dtype=float) for one in chance)
+    x, y = (np.asarray(coordinate, dtype=float) for coordinate in values)
+    x0, y0 = (np.asarray(coordinate, dtype=float) for coordinate in chance)
     ax.plot(np.stack([x0, x]), np.stack([y0, y]), color=EXPECTED, linewidth=0.6, alpha=0.5, zorder=1)
     ax.scatter(x0, y0, s=26, facecolors="none", edgecolors=EXPECTED, zorder=2, label="chance, groups of the same size")
     ax.scatter(x, y, s=26, color=PALETTE[0], linewidths=0, zorder=3, label="groups")

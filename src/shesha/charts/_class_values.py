@@ -43,13 +43,13 @@ def class_values(
     matplotlib Axes
     """
     ax = axes_or_new(ax, (5.6, 0.9 + 0.3 * len(names)))
-    places, found = np.arange(len(names)), np.asarray(values, dtype=float)
+    places, scores = np.arange(len(names)), np.asarray(values, dtype=float)
     level, filled = np.asarray(chance, dtype=float), np.asarray(above, dtype=bool)
-    ax.hlines(places, level, found, color=EXPECTED, linewidth=0.8, zorder=1)
+    ax.hlines(places, level, scores, color=EXPECTED, linewidth=0.8, zorder=1)
     ax.plot(level, places, "|", color=EXPECTED, markersize=9, zorder=2, label="chance")
     for chosen, fill, words in ((filled, PALETTE[0], "above chance"), (~filled, "white", "not above chance")):
         if chosen.any():
-            ax.plot(found[chosen], places[chosen], "o", color=PALETTE[0], markerfacecolor=fill, zorder=3, label=words)
+            ax.plot(scores[chosen], places[chosen], "o", color=PALETTE[0], markerfacecolor=fill, zorder=3, label=words)
     ax.set_yticks(places, [literal(name) for name in names])
     ax.set(xlabel=label, ylim=(len(names) - 0.5, -0.5))
     ax.spines[["top", "right"]].set_visible(False)

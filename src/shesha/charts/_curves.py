@@ -1,13 +1,11 @@
-"""Curves over the same x values, with the chance band of the best of many."""
+"""Curves over the same x values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from shesha.charts._axes import EXPECTED, PALETTE, axes_or_new, literal
+from shesha.charts._axes import PALETTE, axes_or_new, literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,24 +45,3 @@ def curves(
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize="small")
     return ax
-
-
-def chance_band(ax: Axes, chances: Sequence[float], null: Sequence[float], threshold: float) -> None:
-    """Draw the chance band of the best of all, from the 5th to the 95th percentile, with its threshold.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        One tick per thing that was looked through.
-    chances : sequence of float
-        The chance level of each.
-    null : sequence of float
-        The best of all, draw by draw.
-    threshold : float
-        What the best of chance rarely passes.
-    """
-    low, high = np.nanquantile(np.asarray(null, dtype=float), [0.05, 0.95])
-    ax.axhspan(low, high, color=EXPECTED, alpha=0.2, linewidth=0, label="best of all by chance (5 to 95 %)")
-    ax.plot(range(len(chances)), chances, ":", color=EXPECTED, linewidth=1.5, label="each by chance")
-    ax.axhline(threshold, color=EXPECTED, linestyle="--", linewidth=1, label="threshold of the best")
-    ax.legend(frameon=False, fontsize="small")

@@ -70,7 +70,7 @@ def heat_map(
     n_rows, n_columns = cells.shape
     is_new = ax is None
     ax = axes_or_new(ax, size or _figure_size(list(map(shorten, rows)), n_columns))
-    low, high = (own if given is None else given for own, given in zip(_ends(cells), limits, strict=True))
+    low, high = (end if limit is None else limit for end, limit in zip(_ends(cells), limits, strict=True))
     image = ax.imshow(cells, cmap=f"{cmap}_r" if closer == "higher" else cmap, vmin=low, vmax=high)
     ax.figure.colorbar(image, ax=ax, shrink=0.8)
     _name(ax, list(map(shorten, rows)), list(map(shorten, columns)))

@@ -1,4 +1,4 @@
-"""Scores with intervals and chance levels."""
+"""Scores with intervals and chance levels, and the chance band of the best of many."""
 
 from __future__ import annotations
 
@@ -83,6 +83,27 @@ def intervals(
     ax.set_ylim(min(-0.05, ax.get_ylim()[0]), 1.02)
     ax.spines[["top", "right"]].set_visible(False)
     # Apart from each other, points leave no corner free.
-    beside: dict[str, Any] = {} if joined else {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 2}
-    ax.legend(frameon=False, fontsize="small", **beside)
+    placement: dict[str, Any] = {} if joined else {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 2}
+    ax.legend(frameon=False, fontsize="small", **placement)
     return ax
+
+
+def chance_band(ax: Axes, chances: Sequence[float], null: Sequence[float], threshold: float) -> None:
+    """Draw the chance band of the best of all, from the 5th to the 95th percentile, with its threshold.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Axes with one tick per item.
+    chances : sequence of float
+        The chance level of each.
+    null : sequence of float
+        The best of all, draw by draw.
+    threshold : float
+        Score that the best of unrelated data rarely exceeds.
+    """
+    low, high = np.nanquantile(np.asarray(null, dtype=float), [0.05, 0.95])
+    ax.axhspan(low, high, color=EXPECTED, alpha=0.2, linewidth=0, label="best of all by chance (5 to 95 %)")
+    ax.plot(range(len(chances)), chances, ":", color=EXPECTED, linewidth=1.5, label="each by chance")
+    ax.axhline(threshold, color=EXPECTED, linestyle="--", linewidth=1, label="threshold of the best")
+    ax.legend(frameon=False, fontsize="small")

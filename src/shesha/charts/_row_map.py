@@ -53,7 +53,7 @@ def row_map(
     size, alpha = (16, 0.8) if len(after) < _CROWD else (5, 0.5)
     known = [name for name, _ in Counter(labels).most_common()]
     colours = {name: PALETTE[i] if i < _CLASSES else "#7f7f7f" for i, name in enumerate(known)}
-    points = [colours[one] for one in labels] if labels else PALETTE[0]
+    points = [colours[label] for label in labels] if labels else PALETTE[0]
     ax.scatter(after[:, 0], after[:, 1], s=size, c=points, alpha=alpha, linewidths=0)
     if len(planes) > 1:
         for row in moved[:_LINES]:

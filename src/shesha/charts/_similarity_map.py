@@ -1,4 +1,4 @@
-"""Maps of items in a plane, near each other if they are similar."""
+"""Maps of items in a plane, in which similar items are close."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def similarity_map(
         raise ValueError(f"coordinates must have a row of two numbers per name ({len(names)}), got {places.shape}")
     ax = axes_or_new(ax, (5.0, 4.2))
     group_of = (
-        ["" for _ in names] if groups is None else [str(one) for one in kinds.iterable(groups, "groups", "names")]
+        ["" for _ in names] if groups is None else [str(group) for group in kinds.iterable(groups, "groups", "names")]
     )
     if len(group_of) != len(names):
         raise ValueError(f"groups must have one entry per name ({len(names)}), got {len(group_of)}")
     for number, kind in enumerate(dict.fromkeys(group_of)):
-        own = places[[one == kind for one in group_of]]
+        points = places[[group == kind for group in group_of]]
         colour, mark = PALETTE[number % len(PALETTE)], _MARKS[number % len(_MARKS)]
-        ax.scatter(own[:, 0], own[:, 1], s=36, label=literal(kind), color=colour, marker=mark)
+        ax.scatter(points[:, 0], points[:, 1], s=36, label=literal(kind), color=colour, marker=mark)
     for (x, y), name in zip(places, names, strict=True):
         ax.annotate(literal(name), (x, y), xytext=(5, 4), textcoords="offset points", fontsize="small")
     # Distances are the message: both axes have one scale, and no numbers, which mean nothing.

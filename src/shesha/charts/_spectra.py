@@ -36,13 +36,13 @@ def spectra(shares: Mapping[str, Vector], *, ordered: bool = False, ax: Axes | N
     """
     ax = axes_or_new(ax, (4.8, 3.4))
     ordered_colours = sequence_of_colours(len(shares)) if ordered else ()
-    for place, (name, own) in enumerate(shares.items()):
-        seen = np.asarray(own, dtype=float)
-        seen = seen[seen > _LEAST]
+    for place, (name, spectrum) in enumerate(shares.items()):
+        positive = np.asarray(spectrum, dtype=float)
+        positive = positive[positive > _LEAST]
         colour, dashes = PALETTE[place % len(PALETTE)], DASHES[place % len(DASHES)]
         if ordered:
             colour, dashes = ordered_colours[place], "-"
-        ax.plot(np.arange(1, len(seen) + 1), seen, label=literal(name), color=colour, linestyle=dashes)
+        ax.plot(np.arange(1, len(positive) + 1), positive, label=literal(name), color=colour, linestyle=dashes)
     ax.set(xscale="log", yscale="log", xlabel="direction, largest first", ylabel="share of the variance")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize="small")

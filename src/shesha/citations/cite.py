@@ -74,9 +74,9 @@ def cite(*used: str | Result | Mapping[str, Any]) -> Citations:
     """
     known = _references()
     labels: dict[str, list[str]] = {}
-    for one in used:
-        kinds.instance(one, (str, Result, Mapping), "used", "names of measures or scores, or results")
-        for name, reference in _sources(one):
+    for source in used:
+        kinds.instance(source, (str, Result, Mapping), "used", "names of measures or scores, or results")
+        for name, reference in _sources(source):
             for label in reference.split("; "):
                 labels.setdefault(_label(label), [name, label])
     entries = {known[label]: None for label in labels if label in known}
@@ -107,14 +107,14 @@ def _names_in(plain: Any) -> Iterator[str]:
             if key in _NAMED and isinstance(value, str):
                 yield value
             elif key == "measures" and isinstance(value, Sequence):
-                yield from (one for one in value if isinstance(one, str))
+                yield from (name for name in value if isinstance(name, str))
             else:
                 # An audit keeps each score under the score's own name.
                 yield from [key] if value is not None and isinstance(key, str) and _find(key) is not None else []
                 yield from _names_in(value)
     elif isinstance(plain, Sequence) and not isinstance(plain, str):
-        for one in plain:
-            yield from _names_in(one)
+        for entry in plain:
+            yield from _names_in(entry)
 
 
 def _scores() -> list[Any]:
@@ -123,36 +123,36 @@ def _scores() -> list[Any]:
 
 def _find(name: str) -> Any:
     """Return the measure or score of a name, or None."""
-    wanted = _simple(name)
+    plain_name = _plain_name(name)
     every = [*measures.choose("all"), *_scores()]
-    return next((one for one in every if wanted in map(_simple, _measure_names(one))), None)
+    return next((entry for entry in every if plain_name in map(_plain_name, _measure_names(entry))), None)
 
 
-def _measure_names(one: Any) -> tuple[str, ...]:
-    return (one.name, one.function.__name__) if isinstance(one, measures.Measure) else one.names
+def _measure_names(entry: Any) -> tuple[str, ...]:
+    return (entry.name, entry.function.__name__) if isinstance(entry, measures.Measure) else entry.names
 
 
-def _simple(name: str) -> str:
+def _plain_name(name: str) -> str:
     """Return a name without options, case, spaces and punctuation."""
     return re.sub(r"[^a-z0-9]", "", name.partition("(")[0].casefold())
 
 
 def _label(reference: str) -> str:
     """Return the authors and the year of a reference, without its section."""
-    found = _YEAR.match(reference)
-    return found.group() if found else reference
+    match = _YEAR.match(reference)
+    return match.group() if match else reference
 
 
 @cache
 def _references() -> dict[str, str]:
     """Return the entries of the file, by the references on the cards."""
     entries = re.findall(r"^@.*?^}", _BIB.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    found = {}
+    entries_by_label = {}
     for entry in entries:
         label = _LABEL.search(entry)
         assert label is not None, entry
-        found[label.group(1)] = re.sub(r"\n  keywords = .*", "", entry)
-    return found
+        entries_by_label[label.group(1)] = re.sub(r"\n  keywords = .*", "", entry)
+    return entries_by_label
 
 
 def _library() -> str:

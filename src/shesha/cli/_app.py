@@ -16,9 +16,10 @@ import typer
 from shesha.cli import _config_file
 from shesha.cli._examples import EXAMPLES
 from shesha.cli._help_panels import CommandWithPanels
-from shesha.cli._option_names import name_options
+from shesha.cli._option_names_in_messages import name_options
 from shesha.cli._outputs import INTERRUPTED
 from shesha.cli.audit import audit_command
+from shesha.cli.bench_leaderboard import bench
 from shesha.cli.cite import cite_command
 from shesha.cli.compare import compare_command
 from shesha.cli.consensus import consensus_command
@@ -27,7 +28,6 @@ from shesha.cli.diff import diff_command
 from shesha.cli.doctor import doctor_command, version_line
 from shesha.cli.extract import extract_command
 from shesha.cli.layers import layers_command
-from shesha.cli.leaderboard import bench
 from shesha.cli.measures import measures_command
 from shesha.cli.monitor import monitor
 from shesha.cli.rank import rank_command
@@ -73,14 +73,14 @@ app.add_typer(bench, short_help="Rank similarity measures by tests with known an
 app.add_typer(study, short_help="Repeat the experiments of the papers.")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(version_line())
         raise typer.Exit
 
 
-def _be_quiet(wanted: bool) -> None:
-    if wanted:
+def _silence_progress(requested: bool) -> None:
+    if requested:
         # In the environment, so that worker processes know as well.
         os.environ[progress.QUIET] = "1"
 
@@ -101,7 +101,7 @@ def _options(
         typer.Option(
             "--quiet",
             "-q",
-            callback=_be_quiet,
+            callback=_silence_progress,
             is_eager=True,
             help="Print no progress and no notes, only warnings and errors.",
         ),
@@ -112,11 +112,11 @@ def _options(
 
 def _say(message: str, colour: str | None = None) -> None:
     """Write a line to standard error, in colour on a terminal."""
-    seen = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-    typer.echo(f"{typer.style('shesha:', fg=colour, bold=True) if seen else 'shesha:'} {message}", err=True)
+    coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    typer.echo(f"{typer.style('shesha:', fg=colour, bold=True) if coloured else 'shesha:'} {message}", err=True)
 
 
-def _tell(message: Warning | str, *_: object, **__: object) -> None:
+def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning without its location in the code."""
     _say(name_options(str(message)), "yellow")
 
@@ -131,10 +131,10 @@ class _Notes(logging.Handler):
 
 def _defaults() -> dict[str, Any]:
     """Return the options of the project's settings file, and report those that the command uses."""
-    found = _config_file.find_settings(Path.cwd())
-    if found is None:
+    file_settings = _config_file.find_settings(Path.cwd())
+    if file_settings is None:
         return {}
-    path, settings = found
+    path, settings = file_settings
     defaults = _config_file.default_map(typer.main.get_command(app), settings, path)
     note = _config_file.describe_defaults(path, defaults, [word for word in sys.argv[1:] if not word.startswith("-")])
     if note and not progress.silent() and not {"-q", "--quiet", "--help", "-h"} & set(sys.argv):
@@ -143,15 +143,15 @@ def _defaults() -> dict[str, Any]:
 
 
 @cache
-def _add_offered() -> None:
+def _add_plugin_commands() -> None:
     """Add the commands of other packages; report invalid ones, and never replace a command."""
-    taken = set(typer.main.get_group(app).commands)
+    names = set(typer.main.get_group(app).commands)
     for name, function in import_entry_points(COMMANDS, "command"):
-        if reason := "the name is in use" if name in taken else _why_no_command(name, function):
+        if reason := "the name is in use" if name in names else _why_no_command(name, function):
             warn(f"command {name} is left out: {reason}", MeasureWarning)
         else:
             app.command(name)(function)
-            taken.add(name)
+            names.add(name)
 
 
 def _why_no_command(name: str, function: Any) -> str:
@@ -176,9 +176,9 @@ def main() -> None:
     """Run the program; invalid input gives status 2 and a message (a traceback if SHESHA_DEBUG is set)."""
     # Without a standard output (`>&-`) there is nothing to print to; files are still written.
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
-    warnings.showwarning = _tell
+    warnings.showwarning = _print_warning
     logging.getLogger("shesha").handlers = [_Notes()]
-    _add_offered()
+    _add_plugin_commands()
     try:
         app(_move_quiet_first(sys.argv[1:]), default_map=_defaults())
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:

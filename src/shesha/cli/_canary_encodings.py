@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from shesha.cli._text_files import parse_texts, read_texts
+from shesha.cli._text_inputs import parse_texts, read_texts
 
 _NAME = 60
 """Number of characters of a text in the name of its row."""
@@ -58,18 +58,18 @@ class Canaries:
         """Return the named reference, its re-encodings and the circumstances."""
         from shesha.drift.canary_encodings import encode_canaries
 
-        found = encode_canaries(self.model, self.texts, folder, n=n, half=half, seed=seed, encoding=self.encoding)
-        typer.echo(f"{folder}: {n} re-encodings of {found.layer}; add more with --reencodings, or delete the folder")
-        return self._name_rows(found.reference), found, self._circumstances(found.layer, found.info)
+        canaries = encode_canaries(self.model, self.texts, folder, n=n, half=half, seed=seed, encoding=self.encoding)
+        typer.echo(f"{folder}: {n} re-encodings of {canaries.layer}; add more with --reencodings, or delete the folder")
+        return self._name_rows(canaries.reference), canaries, self._circumstances(canaries.layer, canaries.info)
 
     def encode_now(self, layer: str | None) -> tuple[Any, dict[str, str]]:
         """Return the named rows of a layer, by default the last, and their circumstances."""
         from shesha.extract import encode
 
         options = {**self.encoding, **({"layers": [layer]} if layer else {})}
-        found = encode(self.model, self.texts, **options)
-        name = list(found)[-1]
-        return self._name_rows(found[name]), self._circumstances(name, found.info)
+        layers = encode(self.model, self.texts, **options)
+        name = list(layers)[-1]
+        return self._name_rows(layers[name]), self._circumstances(name, layers.info)
 
     def _name_rows(self, rows: Any) -> Any:
         """Name rows by their number and the beginning of their text, so that a verdict can name those that moved."""

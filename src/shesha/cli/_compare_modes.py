@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shesha.cli._design_options import Asked
+from shesha.cli._design_options import DesignLabels
 from shesha.cli._outputs import Outputs, describe_inputs
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _NO_VALUE = 2
 
 
 @dataclass(frozen=True)
-class Comparing:
+class ArrayComparison:
     """The requested comparison of arrays in memory.
 
     Attributes
@@ -43,7 +43,7 @@ class Comparing:
     measures: list[str]
     files: list[Path]
     models: list[str] | None
-    exchanged: Asked
+    exchanged: DesignLabels
     permutations: int
     confidence: float
     seed: int
@@ -97,7 +97,7 @@ class Comparing:
         require_value([pair.score for pair in pairs.scores])
 
     def compare_within(self, arrays: dict[str, Any], classes: Any, *, standard: bool) -> None:
-        """Compare the first representation with each other within each class, by measures that suit few rows."""
+        """Compare the first representation with every other one within each class, by measures that suit few rows."""
         from shesha.comparison.several_models_within_classes import compare_several_within
         from shesha.comparison.within_classes import MEASURES, compare_within
 
@@ -110,33 +110,33 @@ class Comparing:
         }
         chosen = MEASURES if standard else self.measures
         if len(others) > 1:
-            found = compare_several_within(X, dict(others), classes, chosen, name=first, **options)
-            self.outputs.write(found, self.files)
-            require_value([score for each in found for one in each for score in one.scores])
+            results = compare_several_within(X, dict(others), classes, chosen, name=first, **options)
+            self.outputs.write(results, self.files)
+            require_value([score for each in results for part in each for score in part.scores])
             return
         ((second, Y),) = others
-        one = compare_within(X, Y, classes, chosen, names=(first, second), **options)
-        self.outputs.write(one, self.files, row_map=partial(self._row_map, arrays, classes))
-        require_value([score for part in (*one, one.whole) for score in part.scores])
+        result = compare_within(X, Y, classes, chosen, names=(first, second), **options)
+        self.outputs.write(result, self.files, row_map=partial(self._row_map, arrays, classes))
+        require_value([score for part in (*result, result.whole) for score in part.scores])
 
     def _design_within_classes(self) -> dict[str, Any]:
         """Return blocks and groups, and refuse what has no meaning within classes."""
-        asked = {
+        design = {
             name: value for name, value in self.exchanged.design.items() if value is not None and value is not False
         }
-        others = [f"--{name.replace('_', '-')}" for name in asked if name not in ("blocks", "groups")]
+        others = [f"--{name.replace('_', '-')}" for name in design if name not in ("blocks", "groups")]
         others += ["--covariates"] * (self.exchanged.covariates is not None)
         if others:
             raise ValueError(
                 f"{others[0]} must be left out with --labels, got both: --blocks and --groups may be given"
             )
-        return asked
+        return design
 
-    def _write(self, found: Any, arrays: dict[str, Any], permutations: int) -> None:
+    def _write(self, result: Any, arrays: dict[str, Any], permutations: int) -> None:
         self.outputs.write(
-            found,
+            result,
             self.files,
-            report="\n".join([str(found), *_default_measures_note(self.measures, permutations)]),
+            report="\n".join([str(result), *_default_measures_note(self.measures, permutations)]),
             picture=partial(self._heat_map, arrays),
             row_map=partial(self._row_map, arrays, None),
             data=describe_inputs(self.files, self.models),

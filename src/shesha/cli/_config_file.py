@@ -76,7 +76,7 @@ def default_map(program: Any, settings: Settings, path: Path) -> dict[str, Any]:
         listed.
     """
     leaves = dict(_leaves(program))
-    made: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
     for place, key, value in sorted(_entries(settings), key=lambda entry: len(entry[0])):
         below = {leaf: options for leaf, options in leaves.items() if leaf[: len(place)] == place}
         name = ".".join((*place, key))
@@ -85,11 +85,11 @@ def default_map(program: Any, settings: Settings, path: Path) -> dict[str, Any]:
             raise ValueError(_unknown(f"{path}: {name} must be in the table of a command", ".".join(place), tables))
         users = {leaf: options[key] for leaf, options in below.items() if key in options}
         if not users:
-            known = {one for options in below.values() for one in options}
+            known = {option for options in below.values() for option in options}
             raise ValueError(_unknown(f"{path}: {name} must be an option", key, known))
         for leaf, option in users.items():
-            _table(made, leaf)[option.name] = _check_value(option, value, path, name)
-    return made
+            _table(defaults, leaf)[option.name] = _check_value(option, value, path, name)
+    return defaults
 
 
 def _entries(settings: Settings, place: Place = ()) -> Iterator[tuple[Place, str, Any]]:
@@ -107,14 +107,14 @@ def _leaves(group: Any, place: Place = ()) -> Iterator[tuple[Place, dict[str, An
         if hasattr(command, "commands"):
             yield from _leaves(command, (*place, name))
         else:
-            long = {one: option for option in command.params for one in option.opts if one.startswith("--")}
-            yield (*place, name), {one[2:]: option for one, option in long.items() if not option.is_eager}
+            long = {flag: option for option in command.params for flag in option.opts if flag.startswith("--")}
+            yield (*place, name), {flag[2:]: option for flag, option in long.items() if not option.is_eager}
 
 
-def _table(made: dict[str, Any], leaf: Place) -> dict[str, Any]:
+def _table(defaults: dict[str, Any], leaf: Place) -> dict[str, Any]:
     for name in leaf:
-        made = made.setdefault(name, {})
-    return made
+        defaults = defaults.setdefault(name, {})
+    return defaults
 
 
 def _check_value(option: Any, value: Any, path: Path, name: str) -> Any:
@@ -124,7 +124,7 @@ def _check_value(option: Any, value: Any, path: Path, name: str) -> Any:
     if isinstance(value, list) != option.multiple:
         raise ValueError(f"{path}: {name} must be {'a list' if option.multiple else 'one value'}, got {value!r}")
     # Texts, as on the command line, so that the same words refuse what is wrong.
-    return value if isinstance(value, bool) else [str(one) for one in value] if option.multiple else str(value)
+    return value if isinstance(value, bool) else [str(entry) for entry in value] if option.multiple else str(value)
 
 
 def _unknown(expected: str, name: str, known: Collection[str]) -> str:

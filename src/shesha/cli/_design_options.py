@@ -44,14 +44,14 @@ Covariates = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FILE|COLUMN",
-        help="Control for numbers or labels on which both depend (batch, depth; may be repeated): FILE (or "
-        "FILE:COLUMN) with one value per row, or COLUMN of the first FILE.",
+        help="Control for numbers or labels on which both representations depend (batch, depth; may be repeated): "
+        "FILE (or FILE:COLUMN) with one value per row, or COLUMN of the first FILE.",
     ),
 ]
 
 
 @dataclass(frozen=True)
-class Asked:
+class DesignLabels:
     """The labels that the options name; their columns are removed from the features before anything is read."""
 
     design: Design
@@ -76,7 +76,7 @@ def read_design(
     covariates: Sequence[str] = (),
     *,
     by_position: bool = False,
-) -> Asked:
+) -> DesignLabels:
     """Read the labels that the options name.
 
     Parameters
@@ -94,7 +94,7 @@ def read_design(
     labels = {name: _read(name, value, files[0], by_position) for name, value in named.items() if value is not None}
     design: Design = {"shift": shift, "block_length": block_length}
     design.update(labels)  # type: ignore[typeddict-item]
-    return Asked(design, columns, _table(covariates, files[0], by_position))
+    return DesignLabels(design, columns, _table(covariates, files[0], by_position))
 
 
 def labels_named(option: str, value: str | None, first: Path, *, by_position: bool = False) -> Any:
@@ -115,10 +115,10 @@ def _table(covariates: Sequence[str], first: Path, by_position: bool) -> Any:
     counts = {value: len(column) for value, column in columns.items()}
     if len(set(counts.values())) > 1:
         raise ValueError(f"--covariates must all have the same rows, got {counts}")
-    names = next((one.known for one in columns.values() if isinstance(one, NamedRows)), None)
+    names = next((column.known for column in columns.values() if isinstance(column, NamedRows)), None)
     if names is None:
         return DataFrame(columns)
-    ordered = {value: asarray(align_labels(names, one, value, "covariates")) for value, one in columns.items()}
+    ordered = {value: asarray(align_labels(names, column, value, "covariates")) for value, column in columns.items()}
     return DataFrame(ordered, index=names.values)
 
 

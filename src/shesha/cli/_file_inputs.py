@@ -50,7 +50,7 @@ def read_representations(
     Reports how arrays of three dimensions were read, so that functions need not guess again: they get
     ``layer_axis=None``.
     """
-    from shesha.comparison.input_index import too_narrow
+    from shesha.comparison.input_manifest import too_narrow
     from shesha.inputs import NamedRows
     from shesha.io import open_file
     from shesha.io.representation_names import full_name
@@ -66,7 +66,7 @@ def read_representations(
     for path in files:
         contents = open_file(path, keys=keys, labels_column=labels_inside, layer_axis=axis, distances=distances)
         rows = None if by_position else contents.row_names
-        few = too_narrow({name: one.shape for name, one in contents.representations.items()}, keys, fewest)
+        few = too_narrow({name: array.shape for name, array in contents.representations.items()}, keys, fewest)
         for name, reason in few.items():
             typer.echo(f"{path}: skipped {name}: {reason}", err=True)
         for name, array in contents.representations.items():
@@ -93,27 +93,27 @@ def read_representations(
 def load_labels(path: Path, column: str | None, *, by_position: bool = False) -> Any:
     """Read labels, with row names if the file has them, unless rows are matched by position."""
     from shesha.io import read_labels
-    from shesha.io.readers import read_named_labels
+    from shesha.io.read import read_named_labels
 
     return read_labels(path, column) if by_position else read_named_labels(path, column)
 
 
 def hold_directories(files: Sequence[Path]) -> bool:
     """Whether one of the paths is a directory of files."""
-    from shesha.comparison.input_index import is_folder
+    from shesha.comparison.input_manifest import is_folder
 
     return any(map(is_folder, files))
 
 
 def first_file(files: Sequence[Path]) -> Path:
     """Return the first file, or the first file of a directory, in which label columns are looked up."""
-    from shesha.comparison.input_index import is_folder
+    from shesha.comparison.input_manifest import is_folder
     from shesha.io.formats import formats
 
     if not is_folder(files[0]):
         return files[0]
     known = formats()
-    inside = [one for one in sorted(files[0].iterdir()) if one.suffix.lower() in known]
+    inside = [path for path in sorted(files[0].iterdir()) if path.suffix.lower() in known]
     return inside[0] if inside else files[0]
 
 

@@ -48,8 +48,8 @@ class CommandWithPanels(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Show all options for `--help-all`."""
-        own = args[: args.index("--")] if "--" in args else args
-        if ALL in own:
+        options = args[: args.index("--")] if "--" in args else args
+        if ALL in options:
             ctx.meta[_WANTS_ALL] = True
             args = ["--help"]
         require_words(args)
@@ -94,9 +94,9 @@ def _panels(command: str, names: Sequence[str] | Mapping[str, Any]) -> Iterator[
     help_options = [name for name in ("--help", ALL) if name in names]
     rest = [name for name in names if name not in (*first, *help_options)]
     yield ("Common options" if first else "Options"), [*first, *help_options]
-    placed = {name for own in PANELS.values() for name in own}
-    for title, own in PANELS.items():
-        every = own if title != _COMPUTING else [name for name in rest if name not in placed]
+    placed = {name for panel in PANELS.values() for name in panel}
+    for title, own_panel in PANELS.items():
+        every = own_panel if title != _COMPUTING else [name for name in rest if name not in placed]
         if chosen := [name for name in every if name in rest]:
             yield title, chosen
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha.cli._text_files import parse_texts, read_texts
+from shesha.cli._text_inputs import parse_texts, read_texts
 
 Model = Annotated[
     list[str] | None,
@@ -93,10 +93,11 @@ class FromModels:
 
     def require_alone(self, **options: Any) -> None:
         """Refuse options that apply to files."""
-        given = [f"--{name.replace('_', '-')}" for name, there in options.items() if there]
-        if given:
+        passed = [f"--{name.replace('_', '-')}" for name, there in options.items() if there]
+        if passed:
             raise ValueError(
-                f"{given[0]} must be left out with --model, got both: write the layers to a file first (shesha extract)"
+                f"{passed[0]} must be left out with --model, got both: write the layers to a file first "
+                "(shesha extract)"
             )
 
     def load_layers(self) -> dict[str, Any]:
@@ -116,8 +117,8 @@ class FromModels:
         arrays: dict[str, Any] = {}
         for name, model in zip(self.names, self.models, strict=True):
             layers = self._encode(model)
-            kept = layers if self.layers else dict(list(layers.items())[-1:])
-            arrays |= {f"{name} {layer}": array for layer, array in kept.items()}
+            chosen = layers if self.layers else dict(list(layers.items())[-1:])
+            arrays |= {f"{name} {layer}": array for layer, array in chosen.items()}
         return arrays
 
     def _encode(self, model: str, out: Path | None = None) -> dict[str, Any]:

@@ -14,17 +14,17 @@ def markdown(verdict: DriftVerdict) -> str:
 
     rows = [
         [
-            one.tier,
-            one.measure,
-            *(f"{value:.3g}" for value in (one.drift, one.threshold, one.p_value)),
-            _exceedance(one),
+            score.tier,
+            score.measure,
+            *(f"{value:.3g}" for value in (score.drift, score.threshold, score.p_value)),
+            _exceedance(score),
         ]
-        for one in verdict.scores
+        for score in verdict.scores
     ]
     table = markdown_table(["", "measure", "drift", "threshold", "p", ""], rows)
-    told = [verdict.reason, verdict.advice, *verdict.notes]
+    sentences = [verdict.reason, verdict.advice, *verdict.notes]
     # What comes from files must not be taken for markup.
-    plain = [text.replace("<", "&lt;").replace("`", "'") for text in told if text]
+    plain = [text.replace("<", "&lt;").replace("`", "'") for text in sentences if text]
     return "\n\n".join([f"### shesha monitor: {verdict.state}", table, *plain]) + "\n"
 
 
@@ -47,7 +47,10 @@ def status_lines(checks: list[dict[str, Any]], updates: list[dict[str, Any]]) ->
         lines += columns(rows, "<<>>>")
     if updates:
         rows = [["update", "state", "new rows", "evidence, power of ten"]]
-        rows += [[one["at"], one["state"], f"{one['n_seen']:,}", f"{one['log10_martingale']:.1f}"] for one in updates]
+        rows += [
+            [update["at"], update["state"], f"{update['n_seen']:,}", f"{update['log10_martingale']:.1f}"]
+            for update in updates
+        ]
         lines += ["", *columns(rows, "<<>>")] if lines else columns(rows, "<<>>")
     return lines or ["no checks and no updates yet"]
 

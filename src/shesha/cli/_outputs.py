@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as in shells."""
 _WHOLE = ("zarr.json", ".zgroup", ".zarray", "config.json")
-"""What the folder of a store or of a model holds: nothing in it is for others to write."""
+"""Entries that mark a folder as a store or a model, into which no output may be written."""
 PICTURES = (".png", ".pdf", ".svg")
 Json = Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")]
 """The option for a file with every number."""
@@ -38,7 +38,7 @@ Card = Annotated[
 """The option for a card."""
 Explore = Annotated[
     Path | None,
-    typer.Option("--explore", help="Write a page with a map of the rows in both, for a browser."),
+    typer.Option("--explore", help="Write a page with a map of the rows in both representations, for a browser."),
 ]
 """The option for a map of the rows."""
 
@@ -109,8 +109,8 @@ class Outputs:
         plot, card = self.plot, self.card
         numbers = result.to_dict() if content is None else content
         text = str(result) if report is None else report
-        whole = not (brief or getattr(result, "interrupted", False))
-        shown = "\n\n".join(filter(None, [text, as_text(sentence_sections(result)) if whole else ""]))
+        complete = not (brief or getattr(result, "interrupted", False))
+        shown = "\n\n".join(filter(None, [text, as_text(sentence_sections(result)) if complete else ""]))
         # The numbers come first, and each output fails alone: what took an hour must not be lost for a picture.
         failures = [
             *([] if str(self.json) == "-" else print_report(shown)),
@@ -152,28 +152,28 @@ def require_separate(outputs: Mapping[str, Path | None], inputs: Iterable[str | 
         for other, earlier in chosen[:number]:
             if is_same_file(path, earlier) and not atomic_files.is_stream(path):
                 raise ValueError(f"{option} must name another file than {other}, got {path} for both")
-        for given in inputs:
-            if given is not None and any(_is_read(path, one) for one in _paths_in(str(given))):
+        for value in inputs:
+            if value is not None and any(_is_read(path, source) for source in _paths_in(str(value))):
                 raise ValueError(f"{option} must name another file than the inputs, got {path}, which is read")
 
 
-def _is_read(path: Path, given: Path) -> bool:
+def _is_read(path: Path, source: Path) -> bool:
     """Whether an output is what a command reads, or lies among it: in a store, a model, or a folder of such files."""
-    if is_same_file(path, given):
+    if is_same_file(path, source):
         return True
-    root, place = Path(os.path.realpath(given)), Path(os.path.realpath(path))
+    root, place = Path(os.path.realpath(source)), Path(os.path.realpath(path))
     if not root.is_dir() or root not in place.parents:
         return False
     from shesha.io.formats import formats
 
     folders = [folder for folder in place.parents if folder == root or root in folder.parents]
-    whole = any((folder / name).exists() for folder in folders for name in _WHOLE)
-    return whole or (place.exists() and place.suffix.lower() in formats())
+    is_input_part = any((folder / name).exists() for folder in folders for name in _WHOLE)
+    return is_input_part or (place.exists() and place.suffix.lower() in formats())
 
 
-def _paths_in(given: str) -> list[Path]:
+def _paths_in(value: str) -> list[Path]:
     """Return the possible paths of an argument: all of it, or the part before the colon in FILE:COLUMN."""
-    return [Path(given), *([Path(given.rpartition(":")[0])] if ":" in given else [])]
+    return [Path(value), *([Path(value.rpartition(":")[0])] if ":" in value else [])]
 
 
 def is_same_file(one: Path, other: Path) -> bool:
@@ -244,17 +244,17 @@ def describe_inputs(files: Sequence[Path], model: object) -> str:
 
 def what_was_run(files: Sequence[Path]) -> dict[str, str]:
     """Return the command and a fingerprint of each file, by which readers can identify the files."""
-    told = {"command": shlex.join(["shesha", *sys.argv[1:]])}
-    return told | {f"file {path}": fingerprint(path) for path in files if path.exists()}
+    facts = {"command": shlex.join(["shesha", *sys.argv[1:]])}
+    return facts | {f"file {path}": fingerprint(path) for path in files if path.exists()}
 
 
 def fingerprint(path: Path) -> str:
     """Return the size and SHA-256 of a file; for a folder, the hash of the names and hashes in it."""
     if path.is_dir():
-        inside = sorted(one for one in path.rglob("*") if one.is_file())
-        lines = [f"{one.relative_to(path).as_posix()} {fingerprint(one)}" for one in inside]
-        listed = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-        return f"{len(inside):,} files, SHA-256 {listed} of their names and hashes"
+        inside = sorted(file for file in path.rglob("*") if file.is_file())
+        lines = [f"{file.relative_to(path).as_posix()} {fingerprint(file)}" for file in inside]
+        all_digests = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        return f"{len(inside):,} files, SHA-256 {all_digests} of their names and hashes"
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return f"{path.stat().st_size:,} bytes, SHA-256 {digest}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs, _worker_options
-from shesha.cli._option_names import name_options
+from shesha.cli._option_names_in_messages import name_options
 from shesha.support.defaults import N_BOOTSTRAP, N_PERMUTATIONS
 
 if TYPE_CHECKING:
@@ -116,12 +116,12 @@ def audit_command(
         as_needed = (
             store is not None or scheduler is not None or (workers or 1) > 1 or _file_inputs.hold_directories(files)
         )
-        read = _as_needed if as_needed else _read_all
+        read = _lazy_files if as_needed else _read_all
         found_in = files if as_needed or rdm or key else _map_large(context, files, inside)
         representations = read(found_in, key, inside, rdm, layer_axis, by_position)
     if quick:
         bootstrap, permutations = (
-            value if _is_given(context, name) else _QUICK
+            value if _is_set(context, name) else _QUICK
             for name, value in (("bootstrap", bootstrap), ("permutations", permutations))
         )
         pairs = str(_QUICK_PAIRS) if pairs is None else pairs
@@ -143,7 +143,7 @@ def audit_command(
     result = _note_label_column(result, column)
     if models is None:
         result = _drop_unordered_drift(result, files, key)
-    named = [Path(one) for one in (labels, blocks, groups, within) if one is not None]
+    named = [Path(name) for name in (labels, blocks, groups, within) if name is not None]
     show(result, outputs, [*files, *named], _outputs.describe_inputs(files, model), full=full)
     if quick:
         typer.echo(
@@ -177,14 +177,14 @@ def _map_large(context: typer.Context, files: list[Path], inside: Sequence[str])
         return files
     from shesha.io.memory_mapped_copies import copy_large_files
 
-    return copy_large_files(context.with_resource, files, lambda told: typer.echo(f"shesha: {told}", err=True), inside)
+    return copy_large_files(context.with_resource, files, lambda text: typer.echo(f"shesha: {text}", err=True), inside)
 
 
-def _as_needed(
+def _lazy_files(
     files: list[Path], keys: list[str] | None, inside: tuple[str, ...], rdm: bool, layer_axis: str, by_position: bool
 ) -> Any:
     """Return files that each process reads when needed."""
-    from shesha.comparison.input_index import Files
+    from shesha.comparison.input_manifest import Files
 
     return Files(
         files,
@@ -198,22 +198,22 @@ def _as_needed(
     )
 
 
-def _note_label_column(found: Audit, column: str | None) -> Audit:
+def _note_label_column(result: Audit, column: str | None) -> Audit:
     """Print a note on the column of the labels."""
-    if found.labels is None or column is None:
-        return found
-    return replace(found, labels=replace(found.labels, column=column))
+    if result.labels is None or column is None:
+        return result
+    return replace(result, labels=replace(result.labels, column=column))
 
 
-def _drop_unordered_drift(found: Audit, files: list[Path], keys: list[str] | None) -> Audit:
+def _drop_unordered_drift(result: Audit, files: list[Path], keys: list[str] | None) -> Audit:
     """Remove the drift along the order if no order was given."""
-    names = [one.name for one in found.representations]
+    names = [representation.name for representation in result.representations]
     if len(names) < 2 or _has_order(files, keys, names):
-        return found
-    return replace(found, drift=None, drift_reason=_UNORDERED)
+        return result
+    return replace(result, drift=None, drift_reason=_UNORDERED)
 
 
-def _is_given(context: typer.Context, name: str) -> bool:
+def _is_set(context: typer.Context, name: str) -> bool:
     """Whether an option was given."""
     source = context.get_parameter_source(name)
     return source is not None and source.name != "DEFAULT"
@@ -236,7 +236,9 @@ def show(
 
     meanings = {name: meaning.line for name, meaning in result.meanings.items()}
     parts = (
-        sections(result, name_options) if full else first_screen(result, name_options, _next(result, outputs, files))
+        sections(result, name_options)
+        if full
+        else first_screen(result, name_options, _next_commands(result, outputs, files))
     )
     outputs.write(
         result,
@@ -246,18 +248,22 @@ def show(
         data=data,
         brief=not full,
     )
-    unscored = [one.name for one in result.representations if one.reason or _lacks_stability(one)]
+    unscored = [
+        representation.name
+        for representation in result.representations
+        if representation.reason or _lacks_stability(representation)
+    ]
     if unscored:
         typer.echo(f"shesha: not scored: {', '.join(unscored)}", err=True)
         raise typer.Exit(_NOT_SCORED)
 
 
-def _next(found: Audit, outputs: _outputs.Outputs, files: Sequence[Path]) -> Section:
+def _next_commands(result: Audit, outputs: _outputs.Outputs, files: Sequence[Path]) -> Section:
     """Return two further commands, and how to get all numbers."""
     from shesha.results.audit.first_screen import next_steps
 
     typed = ["shesha", *sys.argv[1:]]
-    best = found.ranking[:2]
+    best = result.ranking[:2]
     steps = []
     if len(best) == 2 and len(files) and "--model" not in typed:
         keys = [word for name in best for word in ("--key", name)]
@@ -270,5 +276,8 @@ def _next(found: Audit, outputs: _outputs.Outputs, files: Sequence[Path]) -> Sec
     return next_steps(steps or [("Every number here:", shlex.join([*typed, "--full"]))])
 
 
-def _lacks_stability(one: RepresentationAudit) -> bool:
-    return one.feature_split is not None and one.feature_split.value != one.feature_split.value
+def _lacks_stability(representation: RepresentationAudit) -> bool:
+    return (
+        representation.feature_split is not None
+        and representation.feature_split.value != representation.feature_split.value
+    )

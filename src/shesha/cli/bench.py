@@ -99,8 +99,8 @@ def run_command(
             retry_failed=retry_failed,
             wait=not no_wait,
         )
-    far = status(store, find_suite(suite))
-    failed, without = int(far["models failed"].sum()), int(far["without value"].sum())
+    progress = status(store, find_suite(suite))
+    failed, without = int(progress["models failed"].sum()), int(progress["without value"].sum())
     if failed or without:
         typer.echo(
             f"{failed} models failed, {without} comparisons have no value: `shesha bench status` counts them", err=True
@@ -109,7 +109,7 @@ def run_command(
         typer.echo("shesha: no test is complete", err=True)
     else:
         _show_own_ranks(scores)
-        _tell_what_is_not_known(scores)
+        _note_missing_tests(scores)
     _outputs.save_page(html, lambda about: report_page(store, of=find_suite(suite), about=about), [])
     if scores.empty:
         raise typer.Exit(_NOTHING)
@@ -125,7 +125,7 @@ def _explain_resume(store: Path) -> Iterator[None]:
         raise typer.Exit(_outputs.INTERRUPTED) from None
 
 
-def _tell_what_is_not_known(scores: pd.DataFrame) -> None:
+def _note_missing_tests(scores: pd.DataFrame) -> None:
     """Print a note on the basis of the ranks, if not all tests were run."""
     from shesha.benchmark.tests import find
 
@@ -147,15 +147,16 @@ def status_command(store: StoreFile = _DEFAULT, suite: OwnSuite = None) -> None:
     from shesha.benchmark.run_status import describe_missing_rows, failures
 
     with Store(store, create=False) as opened:
-        far = status(opened, find_suite(suite))
+        progress = status(opened, find_suite(suite))
         failed = opened.query("SELECT description, reason FROM model WHERE accuracy IS NULL")
         without, fewer = failures(opened), describe_missing_rows(opened)
-    known = far["comparisons"].notna()
-    typer.echo(_format_frame(far.assign(comparisons=far["comparisons"].astype(object).where(known, "after training"))))
+    known = progress["comparisons"].notna()
+    comparisons = progress["comparisons"].astype(object).where(known, "after training")
+    typer.echo(_format_frame(progress.assign(comparisons=comparisons)))
     for description, reason in failed:
         typer.echo(f"failed: {description}: {reason}")
     if fewer:
-        typer.echo(f"without rows that have no direction (comparisons, rows left out of one):\n{fewer}")
+        typer.echo(f"rows without a direction were left out (number of comparisons, rows left out of each):\n{fewer}")
     if without:
         typer.echo(f"without value:\n{without}")
 
@@ -173,11 +174,11 @@ def table_command(
     from shesha.benchmark.suites import domain_name
     from shesha.benchmark.tables import stars
 
-    wanted = _test_results(test)
+    rows_of_tests = _test_results(test)
     frame = _results(store, published, suite)
     chosen = domain and domain_name(domain, list(dict.fromkeys(frame["domain"])))
     there = list(dict.fromkeys((frame[frame["domain"] == chosen] if chosen else frame)["test"]))
-    there = [name for name in there if wanted is None or name in wanted]
+    there = [name for name in there if rows_of_tests is None or name in rows_of_tests]
     if not there:
         typer.echo(f"shesha: the test {test} is not complete", err=True)
         raise typer.Exit(_NOTHING)
@@ -211,7 +212,7 @@ def rank_command(
         _show_ranks(rank(frame, pooling=pooling))
     else:
         _show_own_ranks(frame, pooling)
-        _tell_what_is_not_known(frame)
+        _note_missing_tests(frame)
         frame = add_published(frame)
     _outputs.save_picture(plot, lambda: plot_ranks(frame, pooling=pooling).flat[0])
 
@@ -258,11 +259,11 @@ def report_command(
     _outputs.save_page(html, lambda about: report_page(store, title=title, of=find_suite(suite), about=about), [])
 
 
-def _show_own_ranks(found: pd.DataFrame, pooling: Pooling = "cls") -> None:
-    """Print ranks among the published measures that were not run, which are marked."""
+def _show_own_ranks(values: pd.DataFrame, pooling: Pooling = "cls") -> None:
+    """Print ranks that include the published measures that were not run, which are marked."""
     from shesha.benchmark.published_comparison import rank_with_published
 
-    ranks = rank_with_published(found, pooling=pooling)
+    ranks = rank_with_published(values, pooling=pooling)
     _show_ranks(ranks)
     if (ranks["source"] == "published").any():
         typer.echo("shesha: scores of measures marked (published) come from the paper's models", err=True)
@@ -270,12 +271,12 @@ def _show_own_ranks(found: pd.DataFrame, pooling: Pooling = "cls") -> None:
 
 def _show_ranks(ranks: pd.DataFrame) -> None:
     """Print ranks; a single measure has none."""
-    from shesha.benchmark.ranks import ranks_for_display
+    from shesha.benchmark.measure_ranks import ranks_for_display
 
     shown = ranks_for_display(ranks)
     typer.echo(_format_frame(shown))
     if (shown["position"] == "-").any():
-        typer.echo("shesha: a single measure has no place; run others on the same models (--measure ReSi)", err=True)
+        typer.echo("shesha: a single measure has no rank; run others on the same models (--measure ReSi)", err=True)
 
 
 def _results(store: Path, from_paper: bool, suite: str | None) -> pd.DataFrame:

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha.cli import _design_options, _file_inputs, _large_files, _model_inputs, _outputs, _worker_options
-from shesha.cli._compare_modes import MOST_ROWS_CALIBRATED, Comparing, is_quickly_calibrated, require_value
+from shesha.cli import _compare_large_files, _design_options, _file_inputs, _model_inputs, _outputs, _worker_options
+from shesha.cli._compare_modes import MOST_ROWS_CALIBRATED, ArrayComparison, is_quickly_calibrated, require_value
 from shesha.support.defaults import N_PERMUTATIONS
 
 
@@ -94,8 +94,8 @@ def compare_command(
         str | None,
         typer.Option(
             metavar="FILE|COLUMN",
-            help="Compare the first representation with each other within each class (cell type), above chance: FILE "
-            "(or FILE:COLUMN) with one label per row, or COLUMN of the first FILE.",
+            help="Compare the first representation with every other one within each class (cell type), with "
+            "chance levels: FILE (or FILE:COLUMN) with one label per row, or COLUMN of the first FILE.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
@@ -124,20 +124,20 @@ def compare_command(
         models.require_alone(store=store, scheduler=scheduler, key=key, rdm=rdm)
     elif not shards and (store is not None or scheduler is not None or _file_inputs.hold_directories(files)):
         sampled = {"queries": queries, "pairs": pairs, "error": error}
-        _refuse_beside_many_files(covariates=covariates, labels=labels, folds=folds, explore=explore, **sampled)
+        _refuse_with_many_files(covariates=covariates, labels=labels, folds=folds, explore=explore, **sampled)
         _refuse_columns({"blocks": blocks, "groups": groups, "within": within})
         exchanged = _design_options.read_design(
             files, blocks, groups, within, shift, block_length, by_position=by_position
         )
-        comparing = Comparing(chosen, files, model, exchanged, permutations, confidence, seed, outputs)
-        files_or_arrays = _as_needed(files, key, rdm, layer_axis, by_position)
-        kept: dict[str, Any] = {"workers": workers, "scheduler": scheduler, "store": store}
-        comparing.compare_all_pairs(files_or_arrays, calibrate=bool(calibrate), **kept)
+        comparing = ArrayComparison(chosen, files, model, exchanged, permutations, confidence, seed, outputs)
+        files_or_arrays = _lazy_files(files, key, rdm, layer_axis, by_position)
+        run_options: dict[str, Any] = {"workers": workers, "scheduler": scheduler, "store": store}
+        comparing.compare_all_pairs(files_or_arrays, calibrate=bool(calibrate), **run_options)
         return
     if shards:
-        given = {"covariates": covariates, "labels": labels, "folds": folds, "plot": plot, "rdm": rdm, "key": key}
-        given |= {"model": model, "store": store, "scheduler": scheduler, "blocks": blocks, "groups": groups}
-        _large_files.require_shards(files, given | {"within": within, "shift": shift, "explore": explore})
+        options = {"covariates": covariates, "labels": labels, "folds": folds, "plot": plot, "rdm": rdm, "key": key}
+        options |= {"model": model, "store": store, "scheduler": scheduler, "blocks": blocks, "groups": groups}
+        _compare_large_files.require_shards(files, options | {"within": within, "shift": shift, "explore": explore})
     if covariates and plot is not None:
         raise ValueError(
             "--plot must be left out with --covariates, got both: the picture does not control for covariates"
@@ -148,13 +148,13 @@ def compare_command(
     classes = _design_options.labels_named("labels", labels, files[0], by_position=by_position)
     if models is None and (
         shards
-        or _large_files.need_stretches(
+        or _compare_large_files.needs_stretches(
             files, chosen, plain=exchanged.is_empty and not (key or rdm or labels or folds or plot)
         )
     ):
         sample = {"queries": queries, "pairs": pairs, "error": error, "confidence": confidence}
         chance = {"calibrate": bool(calibrate), "n_draws": permutations, "alpha": 0.05}
-        comparison = _large_files.compare_large(files, chosen, sample, seed=seed, **chance)
+        comparison = _compare_large_files.compare_large(files, chosen, sample, seed=seed, **chance)
         outputs.write(comparison, files)
         require_value(comparison.scores)
         return
@@ -172,7 +172,7 @@ def compare_command(
     if len(arrays) < 2:
         source = "FILE must contain" if models is None else "--model must give"
         raise ValueError(f"{source} at least two representations in total, got {', '.join(arrays) or 'none'}")
-    comparing = Comparing(chosen, files, model, exchanged, permutations, confidence, seed, outputs)
+    comparing = ArrayComparison(chosen, files, model, exchanged, permutations, confidence, seed, outputs)
     for option, value in {"--folds": folds, "--queries": queries, "--pairs": pairs, "--error": error}.items():
         if value is not None and (labels is not None or len(arrays) != 2):
             raise ValueError(f"{option} needs exactly two representations, and no --labels, got {len(arrays)}")
@@ -191,10 +191,10 @@ def compare_command(
         comparing.compare_all_pairs(arrays, calibrate=bool(calibrate), workers=workers, layer_axis=None)
 
 
-def _refuse_beside_many_files(**options: Any) -> None:
-    given = [f"--{name.replace('_', '-')}" for name, value in options.items() if value]
-    if given:
-        raise ValueError(f"{given[0]} needs two representations in files, got --store, --scheduler or a directory")
+def _refuse_with_many_files(**options: Any) -> None:
+    passed = [f"--{name.replace('_', '-')}" for name, value in options.items() if value]
+    if passed:
+        raise ValueError(f"{passed[0]} needs two representations in files, got --store, --scheduler or a directory")
 
 
 def _refuse_columns(named: dict[str, str | None]) -> None:
@@ -206,9 +206,9 @@ def _refuse_columns(named: dict[str, str | None]) -> None:
             )
 
 
-def _as_needed(files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str, by_position: bool) -> Any:
+def _lazy_files(files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str, by_position: bool) -> Any:
     """Return files that are read when needed."""
-    from shesha.comparison.input_index import Files
+    from shesha.comparison.input_manifest import Files
 
     return Files(files, keys, rdm, _file_inputs.parse_layer_axis(layer_axis), by_position=by_position)
 

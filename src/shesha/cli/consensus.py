@@ -32,9 +32,9 @@ def consensus_command(
     from shesha.comparison import consensus
 
     outputs = _outputs.Outputs(json, plot, html, None, (*files, groups))
-    asked = _design_options.read_design(files, None, groups, None, False, None, by_position=by_position)
+    inputs = _design_options.read_design(files, None, groups, None, False, None, by_position=by_position)
     arrays: dict[str, Any] = _file_inputs.read_representations(
-        files, key, asked.columns, layer_axis, by_position=by_position
+        files, key, inputs.columns, layer_axis, by_position=by_position
     )
-    found = consensus(arrays, scale=scale, groups=asked.design.get("groups"), confidence=confidence, seed=seed)
-    outputs.write(found, files)
+    result = consensus(arrays, scale=scale, groups=inputs.design.get("groups"), confidence=confidence, seed=seed)
+    outputs.write(result, files)

@@ -55,12 +55,12 @@ def demo_command(
         stage: {name.partition("_")[2]: X for name, X in layers.items() if name.startswith(prefix)}
         for stage, prefix in (("untrained", "init"), ("trained", "trained"))
     }
-    for stage, found in stages.items():
-        save(out / f"{stage}.npz", found, labels=labels, overwrite=True)
+    for stage, layer_arrays in stages.items():
+        save(out / f"{stage}.npz", layer_arrays, labels=labels, overwrite=True)
     page = Outputs(html=out / "demo.html").html if find_spec("jinja2") else None
     say(_INTRODUCTION)
     audited = audit(stages["trained"], labels, seed=0)
-    before, after = (found[_LAYER] for found in stages.values())
+    before, after = (layers[_LAYER] for layers in stages.values())
     first, second = (f"{stage}:{_LAYER}" for stage in stages)
     compared = compare(before, after, "recommended", names=(first, second), calibrate=True, seed=0)
     steps = list(_steps(audited, compare(before, after, "recommended"), compared, out))
@@ -72,7 +72,7 @@ def demo_command(
 
 def _steps(audited: Audit, raw: Comparison, calibrated: Comparison, out: Path) -> Iterator[_Step]:
     from shesha.report import Column, Table
-    from shesha.results.similarity.recommended import RECOMMENDED
+    from shesha.results.similarity.recommended_measures import RECOMMENDED
 
     pair = f"shesha compare {out / 'untrained.npz'} {out / 'trained.npz'} --key {_LAYER}"
     page = audited.page()
@@ -84,15 +84,15 @@ def _steps(audited: Audit, raw: Comparison, calibrated: Comparison, out: Path) -
         page.numbers,
     )
     columns = (
-        Column("value", tuple(f"{one.value:.2f}" for one in raw)),
-        Column("by chance", tuple(f"{one.expected + 0.0:.2f}" for one in raw)),
-        Column("compares", tuple(RECOMMENDED[one.measure] for one in raw), "<"),
+        Column("value", tuple(f"{score.value:.2f}" for score in raw)),
+        Column("by chance", tuple(f"{score.expected + 0.0:.2f}" for score in raw)),
+        Column("compares", tuple(RECOMMENDED[score.measure] for score in raw), "<"),
     )
     yield _Step(
         f"2. Is {_LAYER} similar to the same layer before training?",
         pair,
         (),
-        Table(tuple(one.measure for one in raw), (columns,), "Similarity", "measure"),
+        Table(tuple(score.measure for score in raw), (columns,), "Similarity", "measure"),
     )
     yield _Step(
         "3. Does that exceed chance?",
@@ -115,7 +115,7 @@ def _first_table(audited: Audit) -> Part:
     from shesha.report import Table
     from shesha.results.audit.first_screen import first_screen
 
-    return next(part for one in first_screen(audited) for part in one.parts if isinstance(part, Table))
+    return next(part for section in first_screen(audited) for part in section.parts if isinstance(part, Table))
 
 
 def _lines(steps: list[_Step]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
-from shesha.cli._text_files import parse_texts, read_texts
+from shesha.cli._text_inputs import parse_texts, read_texts
 
 _MODEL = "Pass it twice, for the model before and after: a folder, a package or a name that transformers can load."
 _TEXTS = "Texts for the models: a .txt file with one text per line, or a table (FILE:COLUMN)."
@@ -69,14 +69,14 @@ def diff_command(
     """Report which layers a change (fine-tuning, quantising, an upgrade) affected, beyond noise."""
     from shesha.changes import diff
 
-    given = list(files or ())
-    inputs = (*given, *(model or ()), texts, labels, blocks, groups, *(also or ()), *(again or ()))
+    paths = list(files or ())
+    inputs = (*paths, *(model or ()), texts, labels, blocks, groups, *(also or ()), *(again or ()))
     outputs = _outputs.Outputs(json, plot, html, None, inputs, explore)
     others: dict[str, Any]
     before: Any
     after: Any
     if model:
-        read = _ModelInputs(model, given, texts, again, key)
+        read = _ModelInputs(model, paths, texts, again, key)
         first, before, after = read.file, *model
         others = {
             "texts": read_texts(read.file, read.column),
@@ -86,14 +86,14 @@ def diff_command(
             "names": _short_names(*model),
         }
     else:
-        _require_two(given, texts, layers)
-        first = given[0]
+        _require_two(paths, texts, layers)
+        first = paths[0]
         before, after, *more = (
-            _read(Path(one), key, (labels, blocks, groups), layer_axis, by_position)
-            for one in (*given, *(again or ()), *(also or ()))
+            _read(Path(path), key, (labels, blocks, groups), layer_axis, by_position)
+            for path in (*paths, *(again or ()), *(also or ()))
         )
         cut = len(again or ())
-        others = {"again": more[:cut], "also": more[cut:], "names": _short_names(*map(str, given))}
+        others = {"again": more[:cut], "also": more[cut:], "names": _short_names(*map(str, paths))}
     y = _design_options.labels_named("labels", labels, first, by_position=by_position)
     design = _design_options.read_design([first], blocks, groups, None, False, None, by_position=by_position).design
     result = diff(
@@ -112,7 +112,7 @@ def diff_command(
     )
     outputs.write(
         replace(result, row_map=None),
-        [first] if model else given,
+        [first] if model else paths,
         row_map=None if result.row_map is None else result.row_map.page,
         brief=True,
     )
@@ -146,11 +146,11 @@ def _read(
     path: Path, key: list[str] | None, columns: tuple[str | None, ...], layer_axis: str, by_position: bool
 ) -> dict[str, Any]:
     """Read the arrays of a file; columns that hold labels are no features."""
-    inside = [one for one in columns if one is not None and not Path(one).exists()]
-    found = _file_inputs.read_representations([path], key, inside, layer_axis, by_position=by_position)
-    if not found:
+    inside = [column for column in columns if column is not None and not Path(column).exists()]
+    arrays = _file_inputs.read_representations([path], key, inside, layer_axis, by_position=by_position)
+    if not arrays:
         raise ValueError(f"{path} must contain a representation, got none")
-    return found
+    return arrays
 
 
 def _short_names(before: str, after: str) -> tuple[str, str]:

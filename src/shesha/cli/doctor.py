@@ -59,7 +59,7 @@ def version_line() -> str:
     return f"{DISTRIBUTION} {__version__} ({', '.join([*parts, *['compiled loops'] * native.is_available()])})"
 
 
-def _owners(seen: list[str]) -> list[str]:
+def _owners(names: list[str]) -> list[str]:
     """Return other packages with the same import name, by their files and by the record of installed packages."""
     from importlib.metadata import packages_distributions
 
@@ -67,14 +67,14 @@ def _owners(seen: list[str]) -> list[str]:
 
     recorded = packages_distributions().get("shesha", [])
     # An editable install of an earlier name, of this very source, is no stranger: it has no files of its own here.
-    other = [name for name in dict.fromkeys(recorded) if name not in (DISTRIBUTION, *seen) and _has_files(name)]
-    return [*seen, *other]
+    other = [name for name in dict.fromkeys(recorded) if name not in (DISTRIBUTION, *names) and _has_files(name)]
+    return [*names, *other]
 
 
 def _has_files(distribution: str) -> bool:
     from importlib.metadata import files
 
-    return any(str(one).startswith("shesha/") for one in files(distribution) or ())
+    return any(str(file).startswith("shesha/") for file in files(distribution) or ())
 
 
 def _installed_versions() -> Iterator[tuple[str, str]]:
@@ -107,12 +107,12 @@ def _blas() -> str:
 
     # Loaded now, so that they are seen.
     _ = np.ones((2, 2)) @ np.ones((2, 2)), scipy.linalg.blas.ddot([1.0], [1.0])
-    found = {
-        f"{one['internal_api']} {one['version']} ({one.get('architecture', '?')}, {one['num_threads']} threads)"
-        for one in threadpool_info()
-        if one["user_api"] == "blas"
+    libraries = {
+        f"{blas['internal_api']} {blas['version']} ({blas.get('architecture', '?')}, {blas['num_threads']} threads)"
+        for blas in threadpool_info()
+        if blas["user_api"] == "blas"
     }
-    return ", ".join(sorted(found)) or "of an unknown kind"
+    return ", ".join(sorted(libraries)) or "unknown"
 
 
 def _gpu() -> str:
@@ -163,7 +163,7 @@ def _data() -> Iterator[tuple[str, str]]:
         yield "data sets", "SHESHA_DATA is not set: the folder of data sets for `shesha bench`"
         return
     folder = Path(root)
-    inside = sorted(one.name for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else []
+    inside = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     yield "data sets", f"SHESHA_DATA={root}{'' if folder.is_dir() else ', which is not a folder'}"
     for line in _wrap(", ".join(inside) or "none"):
         yield "", line
@@ -172,8 +172,8 @@ def _data() -> Iterator[tuple[str, str]]:
 def _defaults() -> Iterator[tuple[str, str]]:
     from shesha.cli._config_file import OWN, find_settings
 
-    found = find_settings(Path.cwd())
-    yield "settings", f"no {OWN} in this folder or a parent" if found is None else str(found[0])
+    file_settings = find_settings(Path.cwd())
+    yield "settings", f"no {OWN} in this folder or a parent" if file_settings is None else str(file_settings[0])
 
 
 def _wrap(text: str) -> list[Any]:

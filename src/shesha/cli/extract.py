@@ -35,10 +35,10 @@ def extract_command(
     device: _model_inputs.Device = None,
 ) -> None:
     """Run texts through a model and write its layers to a file, batch by batch, with constant memory."""
-    asked = _model_inputs.FromModels.parse([model], [file] if file else [], texts, layers, pool, batch_size, device)
-    assert asked is not None
+    models = _model_inputs.FromModels.parse([model], [file] if file else [], texts, layers, pool, batch_size, device)
+    assert models is not None
     _outputs.require_separate({"--out": out}, (model, file, texts))
-    found = asked.write_layers(out)
-    for name, array in found.items():
+    layer_arrays = models.write_layers(out)
+    for name, array in layer_arrays.items():
         typer.echo(f"{name}: {' x '.join(map(str, array.shape))}")
     typer.echo(f"wrote {out}")

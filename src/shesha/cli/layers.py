@@ -30,7 +30,9 @@ def layers_command(
     device: _model_inputs.Device = None,
     project: Annotated[
         int | None,
-        typer.Option(help="With --model: project layers of more features on this many random directions."),
+        typer.Option(
+            help="With --model: project layers with more features than this onto this many random directions."
+        ),
     ] = None,
     rdm: _file_inputs.Distances = False,
     permutations: Annotated[
@@ -66,8 +68,8 @@ def layers_command(
                 "--model must come without --blocks, --groups, --within, --shift, --rdm, --card and --aggregate: "
                 "write the layers to files first (shesha extract)"
             )
-        found = _compare_models(models, measure, project, seed)
-        outputs.write(found, [models.file])
+        result = _compare_models(models, measure, project, seed)
+        outputs.write(result, [models.file])
         return
     if project is not None:
         raise ValueError(f"--project must come with --model, got {project} with files")
@@ -90,7 +92,7 @@ def layers_command(
 
 
 def _compare_models(models: _model_inputs.FromModels, measure: str, project: int | None, seed: int) -> Any:
-    from shesha.cli._text_files import read_texts
+    from shesha.cli._text_inputs import read_texts
     from shesha.comparison.moment_layer_grid import compare_models
     from shesha.measures import as_measure, takes_moments
 

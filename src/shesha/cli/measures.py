@@ -1,4 +1,4 @@
-"""`shesha measures`: the list of measures, or the card of one."""
+"""`shesha measures`: list the measures, or describe one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _names(incomplete: str) -> list[str]:
     """Complete the name of a measure."""
     from shesha.measures import choose
 
-    return [one.name for one in choose("all") if one.name.casefold().startswith(incomplete.casefold())]
+    return [measure.name for measure in choose("all") if measure.name.casefold().startswith(incomplete.casefold())]
 
 
 def measures_command(
@@ -28,5 +28,5 @@ def measures_command(
     if name is None:
         typer.echo(overview())
         return
-    several = name.casefold() in {family.casefold() for family in families()} or len(choose(name)) > 1
-    typer.echo(overview(choose(name)) if several else card(get(name)))
+    is_group = name.casefold() in {family.casefold() for family in families()} or len(choose(name)) > 1
+    typer.echo(overview(choose(name)) if is_group else card(get(name)))

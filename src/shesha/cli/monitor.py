@@ -55,7 +55,7 @@ def init_command(
         int,
         typer.Option(
             help="With --model: encode this many times more, in new random batches. 19 bound false alarms at 1 in 20 "
-            "checks, 99 at 1 in 100. Rerun to resume, or with more to add."
+            "checks, 99 at 1 in 100. Rerun to resume, or with a larger number to add some."
         ),
     ] = 19,
     half: Annotated[
@@ -125,8 +125,8 @@ def init_command(
         rows, again = _read_matrix(reference, key, inside), _stacks(nulls, key) if nulls else None
     else:
         _refuse_with_model(nulls=nulls, key=key)
-        kept = out.with_name(f"{out.name}.encodings")
-        rows, again, circumstances = canaries.reencode(kept, reencodings, half=half, seed=seed)
+        folder = out.with_name(f"{out.name}.encodings")
+        rows, again, circumstances = canaries.reencode(folder, reencodings, half=half, seed=seed)
         if false_alarm is None and run_length is None:
             false_alarm = max(LEVEL, 1 / (reencodings + 1))
     source = reference if canaries is None else canaries.file
@@ -137,7 +137,7 @@ def init_command(
         labels=_design_options.labels_named("labels", labels, source),
         false_alarm=false_alarm,
         run_length=run_length,
-        measures=None if measures is None else [one.strip() for one in measures.split(",")],
+        measures=None if measures is None else [name.strip() for name in measures.split(",")],
         tolerance=tolerance,
         about=circumstances | _pairs(about),
         seed=seed,
@@ -188,7 +188,7 @@ def check_command(
         source = canaries.file
         rows, circumstances = canaries.encode_now(drift_monitor.about.get("layer"))
     verdict = drift_monitor.check(rows, about=circumstances | _pairs(about))
-    inputs = [source, *(one for one in _monitor_files(folder) if one.suffix in (".json", ".npz"))]
+    inputs = [source, *(file for file in _monitor_files(folder) if file.suffix in (".json", ".npz"))]
     data = f"{verdict.n_rows:,} canary rows of {folder.name}"
     outputs.write(verdict, inputs, data=data, model=source.stem if model is None else model, brief=True)
     if summary is not None:
@@ -223,8 +223,8 @@ def history_command(
     from shesha.drift import DriftMonitor
 
     outputs = _outputs.Outputs(json, inputs=_monitor_files(folder))
-    found = DriftMonitor.load(folder)
-    checks, updates = found.history("check", last), found.history("update", last)
+    drift_monitor = DriftMonitor.load(folder)
+    checks, updates = drift_monitor.history("check", last), drift_monitor.history("update", last)
     _outputs.emit("\n".join(status_lines(checks, updates)), {"checks": checks, "updates": updates}, outputs.json)
 
 
@@ -246,10 +246,10 @@ def serve_command(
     """Serve gauges for Prometheus under /metrics, and a web page, until Ctrl-C."""
     from shesha.drift.monitor_server import server
 
-    with server(folder, host, port) as found:
-        typer.echo(f"{found.url} and {found.url}metrics; press Ctrl-C to stop")
+    with server(folder, host, port) as http_server:
+        typer.echo(f"{http_server.url} and {http_server.url}metrics; press Ctrl-C to stop")
         try:
-            found.serve_forever()
+            http_server.serve_forever()
         except KeyboardInterrupt:
             typer.echo("ended", err=True)
 
@@ -278,16 +278,16 @@ def _refuse_with_model(**options: Any) -> None:
 
 def _read_matrix(path: Path, key: str | None, labels_inside: Any = None) -> Any:
     """Read the only matrix of a file."""
-    found = _file_inputs.read_representations([path], None if key is None else [key], labels_inside, "none")
-    if len(found) != 1:
-        raise ValueError(f"FILE must contain one matrix, got {', '.join(found)} in {path}: choose with --key")
-    return next(iter(found.values()))
+    matrices = _file_inputs.read_representations([path], None if key is None else [key], labels_inside, "none")
+    if len(matrices) != 1:
+        raise ValueError(f"FILE must contain one matrix, got {', '.join(matrices)} in {path}: choose with --key")
+    return next(iter(matrices.values()))
 
 
 def _stacks(paths: list[Path], key: str | None) -> list[Any]:
     """Read matrices; each of a stack counts as one."""
-    found = _file_inputs.read_representations(paths, None if key is None else [key], None, "0")
-    return list(found.values())
+    arrays = _file_inputs.read_representations(paths, None if key is None else [key], None, "0")
+    return list(arrays.values())
 
 
 def _monitor_files(folder: Path) -> list[Path]:
@@ -300,7 +300,7 @@ def _monitor_files(folder: Path) -> list[Path]:
 
 
 def _pairs(about: list[str] | None) -> dict[str, str]:
-    pairs = [one.partition("=") for one in about or ()]
+    pairs = [pair.partition("=") for pair in about or ()]
     for name, equals, _ in pairs:
         if not name or not equals:
             raise ValueError(f"--about must be NAME=TEXT, got {name!r}")

@@ -39,19 +39,17 @@ def rank_command(
     by_position: _file_inputs.ByPosition = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Write a picture of bars with the noise ceiling to this file.")
-    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write a bar chart with the noise ceiling to this file.")] = None,
     html: _outputs.Html = None,
 ) -> None:
     """Rank models by how well they explain data, with ties, intervals, noise ceiling, weights and variance shares."""
     from shesha.ranking import rank_models
 
     outputs = _outputs.Outputs(json, plot, html, None, (*files, *data, blocks, groups))
-    asked = _design_options.read_design(files, blocks, groups, None, False, None, by_position=by_position)
+    inputs = _design_options.read_design(files, blocks, groups, None, False, None, by_position=by_position)
     options: dict[str, Any] = {"by_position": by_position, "distances": rdm}
-    models = _file_inputs.read_representations(files, key, asked.columns, layer_axis, **options)
-    subjects = _file_inputs.read_representations(data, data_key, asked.columns, layer_axis, **options)
+    models = _file_inputs.read_representations(files, key, inputs.columns, layer_axis, **options)
+    subjects = _file_inputs.read_representations(data, data_key, inputs.columns, layer_axis, **options)
     if not models:
         raise ValueError(f"MODEL must contain a representation, got none in {', '.join(map(str, files))}")
     if not subjects:
@@ -60,8 +58,8 @@ def rank_command(
         subjects,
         models,
         measure,
-        blocks=asked.design.get("blocks"),
-        groups=asked.design.get("groups"),
+        blocks=inputs.design.get("blocks"),
+        groups=inputs.design.get("groups"),
         n_resamples=resamples,
         n_permutations=permutations,
         confidence=confidence,

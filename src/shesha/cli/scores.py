@@ -1,4 +1,4 @@
-"""`shesha scores`: the list of stability scores and descriptors, or the card of one."""
+"""`shesha scores`: list stability scores and descriptors, or describe one."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def scores_command(
     if name is None:
         typer.echo(_overview(every))
         return
-    found = spelling.find_by_name(name, every, "score", "`shesha scores`")
-    typer.echo(stability.card(found) if isinstance(found, stability.Variant) else descriptors.card(found))
+    score = spelling.find_by_name(name, every, "score", "`shesha scores`")
+    typer.echo(stability.card(score) if isinstance(score, stability.Variant) else descriptors.card(score))
 
 
 def _overview(every: list[Variant | Descriptor]) -> str:
@@ -31,12 +31,12 @@ def _overview(every: list[Variant | Descriptor]) -> str:
     from shesha.stability import Variant
 
     cells = [
-        [one.name, range_in_words(one.bounds), one.needs if isinstance(one, Variant) else "rows", one.title]
-        for one in every
+        [score.name, range_in_words(score.bounds), score.needs if isinstance(score, Variant) else "rows", score.title]
+        for score in every
     ]
-    told = columns([["name", "values", "needs", "what it is"], *cells], "<<<<", indent="  ")
-    n_stability = sum(isinstance(one, Variant) for one in every)
-    stability, others = told[1 : n_stability + 1], told[n_stability + 1 :]
+    lines = columns([["name", "values", "needs", "what it is"], *cells], "<<<<", indent="  ")
+    n_stability = sum(isinstance(score, Variant) for score in every)
+    stability, others = lines[1 : n_stability + 1], lines[n_stability + 1 :]
     return "\n".join(
-        [told[0], "stability", *stability, "descriptors", *others, "", "shesha scores NAME describes one."]
+        [lines[0], "stability", *stability, "descriptors", *others, "", "shesha scores NAME describes one."]
     )

@@ -31,7 +31,7 @@ def _names(incomplete: str) -> list[str]:
     """Complete the name of a study."""
     from shesha.studies import studies
 
-    return [one.name for one in studies() if one.name.startswith(incomplete)]
+    return [study.name for study in studies() if study.name.startswith(incomplete)]
 
 
 @study.command("list")
@@ -43,9 +43,9 @@ def list_command() -> None:
 
     if not studies():
         typer.echo(NOT_INSTALLED)
-    for one in studies():
-        typer.echo(f"{one.name} ({one.paper}; {len(one.quick)} cells quick, {len(one.full)} in all)")
-        typer.echo("\n".join(wrap(one.question, 80, "    ", "")))
+    for study in studies():
+        typer.echo(f"{study.name} ({study.paper}; {len(study.quick)} cells quick, {len(study.full)} in all)")
+        typer.echo("\n".join(wrap(study.question, 80, "    ", "")))
 
 
 @study.command("run")
@@ -83,14 +83,14 @@ def run_command(
     only = {name: value for name, _, value in pairs}
     if "all" in names and not studies():
         raise ValueError(NOT_INSTALLED)
-    wanted = [one.name for one in studies()] if "all" in names else names
+    chosen = [study.name for study in studies()] if "all" in names else names
     with _explain_resume(out):
-        found = run(wanted, quick=quick, out=out, workers=workers, scheduler=scheduler, again=again, only=only)
-    for one in found:
-        typer.echo("\n".join(_summary_lines(one, out)))
-        if html and has_page(one.study, out):
-            _outputs.save_page(out / one.study.name / "page.html", partial(study_page, one), [])
-    if any(one.failures for one in found):
+        study_runs = run(chosen, quick=quick, out=out, workers=workers, scheduler=scheduler, again=again, only=only)
+    for study_run in study_runs:
+        typer.echo("\n".join(_summary_lines(study_run, out)))
+        if html and has_page(study_run.study, out):
+            _outputs.save_page(out / study_run.study.name / "page.html", partial(study_page, study_run), [])
+    if any(study_run.failures for study_run in study_runs):
         raise typer.Exit(_INCOMPLETE)
 
 
@@ -108,11 +108,13 @@ def _explain_resume(out: Path) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _summary_lines(found: StudyRun, out: Path) -> list[str]:
+def _summary_lines(study_run: StudyRun, out: Path) -> list[str]:
     from shesha.studies.run_files import page_path
 
-    lines = [f"{found.study.name}: {len(found.rows)} of {found.n_cells} cells, {page_path(found.study, out)}"]
-    for what, cells in (("failed", found.failures), ("not reachable", found.unreachable)):
+    lines = [
+        f"{study_run.study.name}: {len(study_run.rows)} of {study_run.n_cells} cells, {page_path(study_run.study, out)}"
+    ]
+    for what, cells in (("failed", study_run.failures), ("not reachable", study_run.unreachable)):
         lines += [f"  {what}: {reason}" for reason in sorted(set(cells.values()))[:5]]
     return lines
 
@@ -133,10 +135,12 @@ def page_command(
     typer.echo(str(write_page(name, out)))
     if html is None:
         return
-    found = load_run(name, out)
-    if not has_page(found.study, out):
-        raise ValueError(f"--html must be of a study with the cells that its page needs: `shesha study run {name}`")
-    _outputs.save_page(html, partial(study_page, found), [])
+    study_run = load_run(name, out)
+    if not has_page(study_run.study, out):
+        raise ValueError(
+            f"--html must be for a study with all cells that its page needs; run `shesha study run {name}` first"
+        )
+    _outputs.save_page(html, partial(study_page, study_run), [])
 
 
 @study.command("index")

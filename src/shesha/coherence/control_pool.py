@@ -43,7 +43,7 @@ class Pool:
         centred = self.squared.sum() - self.total @ self.total / len(self)
         return float(centred / max(1, len(self) - 1))
 
-    def less_shift(self, inside: Mask) -> Pool:
+    def remove_shift(self, inside: Mask) -> Pool:
         """Return the same rows, with those inside shifted to the mean of the others."""
         rows = self.rows.copy()
         rows[inside] -= rows[inside].mean(axis=0) - rows[~inside].mean(axis=0)
@@ -54,7 +54,7 @@ class Pool:
         return len(self.rows)
 
 
-def pool(rows: RowPieces, numbers: Index, largest: int) -> Pool:
+def build_pool(rows: RowPieces, numbers: Index, largest: int) -> Pool:
     """Store enough of these rows to draw groups of up to `largest`, in the most compact coordinates.
 
     Parameters
@@ -67,16 +67,16 @@ def pool(rows: RowPieces, numbers: Index, largest: int) -> Pool:
     fewest = max(2 * largest, _SPANNED if wide else max(_HELD, _ENTRIES // rows.shape[1]))
     if len(numbers) > fewest:
         numbers = numbers[np.linspace(0, len(numbers) - 1, fewest).astype(np.intp)]
-    taken = rows.take(numbers)
+    pool_rows = rows.take(numbers)
     if wide and len(numbers) < rows.shape[1]:
-        return Pool(_span_coordinates(taken), numbers)
-    dense = np.asarray(taken.toarray() if hasattr(taken, "toarray") else taken)
+        return Pool(_span_coordinates(pool_rows), numbers)
+    dense = np.asarray(pool_rows.toarray() if hasattr(pool_rows, "toarray") else pool_rows)
     return Pool(np.ascontiguousarray(dense - dense.mean(axis=0)), numbers)
 
 
-def _span_coordinates(taken: Any) -> Matrix:
+def _span_coordinates(pool_rows: Any) -> Matrix:
     """Return coordinates with the same inner products about the mean; a rotation of all rows changes no score."""
-    gram = taken @ taken.T
+    gram = pool_rows @ pool_rows.T
     gram = np.asarray(gram.toarray() if hasattr(gram, "toarray") else gram)
     gram = gram - gram.mean(axis=0)
     gram -= gram.mean(axis=1, keepdims=True)

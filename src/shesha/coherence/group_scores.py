@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha.coherence.block_sums import Parts
+from shesha.coherence.group_sums_by_block import Parts
 from shesha.coherence.row_chunks import RowPieces
 from shesha.coherence.row_layout import Layout
 from shesha.coherence.scores import NO_DIRECTION
@@ -24,9 +24,9 @@ class Evidence:
     pairwise: Vector
     mean_cosine_error: Vector
     pairwise_error: Vector
-    """Standard errors from other rows (or units) of the group and of the controls."""
+    """Standard errors for other samples of rows (or units) from the group and the controls."""
     degrees: Vector
-    """Units less one."""
+    """Number of units minus one."""
     magnitude: Vector
     noise: Vector
     """Contribution of noise to the squared magnitude: (variance of the group) / n + (of the controls) / n_controls."""
@@ -49,8 +49,8 @@ def evidence(rows: RowPieces, layout: Layout, *, centred: bool = True) -> Eviden
     parts = Parts(rows, layout, centred=centred)
     mean = parts.row_sums()[0].sum(axis=1) / parts.n[:, None]
     squared = parts.squared_lengths()
-    shifts, along = _directions(parts, mean, squared)
-    off_mean = np.maximum(0.0, squared - 2 * along + parts.spread_to_rows((mean**2).sum(axis=1)))
+    shifts, projections = _directions(parts, mean, squared)
+    off_mean = np.maximum(0.0, squared - 2 * projections + parts.spread_to_rows((mean**2).sum(axis=1)))
     variances, degrees, slopes = row_variances(parts, shifts)
     control_variance, control_noise = control_variances(parts, slopes)
     of_mean, of_pair = np.sqrt(variances + control_variance)
@@ -74,11 +74,11 @@ def _directions(parts: Parts, mean: Matrix, squared: Vector) -> tuple[Shifts, Ve
     floor = NO_DIRECTION * float(np.nanmax(lengths[parts.inside]))
     inverse = np.where(lengths > floor, 1 / np.maximum(lengths, 1e-300), 0.0)
     size = np.where(magnitude > floor, magnitude, np.nan)
-    (along,) = parts.products(mean)
-    cosine = np.where(inverse > 0, along * inverse / parts.spread_to_rows(size), np.nan)
+    (projections,) = parts.products(mean)
+    cosine = np.where(inverse > 0, projections * inverse / parts.spread_to_rows(size), np.nan)
     units = parts.row_sums(inverse[None])[0].sum(axis=1)
     n = parts.sums((inverse > 0).astype(np.float64)).sum(axis=1)
     n = np.where(n > 1, n, np.nan)
     mean_cosine = (units * mean).sum(axis=1) / (n * size)
     pairwise = ((units**2).sum(axis=1) - n) / (n * (n - 1))
-    return Shifts(mean, size, inverse, cosine, units, n, mean_cosine, pairwise), along
+    return Shifts(mean, size, inverse, cosine, units, n, mean_cosine, pairwise), projections

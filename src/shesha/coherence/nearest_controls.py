@@ -9,11 +9,11 @@ import numpy as np
 from shesha.coherence.control_pool import Pool
 from shesha.coherence.null_scores import Tally
 from shesha.kernels.threads import parallel
-from shesha.support.arrays import smallest
+from shesha.support.device_arrays import smallest
 from shesha.support.types import Index, Matrix
 
 _PANEL = 1 << 22
-"""Distances computed together."""
+"""Maximum number of distances computed together."""
 
 
 def nearest_controls(rows: Matrix, controls: Matrix, k: int) -> Index:
@@ -24,9 +24,9 @@ def nearest_controls(rows: Matrix, controls: Matrix, k: int) -> Index:
     def search_panel(start: int) -> Index:
         near = (rows[start : start + step] * -2.0) @ controls.T
         near += squared
-        found: Index = smallest(near, k) if k < len(controls) else np.tile(np.arange(k), (len(near), 1))
-        order = np.argsort(np.take_along_axis(near, found, axis=1), axis=1, kind="stable")
-        return np.take_along_axis(found, order, axis=1)
+        nearest: Index = smallest(near, k) if k < len(controls) else np.tile(np.arange(k), (len(near), 1))
+        order = np.argsort(np.take_along_axis(near, nearest, axis=1), axis=1, kind="stable")
+        return np.take_along_axis(nearest, order, axis=1)
 
     return np.concatenate(list(parallel(search_panel, range(0, len(rows), step))))
 
@@ -51,10 +51,10 @@ class MatchedPool:
 
     pool: Pool
     near: Index
-    """Nearest first, without the row itself: (n, more than k)."""
+    """Indices of the other controls, nearest first: (n, more than k)."""
     k: int
     means: Matrix
-    """Sum over the first k."""
+    """Sum of the k nearest controls of each."""
 
     @classmethod
     def build(cls, pool: Pool, k: int, largest: int) -> MatchedPool:
@@ -72,19 +72,19 @@ class MatchedPool:
         near = near[keep].reshape(n, -1)
         return cls(pool, near, k, _means(pool.rows, near[:, :k]))
 
-    def shifts(self, chosen: Index, apart: Index) -> Matrix:
-        """Shifts of the chosen rows from their nearest controls outside `apart`."""
+    def shifts(self, chosen: Index, excluded: Index) -> Matrix:
+        """Shifts of the chosen rows from their nearest controls outside `excluded`."""
         out = np.zeros(len(self.pool), dtype=bool)
-        out[apart] = True
+        out[excluded] = True
         near = self.near[chosen]
         free = ~out[near]
-        taken = free & (np.cumsum(free, axis=1) <= self.k)
-        count = taken.sum(axis=1)
+        is_nearest = free & (np.cumsum(free, axis=1) <= self.k)
+        count = is_nearest.sum(axis=1)
         shifts = self.pool.rows[chosen] - self.means[chosen]
         # Only what changes is summed: a few of the k.
-        first = np.zeros_like(taken)
+        first = np.zeros_like(is_nearest)
         first[:, : self.k] = True
-        change = taken.astype(np.int8) - first.astype(np.int8)
+        change = is_nearest.astype(np.int8) - first.astype(np.int8)
         row, place = np.nonzero(change)
         if len(row):
             from scipy.sparse import csr_array
@@ -96,10 +96,10 @@ class MatchedPool:
         return shifts
 
 
-def score_null_group(pools: list[MatchedPool], chosen: list[Index], apart: list[Index]) -> Matrix:
+def score_null_group(pools: list[MatchedPool], chosen: list[Index], excluded: list[Index]) -> Matrix:
     """Score one null group relative to the nearest controls of its rows; arguments as for `members`."""
     tally = Tally.empty(pools[0].pool.rows.shape[1])
-    for one, own, left in zip(pools, chosen, apart, strict=True):
-        if len(own):
-            tally.add_shifts(one.shifts(own, left))
+    for pool, members, excluded_rows in zip(pools, chosen, excluded, strict=True):
+        if len(members):
+            tally.add_shifts(pool.shifts(members, excluded_rows))
     return tally.scores()

@@ -10,19 +10,19 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.coherence.control_pool import Pool, pool
+from shesha.coherence.control_pool import Pool, build_pool
 from shesha.coherence.nearest_controls import MatchedPool, score_null_group
 from shesha.coherence.null_scores import members, windows
 from shesha.coherence.row_chunks import RowPieces
 from shesha.coherence.row_layout import FEWEST_CONTROLS, LARGE, Layout
-from shesha.coherence.unit_null_groups import Chosen, Scorer, draws_of_units, large_by_units
+from shesha.coherence.unit_null_groups import Chosen, Scorer, draws_of_units, large_groups_by_units
 from shesha.kernels.threads import parallel
 from shesha.support import progress as progress
 from shesha.support.types import Index, Mask, Vector
 
 
 @dataclass(frozen=True)
-class Fakes:
+class NullGroupScores:
     """Scores of null groups: mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise."""
 
     scores: tuple[NDArray[np.float64], ...]
@@ -34,7 +34,9 @@ class Fakes:
     """For each group, whether labels were shuffled because null groups would leave too few controls."""
 
 
-def fakes(rows: RowPieces, layout: Layout, *, null: str, k: int | None, n_draws: int, seed: int) -> Fakes:
+def score_null_groups(
+    rows: RowPieces, layout: Layout, *, null: str, k: int | None, n_draws: int, seed: int
+) -> NullGroupScores:
     """Draw null groups of the sizes of the real ones, and score them in the same way.
 
     Parameters
@@ -42,7 +44,7 @@ def fakes(rows: RowPieces, layout: Layout, *, null: str, k: int | None, n_draws:
     rows : RowPieces
     layout : Layout
     null : {"controls", "pooled"}
-        Whether fakes are controls, or drawn from the controls and the group together (shuffled labels).
+        Whether null groups are controls, or drawn from the controls and the group together (shuffled labels).
     k : int or None
         Neighbours of matched controls; None: the mean of all controls.
     n_draws, seed : int
@@ -50,9 +52,9 @@ def fakes(rows: RowPieces, layout: Layout, *, null: str, k: int | None, n_draws:
     if null == "pooled":
         return _collect(layout, lambda g: _pooled_groups(rows, layout, g, n_draws, seed), "rows of controls and group")
     pools = _control_pools(rows, layout)
-    if _nested(layout):
+    if _units_are_nested(layout):
         score = _scorer(pools, k, layout)
-        large = np.zeros(layout.n_groups, dtype=bool) if k else large_by_units(layout)
+        large = np.zeros(layout.n_groups, dtype=bool) if k else large_groups_by_units(layout)
 
         def score_group(g: int) -> tuple[NDArray[np.float64], str]:
             draws = draws_of_units(rows, layout, pools, g, shuffled=bool(large[g]))
@@ -68,10 +70,10 @@ def fakes(rows: RowPieces, layout: Layout, *, null: str, k: int | None, n_draws:
 def _control_pools(rows: RowPieces, layout: Layout) -> list[Pool]:
     controls, sizes = layout.controls, layout.part_sizes()
     block = layout.block[controls]
-    return [pool(rows, controls[block == b], int(sizes[:, b].max())) for b in range(layout.n_blocks)]
+    return [build_pool(rows, controls[block == b], int(sizes[:, b].max())) for b in range(layout.n_blocks)]
 
 
-def _nested(layout: Layout) -> bool:
+def _units_are_nested(layout: Layout) -> bool:
     """Whether units belong to controls or to groups, never to both."""
     if layout.unit is None:
         return False
@@ -80,31 +82,33 @@ def _nested(layout: Layout) -> bool:
 
 def _too_many(sizes: Index, pools: list[Pool]) -> str:
     """Return the reason if no null group of this size can be drawn from the controls."""
-    for n, one in zip(sizes, pools, strict=True):
-        if n > len(one) - FEWEST_CONTROLS:
+    for n, controls in zip(sizes, pools, strict=True):
+        if n > len(controls) - FEWEST_CONTROLS:
             return (
-                f"{len(one)} controls are too few for null groups of {n}; use null='pooled', which draws from "
+                f"{len(controls)} controls are too few for null groups of {n}; use null='pooled', which draws from "
                 "controls and group"
             )
     return ""
 
 
-def _window_groups(rows: RowPieces, layout: Layout, pools: list[Pool], n_draws: int, seed: int) -> Fakes:
+def _window_groups(rows: RowPieces, layout: Layout, pools: list[Pool], n_draws: int, seed: int) -> NullGroupScores:
     sizes = layout.part_sizes()
-    large = _large(layout)
+    large = _large_groups(layout)
     none = np.empty((0, 4))
-    scores = [_pooled_groups(rows, layout, g, n_draws, seed)[0] if one else none for g, one in enumerate(large)]
+    scores = [
+        _pooled_groups(rows, layout, g, n_draws, seed)[0] if is_large else none for g, is_large in enumerate(large)
+    ]
     drawn = np.flatnonzero(~large)
     if len(drawn):
-        kept = [_all_groups(pools[0], int(sizes[g, 0]), n_draws) if len(pools) == 1 else None for g in drawn]
-        found = np.stack(list(_draws(lambda rng: windows(pools, sizes[drawn], rng), n_draws, seed)))
+        all_choices = [_all_groups(pools[0], int(sizes[g, 0]), n_draws) if len(pools) == 1 else None for g in drawn]
+        draws = np.stack(list(_draws(lambda rng: windows(pools, sizes[drawn], rng), n_draws, seed)))
         for place, g in enumerate(drawn):
-            every = kept[place]
-            scores[g] = found[:, place] if every is None else np.stack([members(pools, *one) for one in every])
-    return Fakes(tuple(scores), ("",) * len(sizes), "controls", tuple(large.tolist()))
+            every = all_choices[place]
+            scores[g] = draws[:, place] if every is None else np.stack([members(pools, *chosen) for chosen in every])
+    return NullGroupScores(tuple(scores), ("",) * len(sizes), "controls", tuple(large.tolist()))
 
 
-def _large(layout: Layout) -> Mask:
+def _large_groups(layout: Layout) -> Mask:
     """Groups with so many rows, in any block, that null groups would leave too few controls.
 
     The shift of a null group is scaled to that of a group compared with all controls; its composition is not. With
@@ -117,8 +121,8 @@ def _large(layout: Layout) -> Mask:
 
 def _draws(score: Callable[[np.random.Generator], Vector], n_draws: int, seed: int) -> Iterator[NDArray[np.float64]]:
     """Score each draw with its own generator, so that results do not depend on threads."""
-    found = parallel(lambda k: score(np.random.default_rng([seed, k])), range(n_draws))
-    return progress.track(found, n_draws, "draws")
+    scores = parallel(lambda k: score(np.random.default_rng([seed, k])), range(n_draws))
+    return progress.track(scores, n_draws, "draws")
 
 
 def _collect(
@@ -126,18 +130,18 @@ def _collect(
     score_group: Callable[[int], tuple[NDArray[np.float64], str]],
     exchanged: str,
     large: Mask | None = None,
-) -> Fakes:
-    found = list(progress.track(map(score_group, range(layout.n_groups)), layout.n_groups, "groups"))
-    scores, reasons = zip(*found, strict=True)
-    return Fakes(scores, reasons, exchanged, () if large is None else tuple(large.tolist()))
+) -> NullGroupScores:
+    results = list(progress.track(map(score_group, range(layout.n_groups)), layout.n_groups, "groups"))
+    scores, reasons = zip(*results, strict=True)
+    return NullGroupScores(scores, reasons, exchanged, () if large is None else tuple(large.tolist()))
 
 
 def _scorer(pools: list[Pool], k: int | None, layout: Layout) -> Scorer:
     if k is None:
-        return lambda chosen, apart: members(pools, chosen, apart)
+        return lambda chosen, excluded: members(pools, chosen, excluded)
     largest = layout.part_sizes().max(axis=0)
-    matched = [MatchedPool.build(one, k, int(n)) for one, n in zip(pools, largest, strict=True)]
-    return lambda chosen, apart: score_null_group(matched, chosen, apart)
+    matched = [MatchedPool.build(pool, k, int(n)) for pool, n in zip(pools, largest, strict=True)]
+    return lambda chosen, excluded: score_null_group(matched, chosen, excluded)
 
 
 def _score_draws(
@@ -157,7 +161,7 @@ def _row_groups(
         return np.empty((0, 4)), reason
 
     def draw(rng: np.random.Generator) -> Chosen:
-        chosen = [rng.choice(len(one), n, replace=False) for one, n in zip(pools, sizes, strict=True)]
+        chosen = [rng.choice(len(pool), n, replace=False) for pool, n in zip(pools, sizes, strict=True)]
         return chosen, chosen
 
     return _score_draws(draw, score, n_draws, (seed, g)), ""
@@ -168,26 +172,26 @@ def _pooled_groups(rows: RowPieces, layout: Layout, g: int, n_draws: int, seed: 
     sizes = layout.part_sizes()[g]
     used = [b for b in range(layout.n_blocks) if sizes[b]]
     numbers = [np.flatnonzero(np.isin(layout.group, (-1, g)) & (layout.block == b)) for b in used]
-    pools = [pool(rows, one, int(sizes[b])) for one, b in zip(numbers, used, strict=True)]
-    wanted = [int(sizes[b]) for b in used]
-    every = _all_groups(pools[0], wanted[0], n_draws) if len(pools) == 1 else None
+    pools = [build_pool(rows, row_numbers, int(sizes[b])) for row_numbers, b in zip(numbers, used, strict=True)]
+    wanted_sizes = [int(sizes[b]) for b in used]
+    every = _all_groups(pools[0], wanted_sizes[0], n_draws) if len(pools) == 1 else None
     if every is not None:
-        own = np.flatnonzero(np.isin(pools[0].numbers, np.flatnonzero(layout.group == g)))
-        others = [one for one in every if not np.array_equal(one[0][0], own)]
-        return np.stack([members(pools, *one, beside_all=False) for one in others]), ""
+        members_of_group = np.flatnonzero(np.isin(pools[0].numbers, np.flatnonzero(layout.group == g)))
+        others = [chosen for chosen in every if not np.array_equal(chosen[0][0], members_of_group)]
+        return np.stack([members(pools, *chosen, corrected=False) for chosen in others]), ""
 
     def draw(rng: np.random.Generator) -> Chosen:
-        chosen = [rng.choice(len(one), n, replace=False) for one, n in zip(pools, wanted, strict=True)]
+        chosen = [rng.choice(len(pool), n, replace=False) for pool, n in zip(pools, wanted_sizes, strict=True)]
         return chosen, chosen
 
     return _score_draws(
-        draw, lambda chosen, apart: members(pools, chosen, apart, beside_all=False), n_draws, (seed, g)
+        draw, lambda chosen, excluded: members(pools, chosen, excluded, corrected=False), n_draws, (seed, g)
     ), ""
 
 
-def _all_groups(one: Pool, n: int, n_draws: int) -> list[Chosen] | None:
+def _all_groups(pool: Pool, n: int, n_draws: int) -> list[Chosen] | None:
     """All null groups of n rows of a pool, if there are at most as many as requested."""
-    if comb(len(one), n) > n_draws + 1:
+    if comb(len(pool), n) > n_draws + 1:
         return None
-    found = [np.array(chosen) for chosen in combinations(range(len(one)), n)]
-    return [([chosen], [chosen]) for chosen in found]
+    subsets = [np.array(chosen) for chosen in combinations(range(len(pool)), n)]
+    return [([chosen], [chosen]) for chosen in subsets]

@@ -51,11 +51,13 @@ class Tally:
 
     def scores(self) -> Vector:
         """Mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise; NaN without a value."""
-        numbers = (np.array([one]) for one in (self.directed, self.square, self.noise, self.n))
+        numbers = (np.array([value]) for value in (self.directed, self.square, self.noise, self.n))
         return np.asarray(scores_of_sums(self.units[None], self.shifts[None], *numbers)[0])
 
 
-def fake_reference(mean: Matrix, others: Matrix, n: int | Index, n_apart: int | Index, n_controls: int) -> Matrix:
+def null_group_reference(
+    mean: Matrix, others: Matrix, n: int | Index, n_excluded: int | Index, n_controls: int
+) -> Matrix:
     """Reference of a null group, corrected so that its shifts vary as much as those of a real group.
 
     A fake leaves fewer controls, whose mean is noisier: its mean shift has variance 1/n + 1/(N - a) instead of
@@ -66,19 +68,19 @@ def fake_reference(mean: Matrix, others: Matrix, n: int | Index, n_apart: int | 
     ----------
     mean, others : arrays of shape (d,) or (n_groups, d)
         Means of the fake group, and of the controls left.
-    n, n_apart : int, or arrays of shape (n_groups, 1)
+    n, n_excluded : int, or arrays of shape (n_groups, 1)
         Rows of the fake group, and of all that are no controls of it (the rest of its units).
     n_controls : int
     """
-    step = np.sqrt((1 / n + 1 / n_controls) / (1 / n + 1 / (n_controls - n_apart)))
+    step = np.sqrt((1 / n + 1 / n_controls) / (1 / n + 1 / (n_controls - n_excluded)))
     return np.asarray(mean - step * (mean - others))
 
 
 def windows(pools: Sequence[Pool], sizes: Index, rng: np.random.Generator) -> NDArray[np.float64]:
     """Score one null group for each size, as consecutive stretches of the permuted controls.
 
-    Stretches follow one another, so that fakes share rows only where the controls do not suffice for all. The
-    controls outside a fake group are its controls.
+    Stretches follow one another, so that null groups share rows only where the controls do not suffice for all. The
+    controls outside a null group are its controls.
 
     Parameters
     ----------
@@ -117,21 +119,21 @@ def _window_sums(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Ma
     used = np.flatnonzero(sizes)
     n = np.maximum(sizes, 1)[:, None]
     others = (pool.total - totals) / (len(pool) - sizes)[:, None]
-    references = fake_reference(totals / n, others, n, sizes[:, None], len(pool))
+    references = null_group_reference(totals / n, others, n, sizes[:, None], len(pool))
     # Products go stretch by stretch, all else over the rows of all stretches at once: calls cost as much as numbers.
     ends = np.cumsum(sizes)
-    along = np.empty(int(ends[-1]))
+    projections = np.empty(int(ends[-1]))
     for g in used:
-        np.dot(rows[starts[g] : starts[g] + sizes[g]], references[g], out=along[ends[g] - sizes[g] : ends[g]])
-    place = np.arange(len(along)) + np.repeat(starts - (ends - sizes), sizes)
-    squared = pool.squared[order[place]] + np.repeat((references**2).sum(axis=1), sizes) - 2 * along
+        np.dot(rows[starts[g] : starts[g] + sizes[g]], references[g], out=projections[ends[g] - sizes[g] : ends[g]])
+    place = np.arange(len(projections)) + np.repeat(starts - (ends - sizes), sizes)
+    squared = pool.squared[order[place]] + np.repeat((references**2).sum(axis=1), sizes) - 2 * projections
     lengths = np.sqrt(np.maximum(squared, 0.0, out=squared))
     inverse = np.where(lengths > NO_DIRECTION * lengths.max(), 1 / np.maximum(lengths, 1e-300), 0.0)
     units = np.zeros_like(totals)
     for g in used:
         np.dot(inverse[ends[g] - sizes[g] : ends[g]], rows[starts[g] : starts[g] + sizes[g]], out=units[g])
     bounds = np.append(0, ends)
-    sums_of = [np.diff(np.append(0.0, np.cumsum(one))[bounds]) for one in (inverse, inverse > 0, squared)]
+    sums_of = [np.diff(np.append(0.0, np.cumsum(values))[bounds]) for values in (inverse, inverse > 0, squared)]
     return units - sums_of[0][:, None] * references, totals - sizes[:, None] * references, sums_of[1], sums_of[2]
 
 
@@ -151,9 +153,9 @@ def scores_of_sums(units: Matrix, shifts: Matrix, directed: Vector, square: Vect
 def members(
     pools: Sequence[Pool],
     chosen: Sequence[Index],
-    apart: Sequence[Index],
+    excluded: Sequence[Index],
     *,
-    beside_all: bool = True,
+    corrected: bool = True,
     stretches: Sequence[float] | None = None,
 ) -> Vector:
     """Score one null group, given by its indices in each pool and those that are not its controls.
@@ -162,24 +164,27 @@ def members(
     ----------
     pools : one per block
     chosen : one array of places per block
-    apart : one array of places per block
-        The chosen ones, and those that belong with them (the rest of their unit).
-    beside_all : bool
-        Whether the real group is compared with all rows of the pools, instead of with those that are left.
+    excluded : one array of places per block
+        The chosen rows and the rest of their units, which are not controls of this null group.
+    corrected : bool
+        Whether to correct the reference, because the real group is compared with all rows of the pools; False if it
+        is compared with the remaining rows only.
     stretches : one number per block, optional
-        Of the mean shifts, where it does not.
+        Factors on the mean shifts if the reference is not corrected.
     """
     tally = Tally.empty(pools[0].rows.shape[1])
     stretches = stretches or [1.0] * len(pools)
-    for pool, indices, left, stretch in zip(pools, chosen, apart, stretches, strict=True):
+    for pool, indices, excluded_rows, stretch in zip(pools, chosen, excluded, stretches, strict=True):
         if len(indices):
             rows = pool.rows[indices]
-            total, n_left = rows.sum(axis=0), len(pool) - len(left)
-            reference = (pool.total - pool.rows[left].sum(axis=0)) / n_left
-            if beside_all:
-                reference = fake_reference(total / len(indices), reference, len(indices), len(left), len(pool))
+            total, n_left = rows.sum(axis=0), len(pool) - len(excluded_rows)
+            reference = (pool.total - pool.rows[excluded_rows].sum(axis=0)) / n_left
+            if corrected:
+                reference = null_group_reference(
+                    total / len(indices), reference, len(indices), len(excluded_rows), len(pool)
+                )
             else:
                 reference = total / len(indices) - stretch * (total / len(indices) - reference)
-            noise = pool.scatter / (len(pool) if beside_all else n_left)
+            noise = pool.scatter / (len(pool) if corrected else n_left)
             tally.add(rows, pool.squared[indices], total, reference, noise)
     return tally.scores()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from shesha.coherence.group_scores import Evidence
-from shesha.coherence.null_groups import Fakes
+from shesha.coherence.null_groups import NullGroupScores
 from shesha.coherence.row_layout import Layout
 from shesha.nulls.corrections import benjamini_hochberg
 from shesha.nulls.null_summary import summarise
@@ -18,7 +18,9 @@ _NO_SPREAD = 1e-7
 """Spreads below this share of the magnitude are rounding errors of squared distances."""
 
 
-def lines(row_layout: Layout, observed: Evidence, drawn: Fakes, alpha: float, confidence: float) -> list[Coherence]:
+def lines(
+    row_layout: Layout, observed: Evidence, drawn: NullGroupScores, alpha: float, confidence: float
+) -> list[Coherence]:
     """Return one result per group: its scores with intervals and null.
 
     Parameters
@@ -30,7 +32,8 @@ def lines(row_layout: Layout, observed: Evidence, drawn: Fakes, alpha: float, co
         Level of the thresholds, and confidence of the intervals.
     """
     margins = [
-        _margin(one, observed.degrees, confidence) for one in (observed.mean_cosine_error, observed.pairwise_error)
+        _margin(errors, observed.degrees, confidence)
+        for errors in (observed.mean_cosine_error, observed.pairwise_error)
     ]
     result = [
         Coherence(
@@ -55,8 +58,8 @@ def lines(row_layout: Layout, observed: Evidence, drawn: Fakes, alpha: float, co
         )
         for g, name in enumerate(row_layout.names)
     ]
-    adjusted = benjamini_hochberg([one.p_value for one in result])
-    return [replace(one, p_adjusted=float(p)) for one, p in zip(result, adjusted, strict=True)]
+    adjusted = benjamini_hochberg([line.p_value for line in result])
+    return [replace(line, p_adjusted=float(p)) for line, p in zip(result, adjusted, strict=True)]
 
 
 def _null_fields(evidence: Evidence, g: int, scores: Matrix, alpha: float) -> dict[str, float]:
@@ -69,8 +72,8 @@ def _null_fields(evidence: Evidence, g: int, scores: Matrix, alpha: float) -> di
     observed = (evidence.mean_cosine[g], evidence.pairwise[g], evidence.magnitude[g], excess)
     best = (1.0, 1.0, None, None)
     mean, pair, size, beyond_noise = (
-        summarise(float(one), scores[:, i], "higher", alpha, top)
-        for i, (one, top) in enumerate(zip(observed, best, strict=True))
+        summarise(float(value), scores[:, i], "higher", alpha, top)
+        for i, (value, top) in enumerate(zip(observed, best, strict=True))
     )
     return {
         **{name: getattr(mean, name) for name in ("null_mean", "null_sd", "threshold", "score", "p_value")},

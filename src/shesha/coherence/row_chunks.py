@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shesha.inputs import split_names
 from shesha.inputs import validation as check
 from shesha.inputs.number_range import require_squarable
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
 
 _ENTRIES = 1 << 23
@@ -103,10 +103,12 @@ class RowPieces:
         weights = np.ones((1, self.shape[0])) if weights is None else weights
         out = np.zeros((len(weights), n_codes, self.shape[1]))
         for start, block in self.pieces():
-            own = codes[start : start + block.shape[0]]
-            rows = np.flatnonzero(own >= 0)
-            for k, one in enumerate(weights):
-                which = csr_array((one[start + rows], (own[rows], rows)), shape=(n_codes, block.shape[0]))
+            piece_codes = codes[start : start + block.shape[0]]
+            rows = np.flatnonzero(piece_codes >= 0)
+            for k, row_weights in enumerate(weights):
+                which = csr_array(
+                    (row_weights[start + rows], (piece_codes[rows], rows)), shape=(n_codes, block.shape[0])
+                )
                 summed = which @ block
                 out[k] += summed.toarray() if self.sparse else summed
         return out
@@ -121,13 +123,13 @@ class RowPieces:
         """
         out = np.full((self.shape[0], vectors.shape[1]), np.nan)
         for start, block in self.pieces():
-            own = codes[start : start + block.shape[0]]
-            order = np.argsort(own, kind="stable")
-            bounds = np.flatnonzero(np.diff(own[order], prepend=-3, append=-3))
+            piece_codes = codes[start : start + block.shape[0]]
+            order = np.argsort(piece_codes, kind="stable")
+            bounds = np.flatnonzero(np.diff(piece_codes[order], prepend=-3, append=-3))
             for first, last in pairwise(bounds):
                 rows = order[first:last]
-                if own[rows[0]] >= 0:
-                    out[start + rows] = block[rows] @ vectors[own[rows[0]]].T
+                if piece_codes[rows[0]] >= 0:
+                    out[start + rows] = block[rows] @ vectors[piece_codes[rows[0]]].T
         return out
 
     def take(self, rows: Index) -> Any:

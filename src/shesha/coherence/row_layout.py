@@ -1,4 +1,4 @@
-"""Layout of the rows: controls, groups, and the block with the reference of each row."""
+"""The role of each row: control or group, and the block that gives its reference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shesha.support.types import Index, Mask
 FEWEST_CONTROLS = 5
 """Smallest number of controls of a reference."""
 LARGE = 0.15
-"""Size of a group, as a share of the controls, above which labels are shuffled instead."""
+"""If a group has more rows than this share of the controls, labels are shuffled instead."""
 
 
 @dataclass(frozen=True)
@@ -95,30 +95,32 @@ def layout(
     """
     check.count(min_size, "min_size", minimum=2)
     codes, classes = check.labels(labels, n_rows, "labels")
-    wanted = [str(one) for one in (control if isinstance(control, list | tuple | set | frozenset) else [control])]
-    known = [str(one) for one in classes]
-    for one in wanted:
-        if one not in known:
-            raise ValueError(f"control must be one of the labels ({check.join_items(known)}), got {one!r}")
-    is_control = np.isin(codes, [known.index(one) for one in wanted])
+    control_names = [
+        str(label) for label in (control if isinstance(control, list | tuple | set | frozenset) else [control])
+    ]
+    known = [str(label) for label in classes]
+    for label in control_names:
+        if label not in known:
+            raise ValueError(f"control must be one of the labels ({check.join_items(known)}), got {label!r}")
+    is_control = np.isin(codes, [known.index(label) for label in control_names])
     block = np.zeros(n_rows, dtype=np.intp) if blocks is None else _codes(blocks, n_rows, "blocks")
     lonely = np.bincount(block[is_control], minlength=int(block.max()) + 1)[block] < FEWEST_CONTROLS
     if is_control.sum() < FEWEST_CONTROLS or lonely.all():
         where = "" if blocks is None else " in one block"
         raise ValueError(f"control must have at least {FEWEST_CONTROLS} rows{where}, got {int(is_control.sum())}")
-    excluded, kept = _choose_groups(codes, known, wanted, lonely, min_size)
-    if not kept:
+    excluded, group_codes = _choose_groups(codes, known, control_names, lonely, min_size)
+    if not group_codes:
         reasons = "; ".join(f"{name}: {why}" for name, why in list(excluded.items())[:3])
         raise ValueError(f"labels must contain at least one group that can be scored, got none ({reasons})")
     place = np.full(len(known), -2)
-    place[kept] = np.arange(len(kept))
+    place[group_codes] = np.arange(len(group_codes))
     return Layout(
-        tuple(known[code] for code in kept),
+        tuple(known[code] for code in group_codes),
         np.where(lonely, -2, np.where(is_control, -1, place[codes])),
         block,
         None if groups is None else _codes(groups, n_rows, "groups"),
         excluded,
-        " and ".join(wanted),
+        " and ".join(control_names),
         int((lonely & ~is_control).sum()),
     )
 
@@ -128,19 +130,19 @@ def _codes(labels: ArrayLike, n_rows: int, name: str) -> Index:
 
 
 def _choose_groups(
-    codes: Index, known: list[str], wanted: list[str], lonely: Mask, min_size: int
+    codes: Index, known: list[str], control_names: list[str], lonely: Mask, min_size: int
 ) -> tuple[dict[str, str], list[int]]:
     """Return the groups that are left out, with reasons, and the codes of the others."""
     excluded: dict[str, str] = {}
-    kept: list[int] = []
+    group_codes: list[int] = []
     for code, name in enumerate(known):
-        if name in wanted:
+        if name in control_names:
             continue
         rows = codes == code
         n, n_lonely = int(rows.sum()), int((rows & lonely).sum())
         if n - n_lonely >= min_size:
-            kept.append(code)
+            group_codes.append(code)
             continue
         besides = f" ({n_lonely} more in blocks with fewer than {FEWEST_CONTROLS} controls)" if n_lonely else ""
         excluded[name] = f"{n - n_lonely} rows, fewer than {min_size}{besides}"
-    return excluded, kept
+    return excluded, group_codes

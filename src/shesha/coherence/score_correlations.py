@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shesha.coherence.null_groups import Fakes
+from shesha.coherence.null_groups import NullGroupScores
 from shesha.results import Coherence, Link
 from shesha.support.types import Matrix, Vector
 
@@ -15,7 +15,7 @@ _MEAN, _PAIR, _MAGNITUDE = range(3)
 """Columns of the scores of null groups."""
 
 
-def links(groups: Sequence[Coherence], drawn: Fakes) -> tuple[Link, ...]:
+def links(groups: Sequence[Coherence], drawn: NullGroupScores) -> tuple[Link, ...]:
     """Correlate magnitude and coherence (plain and unbiased) over groups, and over null groups of the same sizes.
 
     Parameters
@@ -24,8 +24,8 @@ def links(groups: Sequence[Coherence], drawn: Fakes) -> tuple[Link, ...]:
     drawn : Fakes
         In the same order.
     """
-    n_draws = max((len(one) for one in drawn.scores), default=0)
-    used = [g for g, one in enumerate(drawn.scores) if len(one) == n_draws and groups[g].has_null]
+    n_draws = max((len(scores) for scores in drawn.scores), default=0)
+    used = [g for g, scores in enumerate(drawn.scores) if len(scores) == n_draws and groups[g].has_null]
     if len(used) < _FEWEST_GROUPS or not n_draws:
         return ()
     fake = np.stack([drawn.scores[g] for g in used], axis=1)
@@ -57,8 +57,8 @@ def _spearman(a: Matrix, b: Matrix) -> Vector:
     """Rank correlation of corresponding lines of two tables."""
     from scipy.stats import rankdata
 
-    ranks = [rankdata(one, axis=1) for one in (a, b)]
-    centred = [one - one.mean(axis=1, keepdims=True) for one in ranks]
+    ranks = [rankdata(values, axis=1) for values in (a, b)]
+    centred = [values - values.mean(axis=1, keepdims=True) for values in ranks]
     length = np.sqrt((centred[0] ** 2).sum(axis=1) * (centred[1] ** 2).sum(axis=1))
     with np.errstate(invalid="ignore"):
         return np.asarray((centred[0] * centred[1]).sum(axis=1) / length)

@@ -9,7 +9,7 @@ from shesha.support.types import Matrix, Vector
 
 @dataclass(frozen=True)
 class Shifts:
-    """Summaries of the shifts of the rows that scores depend on."""
+    """Summaries of the shifts, on which the scores depend."""
 
     mean: Matrix
     """Mean shift of each group."""

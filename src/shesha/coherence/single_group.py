@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.coherence.group_table import Method, Null, coherence_by_group
+from shesha.coherence.coherence_by_group import Method, Null, coherence_by_group
 from shesha.inputs import validation as check
 from shesha.inputs.number_range import require_squarable
 from shesha.results import Coherence

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.coherence.block_sums import Parts
+from shesha.coherence.group_sums_by_block import Parts
 from shesha.coherence.shift_summary import Shifts
 from shesha.support.types import Index, Matrix, Vector
 
@@ -39,7 +39,7 @@ def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray
     to_units, to_across = parts.products(shifts.units, across)
     to_units *= shifts.inverse
     there, cosine = shifts.inverse > 0, np.nan_to_num(shifts.cosine)
-    n, directed, size = (parts.spread_to_rows(one) for one in (parts.n, shifts.directed, shifts.size))
+    n, directed, size = (parts.spread_to_rows(values) for values in (parts.n, shifts.directed, shifts.size))
     # Shifts have mean zero across their mean, so nothing need be taken off the second term.
     of_mean = np.where(there, cosine - parts.spread_to_rows(shifts.mean_cosine), 0.0) * n / directed + to_across / size
     of_pair = np.where(there, (to_units - 1) / (directed - 1) - parts.spread_to_rows(shifts.pairwise), 0.0)
@@ -52,9 +52,9 @@ def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray
     return variances, degrees, _slopes(parts, shifts, across, np.stack([cosine, to_units]))
 
 
-def _slopes(parts: Parts, shifts: Shifts, across: Matrix, along: Matrix) -> NDArray[np.float64]:
+def _slopes(parts: Parts, shifts: Shifts, across: Matrix, projections: Matrix) -> NDArray[np.float64]:
     """Effect of a step of the reference on unit shifts: its orthogonal part divided by their length."""
-    turned = parts.row_sums(along * shifts.inverse**2)
+    turned = parts.row_sums(projections * shifts.inverse**2)
     total = parts.sums(shifts.inverse)[:, :, None]
     n, size = shifts.directed[:, None, None], shifts.size[:, None]
     direction = shifts.mean / size
@@ -68,11 +68,11 @@ def _variances(parts: Parts, values: Matrix) -> tuple[Matrix, Vector]:
     """Variance of a mean of values over each group; values of a unit are summed before squaring."""
     group, values, n_groups = parts.group, values[:, parts.inside], parts.shape[0]
     if parts.layout.unit is not None:
-        codes, own = np.unique(np.stack([group, parts.layout.unit[parts.inside]]), axis=1, return_inverse=True)
-        values = np.stack([np.bincount(own.ravel(), one, codes.shape[1]) for one in values])
+        codes, unit_codes = np.unique(np.stack([group, parts.layout.unit[parts.inside]]), axis=1, return_inverse=True)
+        values = np.stack([np.bincount(unit_codes.ravel(), row, codes.shape[1]) for row in values])
         group = codes[0]
     n_units = np.bincount(group, minlength=n_groups).astype(np.float64)
-    squares = np.stack([np.bincount(group, one**2, n_groups) for one in values])
+    squares = np.stack([np.bincount(group, row**2, n_groups) for row in values])
     spare = n_units / np.where(n_units > 1, n_units - 1, np.nan)
     return squares * spare / parts.n**2, n_units - 1
 
@@ -97,22 +97,24 @@ def control_variances(parts: Parts, slopes: NDArray[np.float64]) -> tuple[Matrix
         rows = layout.controls[layout.block[layout.controls] == block]
         if not len(rows):
             continue
-        held = rows[np.linspace(0, len(rows) - 1, min(len(rows), _HELD_CONTROLS)).astype(np.intp)]
-        taken, reference = parts.rows.take(held), parts.references[block]
+        control_rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), _HELD_CONTROLS)).astype(np.intp)]
+        controls, reference = parts.rows.take(control_rows), parts.references[block]
         for k, slope in enumerate(slopes[:, :, block]):
-            variances[k] += _variance_of_mean(taken @ slope.T - reference @ slope.T, layout.unit, held, len(rows))
-        squares = taken.multiply(taken).sum() if hasattr(taken, "toarray") else float((taken**2).sum())
-        scatter = (squares - len(held) * float(reference @ reference)) / max(1, len(held) - 1)
+            variances[k] += _variance_of_mean(
+                controls @ slope.T - reference @ slope.T, layout.unit, control_rows, len(rows)
+            )
+        squares = controls.multiply(controls).sum() if hasattr(controls, "toarray") else float((controls**2).sum())
+        scatter = (squares - len(control_rows) * float(reference @ reference)) / max(1, len(control_rows) - 1)
         noise += (parts.sizes[:, block] / parts.n) ** 2 * max(0.0, scatter) / len(rows)
     return variances, noise
 
 
-def _variance_of_mean(values: Matrix, unit: Index | None, held: Index, n: int) -> Vector:
+def _variance_of_mean(values: Matrix, unit: Index | None, control_rows: Index, n: int) -> Vector:
     """Variance of the mean of n rows from the deviations of the stored rows, one column per group."""
     if unit is not None:
-        codes, own = np.unique(unit[held], return_inverse=True)
+        codes, unit_codes = np.unique(unit[control_rows], return_inverse=True)
         if len(codes) > 1:
             sums = np.zeros((len(codes), values.shape[1]))
-            np.add.at(sums, own, values)
-            return np.asarray((sums**2).sum(axis=0) * len(codes) / (len(codes) - 1) / len(held) ** 2)
-    return np.asarray((values**2).sum(axis=0) / max(1, len(held) - 1) / n)
+            np.add.at(sums, unit_codes, values)
+            return np.asarray((sums**2).sum(axis=0) * len(codes) / (len(codes) - 1) / len(control_rows) ** 2)
+    return np.asarray((values**2).sum(axis=0) / max(1, len(control_rows) - 1) / n)

@@ -10,7 +10,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.coherence.control_pool import Pool, pool
+from shesha.coherence.control_pool import Pool, build_pool
 from shesha.coherence.null_scores import members
 from shesha.coherence.row_chunks import RowPieces
 from shesha.coherence.row_layout import LARGE, Layout
@@ -30,20 +30,20 @@ class UnitDraws:
     sizes: list[Index]
     places: list[list[Index]]
     """Indices of the rows of each unit in the pool of its block."""
-    own: list[frozenset[int]]
+    group_units: list[frozenset[int]]
     """Which of these units belong to the group, if labels are shuffled."""
     reason: str = ""
 
     @property
     def may_draw_own_units(self) -> bool:
         """Whether the group's own units may be drawn."""
-        return any(self.own)
+        return any(self.group_units)
 
     def scores(self, of_controls: Scorer, n_draws: int, seed: tuple[int, ...]) -> tuple[NDArray[np.float64], str]:
         """Score all choices of units if there are at most as many as draws, otherwise random ones."""
         if self.reason:
             return np.empty((0, 4)), self.reason
-        ways = self._ways(n_draws)
+        ways = self._unit_choices(n_draws)
         score = self._score_among_others if self.may_draw_own_units else of_controls
 
         def score_one(k: int) -> Vector:
@@ -52,31 +52,34 @@ class UnitDraws:
 
         return np.stack(list(parallel(score_one, range(n_draws if ways is None else len(ways))))), ""
 
-    def _score_among_others(self, chosen: list[Index], apart: list[Index]) -> Vector:
+    def _score_among_others(self, chosen: list[Index], excluded: list[Index]) -> Vector:
         # M units of which one mean was taken off, the shift moved back, differ by (M - 2) / (M - 1) of their variance.
-        m = [len(one) for one in self.places]
+        m = [len(unit_rows) for unit_rows in self.places]
         return members(
-            self.pools, chosen, apart, beside_all=False, stretches=[np.sqrt((n - 1) / max(n - 2, 1)) for n in m]
+            self.pools, chosen, excluded, corrected=False, stretches=[np.sqrt((n - 1) / max(n - 2, 1)) for n in m]
         )
 
-    def _ways(self, n_draws: int) -> list[Index] | None:
+    def _unit_choices(self, n_draws: int) -> list[Index] | None:
         """All choices of units of a single block except the real one, if there are at most as many as draws."""
         n, n_units = len(self.sizes[0]), len(self.places[0])
         if len(self.pools) > 1 or comb(n_units, n) > n_draws + self.may_draw_own_units:
             return None
-        return [np.array(one) for one in combinations(range(n_units), n) if frozenset(one) != self.own[0]]
+        return [np.array(units) for units in combinations(range(n_units), n) if frozenset(units) != self.group_units[0]]
 
     def _draw(self, rng: np.random.Generator, units: Index | None) -> Chosen:
-        chosen, apart = [], []
+        chosen, excluded = [], []
         for sizes, places in zip(self.sizes, self.places, strict=True):
             picked = rng.choice(len(places), len(sizes), replace=False) if units is None else units
             rows = [places[u] for u in rng.permutation(picked)]
             # Units that hold fewer rows than the largest of the group play its smaller ones.
-            rows.sort(key=lambda one: -min(len(one), int(sizes[0])))
-            cut = [rng.choice(one, min(n, len(one)), replace=False) for one, n in zip(rows, sizes, strict=True)]
+            rows.sort(key=lambda unit_rows: -min(len(unit_rows), int(sizes[0])))
+            cut = [
+                rng.choice(unit_rows, min(n, len(unit_rows)), replace=False)
+                for unit_rows, n in zip(rows, sizes, strict=True)
+            ]
             chosen.append(np.concatenate([np.empty(0, dtype=np.intp), *cut]))
-            apart.append(np.concatenate([np.empty(0, dtype=np.intp), *rows]))
-        return chosen, apart
+            excluded.append(np.concatenate([np.empty(0, dtype=np.intp), *rows]))
+        return chosen, excluded
 
 
 def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *, shuffled: bool) -> UnitDraws:
@@ -104,7 +107,7 @@ def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *
             reason = f"the controls must have more units than the group ({len(names)}), got {n_units}"
             return UnitDraws(pools, [], [], [], reason)
         if shuffled and len(names):
-            pools = [*pools[:block], _both(rows, layout, g, block), *pools[block + 1 :]]
+            pools = [*pools[:block], _pooled_units(rows, layout, g, block), *pools[block + 1 :]]
         unit = layout.unit[pools[block].numbers]
         codes = np.unique(unit)
         sizes.append(np.sort(counts)[::-1])
@@ -113,20 +116,20 @@ def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *
     return UnitDraws(pools, sizes, places, own_units)
 
 
-def _both(rows: RowPieces, layout: Layout, g: int, block: int) -> Pool:
+def _pooled_units(rows: RowPieces, layout: Layout, g: int, block: int) -> Pool:
     """Rows of controls and group, with the group shifted to the mean of the controls."""
     numbers = np.flatnonzero(np.isin(layout.group, (-1, g)) & (layout.block == block))
-    both = pool(rows, numbers, int((layout.group[numbers] == g).sum()))
-    return both.less_shift(layout.group[both.numbers] == g)
+    both = build_pool(rows, numbers, int((layout.group[numbers] == g).sum()))
+    return both.remove_shift(layout.group[both.numbers] == g)
 
 
-def large_by_units(layout: Layout) -> Mask:
+def large_groups_by_units(layout: Layout) -> Mask:
     """Groups that have more units in any block than a share of the controls' units."""
     assert layout.unit is not None
-    found = np.zeros(layout.n_groups, dtype=bool)
+    is_large = np.zeros(layout.n_groups, dtype=bool)
     for block in range(layout.n_blocks):
         here = layout.block == block
         group = np.unique(np.stack([layout.group[here], layout.unit[here]]), axis=1)[0]
         n_units = np.bincount(group[group >= 0], minlength=layout.n_groups)
-        found |= n_units > LARGE * (group == -1).sum()
-    return found
+        is_large |= n_units > LARGE * (group == -1).sum()
+    return is_large

@@ -85,8 +85,8 @@ def _steps(stretch: Stretch, evidence: Evidence, nulls: Nulls, orders_of: Orders
     for pair, scores in scores_of_pairs.items():
         measures = [measure for measure in stretch.group.measures if measure.name in scores]
         if measures:
-            own = evidence if orders_of is None else replace(evidence, orders=tuple(orders_of(pair)))
-            yield from _pair_steps(stretch, pair, measures, scores, own, nulls)
+            pair_evidence = evidence if orders_of is None else replace(evidence, orders=tuple(orders_of(pair)))
+            yield from _pair_steps(stretch, pair, measures, scores, pair_evidence, nulls)
 
 
 def _pair_steps(

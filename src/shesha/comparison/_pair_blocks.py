@@ -16,9 +16,9 @@ import numpy as np
 
 from shesha.comparison import _calibrated_comparison as calibrated
 from shesha.comparison import engine as engine
-from shesha.comparison._joint_calibration import Calibration
+from shesha.comparison._all_pairs_calibration import Calibration
 from shesha.comparison.engine import Group, Pair
-from shesha.comparison.representation_locations import Place, Recent, array_bytes
+from shesha.comparison.representation_locations import RecentRepresentations, RepresentationLocation, array_bytes
 from shesha.measures import Measure, code_version
 from shesha.results import Score
 from shesha.runs import Job, Meter, ResultStore
@@ -40,7 +40,7 @@ _DRAWS_PER_VALUE = 20
 """Approximate number of draws that take as long as one comparison with its views."""
 
 
-class Found(NamedTuple):
+class StoredScore(NamedTuple):
     """The result of a comparison, as plain values for the store."""
 
     value: float | None
@@ -53,7 +53,7 @@ class Found(NamedTuple):
     """The observed score and that of each draw, as the bytes of doubles in base 64."""
 
     @classmethod
-    def build(cls, score: Score, draws: Vector | None = None) -> Found:
+    def build(cls, score: Score, draws: Vector | None = None) -> StoredScore:
         """Store a score and its draws."""
         text = "" if draws is None else base64.b64encode(np.asarray(draws, dtype="<f8").tobytes()).decode()
         low, high = (score.interval_low, score.interval_high) if score.has_interval else (None, None)
@@ -66,7 +66,7 @@ class Found(NamedTuple):
         return np.frombuffer(base64.b64decode(self.draws), dtype="<f8").astype(np.float64) if self.draws else None
 
 
-_recent = Recent()
+_recent = RecentRepresentations()
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Cell:
     measure: str
     first: str
     second: str
-    found: Found
+    score: StoredScore
     lost: bool = False
     """Whether the reason is unrelated to the data."""
 
@@ -86,7 +86,7 @@ class Block:
     """One task of a worker: measures of the same view, with the pairs that each compares."""
 
     group: Group
-    places: Mapping[str, Place]
+    places: Mapping[str, RepresentationLocation]
     """Sources of the contents, which the pairs name by their fingerprints."""
     room: int
     """Memory for the views; representations may use half as much."""
@@ -100,7 +100,11 @@ class Block:
     def lost(self, reason: str) -> list[Cell]:
         """Return the comparisons, marked as lost."""
         measures = zip(self.group.measures, self.group.pairs, strict=True)
-        return [Cell(one.name, *pair, Found(None, 0.0, reason), lost=True) for one, pairs in measures for pair in pairs]
+        return [
+            Cell(measure.name, *pair, StoredScore(None, 0.0, reason), lost=True)
+            for measure, pairs in measures
+            for pair in pairs
+        ]
 
 
 def compare_block(block: Block) -> tuple[list[Cell], float]:
@@ -109,13 +113,13 @@ def compare_block(block: Block) -> tuple[list[Cell], float]:
     sources, unreadable = _recent.load(block.places, block.room // 2)
     cells = []
     pairs = []
-    for measure, own in zip(block.group.measures, block.group.pairs, strict=True):
-        pairs.append(tuple(pair for pair in own if not {*pair} & {*unreadable}))
-        for pair in own:
+    for measure, own_pairs in zip(block.group.measures, block.group.pairs, strict=True):
+        pairs.append(tuple(pair for pair in own_pairs if not {*pair} & {*unreadable}))
+        for pair in own_pairs:
             bad = [name for name in pair if name in unreadable]
             if bad:
                 reason = f"{bad[0]}: {unreadable[bad[0]]}"
-                cells.append(Cell(measure.name, *pair, Found(None, 0.0, reason), lost=True))
+                cells.append(Cell(measure.name, *pair, StoredScore(None, 0.0, reason), lost=True))
     group = Group(block.group.measures, tuple(pairs))
     cells += _score_cells(group, sources, block)
     return cells, time.perf_counter() - start
@@ -125,7 +129,9 @@ def _score_cells(group: Group, sources: engine.Sources, block: Block) -> Iterato
     """Yield the comparisons, with draws and intervals if requested."""
     if block.calibration is None:
         for pair_score in engine.run([group], sources, {}, block.room):
-            yield Cell(pair_score.score.measure, pair_score.first, pair_score.second, Found.build(pair_score.score))
+            yield Cell(
+                pair_score.score.measure, pair_score.first, pair_score.second, StoredScore.build(pair_score.score)
+            )
         return
     nulls: calibrated.Nulls = {}
     added = block.calibration
@@ -133,7 +139,9 @@ def _score_cells(group: Group, sources: engine.Sources, block: Block) -> Iterato
         group, sources, added.evidence, lambda pair: added.joint.pair_orders(*pair), nulls, block.room
     ):
         draws = nulls.get((pair_score.score.measure, (pair_score.first, pair_score.second)))
-        yield Cell(pair_score.score.measure, pair_score.first, pair_score.second, Found.build(pair_score.score, draws))
+        yield Cell(
+            pair_score.score.measure, pair_score.first, pair_score.second, StoredScore.build(pair_score.score, draws)
+        )
 
 
 @dataclass
@@ -143,22 +151,24 @@ class Comparisons:
     store: ResultStore
     groups: Sequence[Group]
     """Pairs of fingerprints."""
-    places: Mapping[str, Place]
+    places: Mapping[str, RepresentationLocation]
     shapes: Mapping[str, tuple[int, ...]]
     n_workers: int
     room: int
     """Memory for each worker."""
     meter: Meter
     calibration: Calibration | None = None
-    found: dict[str, dict[Pair, Found]] = field(init=False)
+    stored_scores: dict[str, dict[Pair, StoredScore]] = field(init=False)
     """Stored and new comparisons, by measure and pair."""
 
     def __post_init__(self) -> None:
         """Read the comparisons of earlier runs, and count the remaining ones."""
-        self.found = {measure.name: self._stored_pairs(measure) for group in self.groups for measure in group.measures}
+        self.stored_scores = {
+            measure.name: self._stored_pairs(measure) for group in self.groups for measure in group.measures
+        }
         for group in self.groups:
-            done = (self.found[measure.name] for measure in group.measures)
-            n_left = sum(pair not in own for pairs, own in zip(group.pairs, done, strict=True) for pair in pairs)
+            done = (self.stored_scores[measure.name] for measure in group.measures)
+            n_left = sum(pair not in known for pairs, known in zip(group.pairs, done, strict=True) for pair in pairs)
             if n_left:
                 self.meter.expect(group.measures[0].view_key, n_left)
         self._blocks = self._plan_blocks()
@@ -166,22 +176,24 @@ class Comparisons:
     @cached_property
     def _prefixes(self) -> dict[str, str]:
         """Prefix of the keys of each measure: its name, the options that differ from its defaults, and its version."""
-        found = {}
+        prefixes = {}
         null = f"{self.calibration.key} " if self.calibration is not None and self.store.is_kept else ""
-        for one in (measure for group in self.groups for measure in group.measures):
-            options = json.dumps(dict(one.options), sort_keys=True, default=repr)
+        for measure in (measure for group in self.groups for measure in group.measures):
+            options = json.dumps(dict(measure.options), sort_keys=True, default=repr)
             # What is not kept needs no version.
-            found[one.name] = f"{null}{one.name} {options}/{code_version(one) if self.store.is_kept else ''}/"
-        return found
+            prefixes[measure.name] = (
+                f"{null}{measure.name} {options}/{code_version(measure) if self.store.is_kept else ''}/"
+            )
+        return prefixes
 
-    def _stored_pairs(self, measure: Measure) -> dict[Pair, Found]:
-        prefix, stored = self._prefixes[measure.name], dict[Pair, Found]()
+    def _stored_pairs(self, measure: Measure) -> dict[Pair, StoredScore]:
+        prefix, stored = self._prefixes[measure.name], dict[Pair, StoredScore]()
         for key, text in self.store.items(self._kind, prefix):
             first, second = key[len(prefix) :].split("/")
             if first in self.places and second in self.places:
-                stored[first, second] = one = Found(*json.loads(text))
+                stored[first, second] = result = StoredScore(*json.loads(text))
                 if measure.symmetric:
-                    stored.setdefault((second, first), one)
+                    stored.setdefault((second, first), result)
         return stored
 
     @property
@@ -192,9 +204,9 @@ class Comparisons:
         number = count(1)
         for group in self.groups:
             for pairs in self._cut(group):
-                left = Group(group.measures, pairs)
-                names = dict.fromkeys(name for pair in left.all_pairs for name in pair)
-                block = Block(left, {name: self.places[name] for name in names}, self.room, self.calibration)
+                rest = Group(group.measures, pairs)
+                names = dict.fromkeys(name for pair in rest.all_pairs for name in pair)
+                block = Block(rest, {name: self.places[name] for name in names}, self.room, self.calibration)
                 kind = group.measures[0].view_key
                 yield Job(f"block {next(number)}", kind, block.n_cells, compare_block, (block,))
 
@@ -203,12 +215,12 @@ class Comparisons:
         side = self._side(group)
         block_of = {name: number // side for number, name in enumerate(self.places)}
         blocks: dict[tuple[int, ...], list[list[Pair]]] = {}
-        for at, (measure, pairs) in enumerate(zip(group.measures, group.pairs, strict=True)):
-            known = self.found[measure.name]
+        for position, (measure, pairs) in enumerate(zip(group.measures, group.pairs, strict=True)):
+            known = self.stored_scores[measure.name]
             for pair in pairs:
                 if pair not in known:
                     corner = tuple(sorted(block_of[name] for name in pair))
-                    blocks.setdefault(corner, [[] for _ in group.measures])[at].append(pair)
+                    blocks.setdefault(corner, [[] for _ in group.measures])[position].append(pair)
         # Neighbours in this order share a side, which is in memory then.
         for corner in sorted(blocks):
             yield tuple(map(tuple, blocks[corner]))
@@ -244,12 +256,12 @@ class Comparisons:
 
     def _keep(self, cells: Sequence[Cell]) -> None:
         keys = {f"{self._prefixes[cell.measure]}{cell.first}/{cell.second}": cell for cell in cells}
-        for kind, lost in ((self._kind, False), (LOST, True)):
-            some = {key: self._text(cell.found) for key, cell in keys.items() if cell.lost is lost}
-            if some:
-                self.store.put(kind, some)
+        for kind, is_lost in ((self._kind, False), (LOST, True)):
+            values = {key: self._text(cell.score) for key, cell in keys.items() if cell.lost is is_lost}
+            if values:
+                self.store.put(kind, values)
         for cell in cells:
-            self.found[cell.measure][cell.first, cell.second] = cell.found
+            self.stored_scores[cell.measure][cell.first, cell.second] = cell.score
 
-    def _text(self, found: Found) -> str:
-        return json.dumps(found if self.calibration is not None else found[:3])
+    def _text(self, result: StoredScore) -> str:
+        return json.dumps(result if self.calibration is not None else result[:3])

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from shesha.calibration import shared, side_by_side
 from shesha.calibration.permutation_scores import Outcome, null_view
-from shesha.comparison._intervals import FEWEST_CLUSTERS, draw_clusters, draw_subsets, interval, n_kept
+from shesha.comparison._subset_intervals import FEWEST_CLUSTERS, draw_clusters, draw_subsets, interval, n_kept
 from shesha.comparison.engine import Group, Sides
 from shesha.inputs import validation as check
 from shesha.measures import Measure
@@ -27,8 +27,8 @@ from shesha.views import View
 
 _PERMUTING, _LEAVING_OUT = 11, 12
 _FLAT = 1e-6
-"""If subsets differ by less than this share of their distance from the value, they give no interval: at most as many
-rows as features always fit perfectly."""
+"""If subsets differ by less than this share of their distance from the value, they give no interval: with no more
+rows than features, every subset fits perfectly."""
 
 _KNOWN = 0.9
 """Share of the subsets that must have a value; otherwise those with a value are not a fair sample."""
@@ -61,12 +61,14 @@ class Evidence:
     ) -> Evidence:
         """Draw both from one seed."""
         # A number gives the permutations that `calibrate` draws of it: one seed, one p-value.
-        own = seed if number(seed) is not None else spawn(seed, _PERMUTING)
+        permutation_seed = seed if number(seed) is not None else spawn(seed, _PERMUTING)
         orders, exchanged = draw_permutations(
-            n, n_permutations, alpha, design=design, permutations=permutations, seed=own
+            n, n_permutations, alpha, design=design, permutations=permutations, seed=permutation_seed
         )
-        found = design if isinstance(design, Exchange) else exchange(n, **nonempty_arguments(design))
-        return replace(cls.draw_subsets(found, alpha, confidence, seed), orders=tuple(orders), exchanged=exchanged)
+        exchanged_rows = design if isinstance(design, Exchange) else exchange(n, **nonempty_arguments(design))
+        return replace(
+            cls.draw_subsets(exchanged_rows, alpha, confidence, seed), orders=tuple(orders), exchanged=exchanged
+        )
 
     @classmethod
     def draw_subsets(cls, design: Exchange, alpha: float, confidence: float | None, seed: Seed) -> Evidence:
@@ -89,7 +91,7 @@ class Evidence:
         return shared(measures, a, null_view(measures[0], sides[1], b))
 
     def draws(self, measures: Sequence[Measure], sides: Sides) -> Iterator[list[Outcome]]:
-        """Yield the observed scores of such a set, then those of each permutation of the rows."""
+        """Yield the observed scores of measures that share a pass, then those of each permutation of the rows."""
         a, b = (measures[0].look(side) for side in sides)
         yield from side_by_side(measures, a, null_view(measures[0], sides[1], b), self.orders)
 
@@ -106,12 +108,14 @@ class Evidence:
                 views = [measures[0].look(side.take_rows(subset)) for side in sides]
             except NotEstimable:
                 return [np.nan] * len(measures)
-            return [_or_nan(measure, *views) for measure in measures]
+            return [_value_or_nan(measure, *views) for measure in measures]
 
         kind, options = measures[0].view_key
         first, second = (kind.build_subsets(side, self.subsets, **dict(options)) for side in sides)
         if first is not None and second is not None:
-            yield from ([_or_nan(measure, a, b) for measure in measures] for a, b in zip(first, second, strict=True))
+            yield from (
+                [_value_or_nan(measure, a, b) for measure in measures] for a, b in zip(first, second, strict=True)
+            )
             return
         yield from group.side_by_side(scores, self.subsets, sides)
 
@@ -149,23 +153,25 @@ def correct_p_values(
     scores: Iterable[PairScore], nulls: Mapping[tuple[str, tuple[str, str]], Vector]
 ) -> list[PairScore]:
     """Return the scores with p-values corrected for the number of scores that have a null."""
-    listed = list(scores)
-    keys = [(one.score.measure, (one.first, one.second)) for one in listed]
+    pair_scores = list(scores)
+    keys = [(pair_score.score.measure, (pair_score.first, pair_score.second)) for pair_score in pair_scores]
     tested = [
-        place for place, (one, key) in enumerate(zip(listed, keys, strict=True)) if one.score.has_null and key in nulls
+        place
+        for place, (pair_score, key) in enumerate(zip(pair_scores, keys, strict=True))
+        if pair_score.score.has_null and key in nulls
     ]
-    found = max_statistic_p_values(
-        [nulls[keys[place]] for place in tested], [listed[place].score.closer for place in tested]
+    corrected = max_statistic_p_values(
+        [nulls[keys[place]] for place in tested], [pair_scores[place].score.closer for place in tested]
     )
-    for place, p_value in zip(tested, found.tolist(), strict=True):
-        one = listed[place]
-        listed[place] = replace(one, score=replace(one.score, corrected_p_value=p_value))
-    return listed
+    for place, p_value in zip(tested, corrected.tolist(), strict=True):
+        pair_score = pair_scores[place]
+        pair_scores[place] = replace(pair_score, score=replace(pair_score.score, corrected_p_value=p_value))
+    return pair_scores
 
 
 def add_null(score: Score, summary: BesideNull) -> Score:
     """Return the score with the summary of its null."""
-    return replace(score, **{one.name: getattr(summary, one.name) for one in fields(BesideNull)})
+    return replace(score, **{field.name: getattr(summary, field.name) for field in fields(BesideNull)})
 
 
 def add_note(score: Score, note: str) -> Score:
@@ -173,7 +179,7 @@ def add_note(score: Score, note: str) -> Score:
     return replace(score, note="; ".join(filter(None, (score.note, note))))
 
 
-def _or_nan(measure: Measure, a: View, b: View) -> float:
+def _value_or_nan(measure: Measure, a: View, b: View) -> float:
     try:
         return measure.compare_views(a, b)
     except Exception:  # The score of all rows has told what is wrong.

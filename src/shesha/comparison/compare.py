@@ -7,14 +7,14 @@ from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
+from shesha.calibration.calibrated_pair_doubts import add_doubt, doubts_of_pair, warn_of_doubts, width_doubt
 from shesha.calibration.calibration_input import covariate_design
 from shesha.calibration.dependence_warnings import warn_of_dependence
-from shesha.calibration.pair_doubts import add_doubt, doubts_of_pair, warn_of_doubts, width_doubt
 from shesha.comparison import _calibrated_comparison as calibrated
 from shesha.comparison import engine as engine
 from shesha.comparison import estimated_measures as large
-from shesha.comparison._replicates import Both
-from shesha.comparison._stored_runs import require_same_counts
+from shesha.comparison._resumable_runs import require_same_counts
+from shesha.comparison.ceilings_from_repeats import SidesWithRepeats
 from shesha.comparison.chance_and_intervals import Evidence, correct_p_values
 from shesha.comparison.held_out import add_held_out, draw_folds
 from shesha.comparison.memory_needs import require_one_that_fits
@@ -164,13 +164,13 @@ def compare(
     hint_of_distances({first: X, second: Y})
     chosen = seed_measures(choose(measures), seed)
     sampling = Sampling.build(queries, pairs, error, confidence, seed)
-    whole = {"calibrate": calibrate, "repeats": repeats, "covariates": covariates, "folds": folds}
-    large.require_plain(sampling.given_options, whole)
+    options = {"calibrate": calibrate, "repeats": repeats, "covariates": covariates, "folds": folds}
+    large.require_plain(sampling.option_names, options)
     others = {**design, "permutations": permutations}
-    if large.exceeds_memory(X, Y, {**others, **whole, "calibrate": None}):
+    if large.exceeds_memory(X, Y, {**others, **options, "calibrate": None}):
         chance = {"calibrate": calibrate, "n_draws": n_permutations, "alpha": alpha}
         return large.compare_stored(X, Y, (first, second), chosen, sampling, chance)
-    estimated = large.to_sample(chosen, X, Y, sampling, whole)
+    estimated = large.to_sample(chosen, X, Y, sampling, options)
     require_one_that_fits(X, Y, [measure for measure in chosen if measure not in estimated])
     sources = align_rows({first: Representation.build(X, first), second: Representation.build(Y, second)})
     require_same_rows(sources)
@@ -178,7 +178,9 @@ def compare(
         raise ValueError("folds must be left out with covariates, got both")
     if repeats is not None and covariates is not None:
         raise ValueError("repeats must be left out with covariates, got both")
-    repeated = None if repeats is None else Both.build(repeats, (first, second), (sources[first], sources[second]))
+    repeated = (
+        None if repeats is None else SidesWithRepeats.build(repeats, (first, second), (sources[first], sources[second]))
+    )
     both, known = adjust_for_covariates(list(sources.values()), covariates)
     sources = dict(zip(sources, both, strict=True))
     exact = [measure for measure in chosen if measure not in estimated]
@@ -201,11 +203,13 @@ def compare(
         steps = calibrated.run(work, sources, skipped, evidence, nulls)
         pair_scores, interrupted = collect(steps, calibrated.n_steps(work, evidence))
         # A later score of a measure replaces the earlier one.
-        pair_scores = correct_p_values({one.score.measure: one for one in pair_scores}.values(), nulls)
+        pair_scores = correct_p_values(
+            {pair_score.score.measure: pair_score for pair_score in pair_scores}.values(), nulls
+        )
     else:
         require_calibrate(design if fold is None else {**design, "groups": None}, permutations)
         wide: list[Doubt | None] = []
-        pair_scores, interrupted = collect(_ask_width(engine.run(work, sources, skipped), both, wide), len(exact))
+        pair_scores, interrupted = collect(_check_width(engine.run(work, sources, skipped), both, wide), len(exact))
     scores = {pair.score.measure: pair.score for pair in pair_scores}
     if estimated and not interrupted:
         scores |= large.sample_pair(estimated, both, (first, second), sampling)
@@ -233,17 +237,17 @@ def compare(
     )
 
 
-def _ask_width(
-    steps: Iterator[PairScore], sides: Sequence[Representation], found: list[Doubt | None]
+def _check_width(
+    steps: Iterator[PairScore], sides: Sequence[Representation], doubts: list[Doubt | None]
 ) -> Iterator[PairScore]:
     """Pass the scores on, and check whether CKA is mostly chance while its views are in memory."""
     for step in steps:
         if step.score.measure == "CKA":
-            found.append(width_doubt(sides, step.score.value))
+            doubts.append(width_doubt(sides, step.score.value))
         yield step
 
 
-def _add_ceilings(repeated: Both, work: Sequence[engine.Group], scores: dict[str, Score]) -> bool:
+def _add_ceilings(repeated: SidesWithRepeats, work: Sequence[engine.Group], scores: dict[str, Score]) -> bool:
     """Compare the values with the noise ceiling of repeats; return whether Ctrl-C interrupted it."""
     try:
         for group in track(work, len(work), "repeats"):
@@ -255,16 +259,16 @@ def _add_ceilings(repeated: Both, work: Sequence[engine.Group], scores: dict[str
 
 def require_calibrate(design: Design, permutations: ArrayLike | None) -> None:
     """Refuse a design without calibration."""
-    asked = [*nonempty_arguments(design), *(["permutations"] if permutations is not None else [])]
-    if asked:
-        raise ValueError(f"calibrate must be True with {' and '.join(asked)}, got False")
+    arguments = [*nonempty_arguments(design), *(["permutations"] if permutations is not None else [])]
+    if arguments:
+        raise ValueError(f"calibrate must be True with {' and '.join(arguments)}, got False")
 
 
 def seed_measures(chosen: list[Measure], seed: Seed) -> list[Measure]:
     """Give all random measures one seed, so that they make the same choices for all representations."""
     # One number serves all: their draws are of different kinds, and it gives the same as a direct call.
-    one = draw_seed(seed)
-    return [measure.with_seed(one) for measure in chosen]
+    measure_seed = draw_seed(seed)
+    return [measure.with_seed(measure_seed) for measure in chosen]
 
 
 def require_same_rows(sources: dict[str, Representation]) -> None:
@@ -274,9 +278,9 @@ def require_same_rows(sources: dict[str, Representation]) -> None:
 
 def collect(steps: Iterator[calibrated.Step], total: int) -> tuple[list[PairScore], bool]:
     """Collect the scores; Ctrl-C keeps those so far."""
-    found: list[PairScore] = []
+    pair_scores: list[PairScore] = []
     try:
-        found.extend(step for step in track(steps, total, "comparing") if step is not None)
+        pair_scores.extend(step for step in track(steps, total, "comparing") if step is not None)
     except KeyboardInterrupt:
-        return found, True
-    return found, False
+        return pair_scores, True
+    return pair_scores, False

@@ -1,4 +1,4 @@
-"""The shape that several representations share, and the distance of each from it."""
+"""Generalised Procrustes analysis: the shape that representations share, and their distances from it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t
 
-from shesha.comparison._intervals import FEWEST_CLUSTERS, interval, n_kept
+from shesha.comparison._subset_intervals import FEWEST_CLUSTERS, interval, n_kept
 from shesha.comparison.chance_and_intervals import Evidence
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels import mean_shape as kernel
-from shesha.kernels.numerical_precision import huge_unit
+from shesha.kernels.rounding_and_scaling import huge_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls.corrections import holm
 from shesha.nulls.design_builder import exchange
@@ -91,18 +91,18 @@ def consensus(
         exchange(len(next(iter(configurations.values()))), **design), alpha, confidence, seed
     )
     names, shapes = list(configurations), list(configurations.values())
-    sized = [_unit(one) if scale else one for one in shapes]
+    sized = [_unit(shape) if scale else shape for shape in shapes]
     with single_threaded_blas():
         mean, n_steps, converged = kernel.mean_shape(sized)
         distances, ends = _distances_to_others(shapes, sized, mean, evidence)
-        to_all = [_distance(one, mean) for one in shapes]
+        to_all = [_distance(shape, mean) for shape in shapes]
     # Distances are skewed to the right, which would call too many outlying; their logarithms hardly are.
     p_values = outlier_p_values(np.log(np.maximum(distances, _SMALLEST)))
     corrected = holm(p_values)
     columns = (distances, *zip(*ends, strict=True), to_all, p_values, corrected)
     members = [Member(name, *map(float, values)) for name, *values in zip(names, *columns, strict=True)]
     return Consensus(
-        tuple(sorted(members, key=lambda one: one.distance)),
+        tuple(sorted(members, key=lambda member: member.distance)),
         float(np.sqrt(np.mean(np.square(to_all)))),
         len(mean),
         width,
@@ -140,22 +140,22 @@ def mean_shape(representations: Mapping[str, ArrayLike], *, scale: bool = True) 
     check.boolean(scale, "scale")
     configurations, _, _ = _configurations(representations, None, scale)
     with single_threaded_blas():
-        mean, _, _ = kernel.mean_shape([_unit(one) if scale else one for one in configurations.values()])
-        left, values, _ = np.linalg.svd(mean, full_matrices=False)
-    found: Matrix = left * values
-    return found
+        mean, _, _ = kernel.mean_shape([_unit(shape) if scale else shape for shape in configurations.values()])
+        u, values, _ = np.linalg.svd(mean, full_matrices=False)
+    shape: Matrix = u * values
+    return shape
 
 
 def outlier_p_values(distances: Vector) -> Vector:
     """One-sided p-values of the hypothesis that a distance is not larger than the others (Grubbs 1950)."""
     n = len(distances)
-    found = np.empty(n)
-    for k, own in enumerate(distances):
+    p_values = np.empty(n)
+    for k, distance in enumerate(distances):
         others = np.delete(distances, k)
         # Distances that agree to rounding say nothing of how far one may lie.
         spread = max(float(others.std(ddof=1)), 1e-9)
-        found[k] = t.sf((own - others.mean()) / (spread * np.sqrt(1 + 1 / (n - 1))), n - 2)
-    return found
+        p_values[k] = t.sf((distance - others.mean()) / (spread * np.sqrt(1 + 1 / (n - 1))), n - 2)
+    return p_values
 
 
 def _configurations(
@@ -166,26 +166,26 @@ def _configurations(
     named = check_named_arrays(representations, "representations", "representations[{!r}]")
     if len(named) < _FEWEST:
         raise ValueError(f"representations must be at least {_FEWEST}, got {len(named)}")
-    design = labels_in_order((one.names for one in named.values()), {"groups": groups})
-    aligned = {name: one.to_numpy for name, one in align_rows(named).items()}
+    design = labels_in_order((source.names for source in named.values()), {"groups": groups})
+    aligned = {name: source.to_numpy for name, source in align_rows(named).items()}
     first = next(iter(aligned.values()))
     for name, representation in aligned.items():
         if representation.has_distances_only or len(representation.shape) > 2:
             raise ValueError(f"representations[{name!r}] must be features of shape (n_samples, n_features)")
         if representation.n_rows != first.n_rows:
             raise ValueError(f"representations[{name!r}] must have {first.n_rows} rows, got {representation.n_rows}")
-    rows = {name: one.rows - one.rows.mean(axis=0) for name, one in aligned.items()}
+    rows = {name: source.rows - source.rows.mean(axis=0) for name, source in aligned.items()}
     # Distances between shapes have no unit, so huge numbers are divided by one before their squares overflow.
     common = huge_unit(*rows.values())
-    units = {name: huge_unit(one) if scale else common for name, one in rows.items()}
-    rows = {name: one / units[name] for name, one in rows.items()}
+    units = {name: huge_unit(matrix) if scale else common for name, matrix in rows.items()}
+    rows = {name: matrix / units[name] for name, matrix in rows.items()}
     for name, representation in rows.items():
         if not np.linalg.norm(representation) > 1e-12 * np.abs(aligned[name].rows).max() / units[name]:
             raise ValueError(f"representations[{name!r}] must have rows that differ, got equal rows")
-    short = {name: _compress(one) for name, one in rows.items()}
-    width = max(one.shape[1] for one in short.values())
-    padded = {name: np.pad(one, ((0, 0), (0, width - one.shape[1]))) for name, one in short.items()}
-    return padded, max(one.shape[1] for one in rows.values()), design
+    short = {name: _compress(matrix) for name, matrix in rows.items()}
+    width = max(matrix.shape[1] for matrix in short.values())
+    padded = {name: np.pad(matrix, ((0, 0), (0, width - matrix.shape[1]))) for name, matrix in short.items()}
+    return padded, max(matrix.shape[1] for matrix in rows.values()), design
 
 
 def _compress(rows: Matrix) -> Matrix:
@@ -196,13 +196,13 @@ def _compress(rows: Matrix) -> Matrix:
 
 
 def _unit(rows: Matrix) -> Matrix:
-    found: Matrix = rows / np.linalg.norm(rows)
-    return found
+    scaled: Matrix = rows / np.linalg.norm(rows)
+    return scaled
 
 
 def _distance(rows: Matrix, target: Matrix) -> float:
     """Procrustes distance of two shapes of unit size."""
-    first, second = (one - one.mean(axis=0) for one in (rows, target))
+    first, second = (shape - shape.mean(axis=0) for shape in (rows, target))
     lengths = float(np.linalg.norm(first) * np.linalg.norm(second))
     if not lengths > 0:
         return float("nan")
@@ -215,7 +215,7 @@ def _distances_to_others(
     """Return the distance of each to the mean shape of the others, and the limits of its interval."""
     distances, ends = [], []
     for k in track(range(len(shapes)), len(shapes), "representations"):
-        others = [one for j, one in enumerate(sized) if j != k]
+        others = [shape for j, shape in enumerate(sized) if j != k]
         target, _, _ = kernel.mean_shape(others, start=mean)
         distances.append(_distance(shapes[k], target))
         ends.append(_interval(shapes[k], target, distances[-1], evidence))
@@ -231,11 +231,11 @@ def _interval(rows: Matrix, target: Matrix, value: float, evidence: Evidence) ->
     def score(subset: Index) -> float:
         return _distance(rows[subset], target[subset])
 
-    found = np.array([score(subset) for subset in evidence.subsets])
-    if not np.isfinite(found).all():
+    distances = np.array([score(subset) for subset in evidence.subsets])
+    if not np.isfinite(distances).all():
         return float("nan"), float("nan")
     clustered = evidence.n_clusters is not None
-    return interval(value, found, (n_kept(n), n), evidence.confidence, (0.0, _LARGEST), clustered=clustered)
+    return interval(value, distances, (n_kept(n), n), evidence.confidence, (0.0, _LARGEST), clustered=clustered)
 
 
 def _notes(n_members: int, converged: bool, evidence: Evidence) -> tuple[str, ...]:

@@ -42,11 +42,11 @@ class Group:
         """Every pair that some measure compares."""
         return list(dict.fromkeys(pair for pairs in self.pairs for pair in pairs))
 
-    def view_bytes(self, source: Representation, beside: Representation | None = None) -> tuple[int, int]:
+    def view_bytes(self, source: Representation, other: Representation | None = None) -> tuple[int, int]:
         """Memory of the finished view of a representation, and additional memory while it is computed."""
         kind, options = self.measures[0].view_key
         try:
-            folding = choose_folding(source, source if beside is None else beside, kind.folding)
+            folding = choose_folding(source, source if other is None else other, kind.folding)
             return kind.memory(*source.size(folding), **dict(options))
         except (TypeError, ValueError):
             # An option of the wrong kind is told when the view is made.
@@ -68,7 +68,10 @@ def group_by_view(measures: Sequence[Measure], pairs: Mapping[str, Sequence[Pair
     groups: dict[Any, list[Measure]] = {}
     for measure in measures:
         groups.setdefault((measure.view_key, measure.view.folding, measure.anywhere), []).append(measure)
-    return [Group(tuple(found), tuple(tuple(pairs[m.name]) for m in found)) for found in groups.values()]
+    return [
+        Group(tuple(measures_of_view), tuple(tuple(pairs[m.name]) for m in measures_of_view))
+        for measures_of_view in groups.values()
+    ]
 
 
 def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair], str]:
@@ -80,7 +83,7 @@ def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair
         for pair in group.all_pairs:
             a, b = (sources[name] for name in pair)
             needs = [group.view_bytes(a, b), group.view_bytes(b, a)]
-            need = sum(kept for kept, _ in needs) + max(working for _, working in needs)
+            need = sum(view_bytes for view_bytes, _ in needs) + max(working for _, working in needs)
             if need > budget:
                 reason = (
                     f"needs {memory.readable(need)} of a memory budget of {memory.readable(budget)}: "
@@ -127,22 +130,22 @@ def _tiles(group: Group, sources: Sources, budget: int) -> Iterator[list[Pair]]:
     working = max((working for _, working in needs.values()), default=0)
     tile: list[Pair] = []
     names: set[str] = set()
-    kept = 0
+    used_bytes = 0
     for pair in group.all_pairs:
         more = sum(needs[name][0] for name in {*pair} - names)
-        if tile and kept + more + working > budget:
+        if tile and used_bytes + more + working > budget:
             yield tile
-            tile, names, kept = [], set(), 0
+            tile, names, used_bytes = [], set(), 0
             more = sum(needs[name][0] for name in {*pair})
         tile.append(pair)
         names |= {*pair}
-        kept += more
+        used_bytes += more
     if tile:
         yield tile
 
 
 @dataclass(frozen=True)
-class _Look:
+class _ComputedView:
     """A view of one representation, or the reason for none, and its computing time."""
 
     view: View | None
@@ -157,7 +160,7 @@ class Stretch:
     group: Group
     pairs: tuple[Pair, ...]
     sides: Mapping[Pair, Sides]
-    looks: Mapping[int, _Look]
+    views: Mapping[int, _ComputedView]
     """Views by the identity of the side; feature maps differ by pair, matrices do not."""
     skipped: Skipped
 
@@ -186,8 +189,11 @@ class Stretch:
             if (measure.name, pair) in self.skipped:
                 return PairScore(*pair, missing_score(measure, self.skipped[measure.name, pair]))
             a, b = self.sides[pair]
-            share = sum(self.looks[id(side)].seconds / uses[id(side)] for side in (a, b)) / len(self.group.measures)
-            return PairScore(*pair, _score_pair(measure, pair, (a, b), (self.looks[id(a)], self.looks[id(b)]), share))
+            share = sum(self.views[id(side)].seconds / uses[id(side)] for side in (a, b)) / len(self.group.measures)
+            return PairScore(
+                *pair,
+                _score_pair(measure, pair, (a, b), (self.views[id(a)], self.views[id(b)]), share),
+            )
 
         yield from parallel(compare, self.tasks)
 
@@ -197,13 +203,13 @@ def _make_views(group: Group, sources: Sources, tile: Sequence[Pair], skipped: S
     usable = [pair for pair in tile if (first.name, pair) not in skipped]
     sides = {(x, y): aligned(sources[x], sources[y], first.view.folding, anywhere=first.anywhere) for x, y in usable}
     stretch = Stretch(group, tuple(tile), sides, {}, skipped)
-    return replace(stretch, looks=_look(group, stretch.unique))
+    return replace(stretch, views=_compute_views(group, stretch.unique))
 
 
-def _look(group: Group, sides: list[Representation]) -> dict[int, _Look]:
+def _compute_views(group: Group, sides: list[Representation]) -> dict[int, _ComputedView]:
     measure = group.measures[0]
 
-    def look(side: Representation) -> _Look:
+    def look(side: Representation) -> _ComputedView:
         start = time.perf_counter()
         try:
             view, reason = measure.look(side), ""
@@ -211,17 +217,17 @@ def _look(group: Group, sides: list[Representation]) -> dict[int, _Look]:
             view, reason = None, str(why)
         except Exception as error:  # One measure's failure must not stop the others.
             view, reason = None, failure(error)
-        return _Look(view, reason, time.perf_counter() - start)
+        return _ComputedView(view, reason, time.perf_counter() - start)
 
-    found = group.side_by_side(look, sides, sides)
-    return {id(side): one for side, one in zip(sides, found, strict=True)}
+    computed = group.side_by_side(look, sides, sides)
+    return {id(side): look for side, look in zip(sides, computed, strict=True)}
 
 
 def _score_pair(
     measure: Measure,
     pair: Pair,
     sides: Sides,
-    looks: tuple[_Look, _Look],
+    views: tuple[_ComputedView, _ComputedView],
     seconds: float,
 ) -> Score:
     """Compare two views, or return the reason for no value."""
@@ -232,21 +238,21 @@ def _score_pair(
                 measure, f"rows do not correspond: {sides[0].n_rows} and {sides[1].n_rows} after folding"
             )
         measure.require_comparable(*sides)
-        for name, look in zip(pair, looks, strict=True):
+        for name, look in zip(pair, views, strict=True):
             if look.reason:
                 return missing_score(measure, f"{name}: {look.reason}")
-        assert looks[0].view is not None and looks[1].view is not None
-        value = measure.compare_views(looks[0].view, looks[1].view)
-        expected = math.nan if measure.expected is None else measure.expected(looks[0].view, looks[1].view)
-        note = measure.format_remark(looks[0].view, looks[1].view) or outside_note(measure, value)
+        assert views[0].view is not None and views[1].view is not None
+        value = measure.compare_views(views[0].view, views[1].view)
+        expected = math.nan if measure.expected is None else measure.expected(views[0].view, views[1].view)
+        note = measure.format_remark(views[0].view, views[1].view) or outside_note(measure, value)
     except NotEstimable as why:
         return missing_score(measure, str(why))
     except Exception as error:  # One measure's failure must not stop the others.
         return missing_score(measure, failure(error))
     if not math.isfinite(value):
         return missing_score(measure, f"the measure returned {value} without a reason")
-    found = make_score(measure, value, seconds + time.perf_counter() - start, "")
-    return replace(found, note=note, expected=expected)
+    score = make_score(measure, value, seconds + time.perf_counter() - start, "")
+    return replace(score, note=note, expected=expected)
 
 
 def outside_note(measure: Measure, value: float) -> str:

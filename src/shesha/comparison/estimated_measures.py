@@ -20,7 +20,7 @@ from shesha.support import memory as memory
 from shesha.support.progress import track
 from shesha.support.seeds import number
 from shesha.views import Representation
-from shesha.views.row_source import RowSource, is_stored
+from shesha.views.row_blocks import RowSource, is_stored
 
 _FEWEST_PAIRS = 1_000_000
 """Up to this many pairs of rows, measures that do not fit are left out rather than estimated."""
@@ -37,11 +37,11 @@ def refuse_with_moments(options: Mapping[str, Any]) -> None:
         raise ValueError(f"{', '.join(used)} must be left out with Moments, which hold no single rows, got {used[0]}")
 
 
-def require_plain(asked: Sequence[str], others: Mapping[str, Any]) -> None:
+def require_plain(sample_options: Sequence[str], others: Mapping[str, Any]) -> None:
     """Refuse a sample together with options that need all rows at once."""
-    given = [name for name, value in others.items() if value is not None and value is not False]
-    if asked and given:
-        raise ValueError(f"{asked[0]} must be left out with {given[0]}, got both")
+    options = [name for name, value in others.items() if value is not None and value is not False]
+    if sample_options and options:
+        raise ValueError(f"{sample_options[0]} must be left out with {options[0]}, got both")
 
 
 def exceeds_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:
@@ -67,12 +67,16 @@ def to_sample(
     chosen: Sequence[Measure], X: Any, Y: Any, sampling: Sampling, others: Mapping[str, Any]
 ) -> list[Measure]:
     """Return the measures to estimate: on request, or if all pairs of rows exceed the memory budget."""
-    asked = [measure for measure in chosen if sampling.takes(measure)]
+    requested = [measure for measure in chosen if sampling.takes(measure)]
     shapes = matrix_shape(X), matrix_shape(Y)
     if not _is_plain(others) or shapes[0] is None or shapes[1] is None or n_pairs(shapes[0][0]) <= _FEWEST_PAIRS:
-        return asked
+        return requested
     needs, budget = bytes_needed(chosen, shapes[0], shapes[1]), memory.memory_budget()
-    return [one for one in chosen if one in asked or (needs[one.name] > budget and not reason_against(one))]
+    return [
+        measure
+        for measure in chosen
+        if measure in requested or (needs[measure.name] > budget and not reason_against(measure))
+    ]
 
 
 def sample_pair(
@@ -109,7 +113,9 @@ def compare_stored(
         if summed:
             known = Moments.of(X, Y, names=names) if moments is None else moments
             exact = compare_moments(known, summed, **chance, confidence=sampling.confidence, seed=sampling.seed)
-            scores |= {one.measure: add_note(one, _ONE_PASS) if one.has_value else one for one in exact.scores}
+            scores |= {
+                score.measure: add_note(score, _ONE_PASS) if score.has_value else score for score in exact.scores
+            }
             exchanged = exact.exchanged
         for score in track(sampled_scores(estimated, first, second, sampling), len(estimated), "sampling"):
             scores[score.measure] = add_note(score, _NO_CHANCE) if chance["calibrate"] else score

@@ -32,7 +32,7 @@ def draw_folds(
     if not any(map(has_held_out, chosen)):
         raise ValueError(
             f"measures must include one that fits a map if folds are given ({', '.join(measures_held_out())}), got "
-            f"{', '.join(one.name for one in chosen)}"
+            f"{', '.join(measure.name for measure in chosen)}"
         )
     try:
         return deal_folds(n_rows, count, None if groups is None else Groups(groups), spawn(seed, _FOLDING))
@@ -44,12 +44,12 @@ def add_held_out(
     scores: Mapping[str, Score], chosen: Sequence[Measure], sides: Sequence[Representation], fold: Index
 ) -> dict[str, Score]:
     """Return the scores, with held-out values for measures that fit a map."""
-    found = dict(scores)
+    with_held_out = dict(scores)
     for measure in filter(has_held_out, chosen):
-        score = found.get(measure.name)
+        score = with_held_out.get(measure.name)
         if score is not None and score.has_value:
-            found[measure.name] = _add_held_out_value(measure, score, sides, fold)
-    return found
+            with_held_out[measure.name] = _add_held_out_value(measure, score, sides, fold)
+    return with_held_out
 
 
 def _add_held_out_value(measure: Measure, score: Score, sides: Sequence[Representation], fold: Index) -> Score:

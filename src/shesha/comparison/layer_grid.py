@@ -77,8 +77,8 @@ def compare_layers(
     pairs = {chosen[0].name: [(f"a {i}", f"b {j}") for i, j in product(a, b)]}
     groups = engine.group_by_view(chosen, pairs)
     skipped = engine.too_large(groups, sources)
-    found, interrupted = collect(engine.run(groups, sources, skipped), len(a) * len(b))
-    scores = tuple(_restore_layer_names(pair) for pair in arrange_scores(found, chosen, pairs))
+    pair_scores, interrupted = collect(engine.run(groups, sources, skipped), len(a) * len(b))
+    scores = tuple(_restore_layer_names(pair) for pair in arrange_scores(pair_scores, chosen, pairs))
     n_rows = int(next(iter(a.values())).shape[0])
     return LayerComparison(tuple(a), tuple(b), scores, chosen[0].closer, number(seed), interrupted, n_rows=n_rows)
 

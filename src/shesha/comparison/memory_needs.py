@@ -55,15 +55,15 @@ def matrix_shape(X: Any) -> tuple[int, int] | None:
     shape = getattr(X, "shape", None)
     if not isinstance(shape, tuple) or len(shape) != 2:
         return None
-    return (int(shape[0]), int(shape[1])) if all(isinstance(one, int) and one > 0 for one in shape) else None
+    return (int(shape[0]), int(shape[1])) if all(isinstance(length, int) and length > 0 for length in shape) else None
 
 
 def bytes_needed(measures: Sequence[Measure], a: tuple[int, int], b: tuple[int, int]) -> dict[str, int]:
     """Memory that each measure's views need."""
     sides = [Representation(np.broadcast_to(np.float64(0), shape), 0.0) for shape in (a, b)]
-    found: dict[str, int] = {}
+    needs: dict[str, int] = {}
     for group in engine.group_by_view(measures, {measure.name: [] for measure in measures}):
         views = [group.view_bytes(*sides), group.view_bytes(*sides[::-1])]
-        need = sum(kept for kept, _ in views) + max(working for _, working in views)
-        found |= {measure.name: need for measure in group.measures}
-    return found
+        need = sum(view_bytes for view_bytes, _ in views) + max(working for _, working in views)
+        needs |= {measure.name: need for measure in group.measures}
+    return needs

@@ -34,7 +34,7 @@ class _Strip:
 
     @property
     def sums(self) -> Sums:
-        """Of all layers."""
+        """Return the sums over all layers."""
         return self.moments.sums()
 
 
@@ -117,10 +117,10 @@ def _strip(names: list[str], first: Any, second: Any, moments: LayerMoments) -> 
     """Return the first layers that fit the memory together with all layers of the other model."""
     widths = {name: moments.width(int(first[name].shape[1])) for name in names}
     others = [moments.width(int(layer.shape[1])) for layer in second.values()]
-    budget, taken = memory.memory_budget(), list(names)
-    while len(taken) > 1 and grid_bytes([widths[name] for name in taken], others) > budget:
-        taken.pop()
-    return taken
+    budget, strip = memory.memory_budget(), list(names)
+    while len(strip) > 1 and grid_bytes([widths[name] for name in strip], others) > budget:
+        strip.pop()
+    return strip
 
 
 def _grid(
@@ -132,7 +132,7 @@ def _grid(
         scores.extend(track(chain.from_iterable(parts), len(first) * len(second), "pairs of layers"))
     except KeyboardInterrupt:
         interrupted = True
-    done = {(one.first, one.second) for one in scores}
+    done = {(pair_score.first, pair_score.second) for pair_score in scores}
     missing = [PairScore(i, j, score_not_reached(measure)) for i, j in product(first, second) if (i, j) not in done]
     return LayerComparison(first, second, (*_correct(scores), *missing), measure.closer, interrupted=interrupted)
 
@@ -152,9 +152,9 @@ def _pairs(measure: Measure, strip: _Strip) -> Iterator[PairScore]:
         yield PairScore(first, other, score)
 
 
-def _correct(found: Sequence[PairScore]) -> list[PairScore]:
-    corrected = holm([one.score.p_value for one in found])
+def _correct(scores: Sequence[PairScore]) -> list[PairScore]:
+    corrected = holm([pair_score.score.p_value for pair_score in scores])
     return [
-        replace(one, score=replace(one.score, corrected_p_value=float(p)))
-        for one, p in zip(found, corrected, strict=True)
+        replace(pair_score, score=replace(pair_score.score, corrected_p_value=float(p)))
+        for pair_score, p in zip(scores, corrected, strict=True)
     ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shesha.comparison._intervals import FEWEST_CLUSTERS
+from shesha.comparison._subset_intervals import FEWEST_CLUSTERS
 from shesha.comparison.chance_and_intervals import add_note, add_null
 from shesha.comparison.engine import failure, make_score, missing_score, score_not_reached
 from shesha.kernels.threads import single_threaded_blas
@@ -156,8 +156,8 @@ def jackknife_means(moments: Moments, measures: Sequence[Measure]) -> dict[str, 
     sizes = np.array([part.n_rows for part in parts])
     columns = _values_without_parts(sides, parts, measures)
     values = _values_or_nan(measures, sides.look())
-    found = (jackknife_mean(value, column, sizes) for value, column in zip(values, columns, strict=True))
-    return {measure.name: mean for measure, mean in zip(measures, found, strict=True)}
+    means = (jackknife_mean(value, column, sizes) for value, column in zip(values, columns, strict=True))
+    return {measure.name: mean for measure, mean in zip(measures, means, strict=True)}
 
 
 def _add_interval(
@@ -169,9 +169,9 @@ def _add_interval(
         return add_note(score, "no interval: without some parts of the rows there is no value")
     half = t.ppf(0.5 + confidence / 2, len(sizes) - 1) * math.sqrt(jackknife_variance(score.value, without, sizes))
     low, high = max(score.value - half, bounds[0]), min(score.value + half, bounds[1])
-    found = replace(score, interval_low=min(score.value, low), interval_high=max(score.value, high))
+    bounded = replace(score, interval_low=min(score.value, low), interval_high=max(score.value, high))
     bias = score.value - jackknife_mean(score.value, without, sizes)
-    return add_note(found, _BIASED.format(int(sizes.sum()), bias)) if abs(bias) > _NOTED * half else found
+    return add_note(bounded, _BIASED.format(int(sizes.sum()), bias)) if abs(bias) > _NOTED * half else bounded
 
 
 def jackknife_mean(value: float, without: Vector, sizes: Vector) -> float:

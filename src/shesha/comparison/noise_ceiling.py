@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from shesha.comparison import _replicates
+from shesha.comparison import ceilings_from_repeats
 from shesha.inputs import validation as check
 from shesha.measures import as_measure
 from shesha.measures.registry import Choice
@@ -59,16 +59,16 @@ def noise_ceiling(
     (0.44, 0.66, 0.3)
     """
     chosen = as_measure(measure).with_seed(seed)
-    given = _replicates.Repeats.build(repeats, "repeats")
+    repeated = ceilings_from_repeats.Repeats.build(repeats, "repeats")
     common = {
         "measure": chosen.name,
         "closer": chosen.closer,
-        "n_repeats": len(given.sources),
-        "n_rows": given.sources[0].n_rows,
+        "n_repeats": len(repeated.sources),
+        "n_rows": repeated.sources[0].n_rows,
         "seed": number(seed),
     }
     try:
-        ceiling = _replicates.ceiling(chosen, given)
+        ceiling = ceilings_from_repeats.ceiling(chosen, repeated)
     except NotEstimable as reason:
         nan = check.not_estimable(str(reason))
         return NoiseCeiling(lower=nan, upper=nan, reliability=nan, reason=str(reason), **common)  # type: ignore[arg-type]

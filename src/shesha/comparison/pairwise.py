@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 
 from shesha import runs
 from shesha.comparison import engine as engine
-from shesha.comparison._joint_calibration import Request, build_request
-from shesha.comparison._stored_runs import Run
+from shesha.comparison._all_pairs_calibration import Request, build_request
+from shesha.comparison._resumable_runs import Run
 from shesha.comparison.compare import collect, require_calibrate, require_same_rows, seed_measures
-from shesha.comparison.input_index import Files
+from shesha.comparison.input_manifest import Files
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice
@@ -126,20 +126,24 @@ def compare_all(
     """
     runs.require_workers(workers, scheduler)
     check.fraction(alpha, "alpha", closed=False)
-    given = _files_or_arrays(representations, layer_axis)
+    representations_or_files = _files_or_arrays(representations, layer_axis)
     seed, seed_number = draw_seed(seed), number(seed)
     chosen = seed_measures(choose(measures), seed)
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     request = _request(design, n_permutations, alpha, confidence, seed, calibrate=calibrate)
     scores: Iterable[PairScore]
     exchanged = ""
-    if isinstance(given, Files) or request is not None or _needs_run(given, workers, scheduler, store):
-        run = Run(given, chosen, workers, scheduler, store, request)
+    if (
+        isinstance(representations_or_files, Files)
+        or request is not None
+        or _needs_run(representations_or_files, workers, scheduler, store)
+    ):
+        run = Run(representations_or_files, chosen, workers, scheduler, store, request)
         scores = tuple(run(_pairs))
         exchanged = "" if run.calibration is None else run.calibration.evidence.exchanged
-        shapes, interrupted = {name: one.shape for name, one in run.index.known.items()}, run.interrupted
+        shapes, interrupted = {name: source.shape for name, source in run.index.known.items()}, run.interrupted
     else:
-        scores, shapes, interrupted = _compare_in_memory(given, chosen)
+        scores, shapes, interrupted = _compare_in_memory(representations_or_files, chosen)
     return PairwiseComparison(
         tuple(shapes),
         tuple(shapes.values()),
@@ -177,16 +181,18 @@ def _files_or_arrays(representations: Any, layer_axis: LayerAxis) -> Files | Map
         if len(layers) >= 2:
             return layers
         representations = layers
-    listed = isinstance(representations, Sequence) and representations
-    if listed and all(isinstance(one, str | os.PathLike) for one in representations):
+    is_list = isinstance(representations, Sequence) and representations
+    if is_list and all(isinstance(value, str | os.PathLike) for value in representations):
         return Files(list(representations), layer_axis=layer_axis)
     what = f"{len(representations)}" if isinstance(representations, Mapping) else type(representations).__name__
     raise ValueError(f"representations must be a mapping of at least two names to arrays, got {what}")
 
 
-def _needs_run(given: Mapping[Any, Any], workers: int | None, scheduler: str | None, store: Any) -> bool:
+def _needs_run(
+    representations_or_files: Mapping[Any, Any], workers: int | None, scheduler: str | None, store: Any
+) -> bool:
     """Whether the comparison needs a store, workers or files."""
-    paths = any(isinstance(one, str | os.PathLike) for one in given.values())
+    paths = any(isinstance(value, str | os.PathLike) for value in representations_or_files.values())
     return paths or store is not None or scheduler is not None or (workers or 1) > 1
 
 
@@ -199,8 +205,12 @@ def _compare_in_memory(
     pairs = {measure.name: _pairs(measure, list(sources)) for measure in chosen}
     groups = engine.group_by_view(chosen, pairs)
     scores = engine.run(groups, sources, engine.too_large(groups, sources))
-    found, interrupted = collect(scores, sum(map(len, pairs.values())))
-    return arrange_scores(found, chosen, pairs), {name: source.shape for name, source in sources.items()}, interrupted
+    pair_scores, interrupted = collect(scores, sum(map(len, pairs.values())))
+    return (
+        arrange_scores(pair_scores, chosen, pairs),
+        {name: source.shape for name, source in sources.items()},
+        interrupted,
+    )
 
 
 def _pairs(measure: Measure, names: list[str]) -> list[engine.Pair]:

@@ -27,7 +27,7 @@ _CONFIDENCE = 0.95
 def correct_projection(
     score: Score, sums: Sums, pair: tuple[int, int], projected: tuple[bool, bool], *, unbiased: bool
 ) -> tuple[Score, float]:
-    """Return the score without the bias of the projection and with its error, and the factor that took the bias."""
+    """Return the score, corrected for the bias of the projection, with its error, and the correction factor."""
     norms = [kernel_sums(sums, place, unbiased).squared_norm for place in pair]
     true = [
         _squared_norm(sums, place, unbiased=unbiased) if was else norm
@@ -59,12 +59,12 @@ def _widths(sums: Sums, pair: tuple[int, int], projected: tuple[bool, bool]) -> 
 def _squared_norm(sums: Sums, place: int, *, unbiased: bool) -> float:
     """Squared norm of the kernel of all features, without bias, from the projected ones."""
     side, n, k = sums.sides[place], sums.n_rows, sums.sides[place].n_features
-    found = _off_diagonal(side.features) * k / (k - 1)
+    product = _off_diagonal(side.features) * k / (k - 1)
     if unbiased:
         trace = side.squared_norm
         lengths = (float(side.products[-1, -1]) + trace**2 / n) / (1 + 2 / k)
-        found += -n / (n - 2) * lengths + (trace**2 - 2 * found / k) / ((n - 1) * (n - 2))
-    return found
+        product += -n / (n - 2) * lengths + (trace**2 - 2 * product / k) / ((n - 1) * (n - 2))
+    return product
 
 
 def _off_diagonal(block: Matrix) -> float:
@@ -83,13 +83,13 @@ def _relative_error(sums: Sums, pair: tuple[int, int], projected: tuple[bool, bo
 
 
 def _leave_groups_out(block: Matrix, cross: Matrix) -> Matrix:
-    """The alignment, but for a constant, without each group of directions."""
+    """The alignment without each group of directions, up to a constant factor."""
     k, squares = len(block), block**2
     estimates = []
     for left_out in np.array_split(np.arange(k), min(_GROUPS, k)):
-        kept = np.ones(k, dtype=bool)
-        kept[left_out] = False
-        inner = squares[np.ix_(kept, kept)]
-        norm = float(inner.sum() - np.trace(inner)) / (kept.sum() * (kept.sum() - 1))
-        estimates.append(float(cross[kept].mean()) / sqrt(norm))
+        is_kept = np.ones(k, dtype=bool)
+        is_kept[left_out] = False
+        inner = squares[np.ix_(is_kept, is_kept)]
+        norm = float(inner.sum() - np.trace(inner)) / (is_kept.sum() * (is_kept.sum() - 1))
+        estimates.append(float(cross[is_kept].mean()) / sqrt(norm))
     return np.array(estimates)

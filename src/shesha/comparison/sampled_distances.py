@@ -15,12 +15,12 @@ from shesha.kernels.distances import (
     panel,
     standard_rows,
 )
-from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import parallel
 from shesha.support import memory as memory
 from shesha.support.types import Index, Matrix, Vector
 from shesha.views import UndirectedRowsError
-from shesha.views.row_source import RowSource
+from shesha.views.row_blocks import RowSource
 
 _HELD = 1 << 22
 """Maximum number of values of sampled rows in memory."""
@@ -40,15 +40,15 @@ def tuple_distances(source: RowSource, tuples: Index, metric: Metric) -> Matrix:
     copies = 3 if metric == "euclidean" else 1
     fits = 8 * copies * source.n_rows * source.n_features * _SHARE <= memory.memory_budget()
     if fits and not source.is_stored and tuples.size >= source.n_rows:
-        rows, unit = _standard(source, metric)
-        find = _in_panels if _DENSE * len(tuples) > n_pairs(source.n_rows) else pair_distances
+        rows, unit = _standardised_rows(source, metric)
+        find = _panel_distances if _DENSE * len(tuples) > n_pairs(source.n_rows) else pair_distances
         for column, (i, j) in enumerate(places):
             out[:, column] = unit * find(rows, tuples[:, i], tuples[:, j], metric)
         return out
     return _read_in_pieces(source, tuples, metric, places, out)
 
 
-def _standard(source: RowSource, metric: Metric) -> tuple[Matrix, float]:
+def _standardised_rows(source: RowSource, metric: Metric) -> tuple[Matrix, float]:
     """Read and standardise all rows, a stretch at a time where the metric allows; return their unit as well."""
     numbers = np.arange(source.n_rows)
     if metric == "euclidean":
@@ -56,8 +56,8 @@ def _standard(source: RowSource, metric: Metric) -> tuple[Matrix, float]:
         return standard_rows(rows, metric), length_unit(rows)
     rows = np.empty((source.n_rows, source.n_features))
     for start in range(0, source.n_rows, PANEL):
-        some = numbers[start : start + PANEL]
-        rows[some] = _standardise_rows(source.read(some), some, metric)
+        panel_rows = numbers[start : start + PANEL]
+        rows[panel_rows] = _standardise_rows(source.read(panel_rows), panel_rows, metric)
     return rows, 1.0
 
 
@@ -69,7 +69,7 @@ def _standardise_rows(rows: Matrix, numbers: Index, metric: Metric) -> Matrix:
     return standard_rows(rows, metric)
 
 
-def _in_panels(rows: Matrix, i: Index, j: Index, metric: Metric) -> Vector:
+def _panel_distances(rows: Matrix, i: Index, j: Index, metric: Metric) -> Vector:
     """Take the distances of pairs from those of panels of rows to all later ones."""
     first, second = np.minimum(i, j), np.maximum(i, j)
     order = np.argsort(first, kind="stable")
@@ -78,9 +78,9 @@ def _in_panels(rows: Matrix, i: Index, j: Index, metric: Metric) -> Vector:
     out = np.empty(len(i))
 
     def fill(number: int) -> None:
-        some = order[cuts[number] : cuts[number + 1]]
+        pairs_of_panel = order[cuts[number] : cuts[number + 1]]
         start = int(starts[number])
-        out[some] = panel(rows, metric, start)[first[some] - start, second[some] - start]
+        out[pairs_of_panel] = panel(rows, metric, start)[first[pairs_of_panel] - start, second[pairs_of_panel] - start]
 
     for _ in parallel(fill, range(len(starts))):
         pass
@@ -92,21 +92,21 @@ def _read_in_pieces(
 ) -> Matrix:
     """Read the rows of some tuples at a time."""
     budget = memory.memory_budget()
-    held = max(_HELD, budget // 64) if source.is_stored else _HELD
-    held = max(1, min(held, budget // (8 * _COPIES * _SHARE)))
-    step = max(1, held // (tuples.shape[1] * source.n_features))
+    piece_bytes = max(_HELD, budget // 64) if source.is_stored else _HELD
+    piece_bytes = max(1, min(piece_bytes, budget // (8 * _COPIES * _SHARE)))
+    step = max(1, piece_bytes // (tuples.shape[1] * source.n_features))
 
     def fill(start: int) -> None:
-        some = slice(start, start + step)
-        numbers, at = np.unique(tuples[some], return_inverse=True)
+        piece = slice(start, start + step)
+        numbers, positions = np.unique(tuples[piece], return_inverse=True)
         rows = source.read(numbers)
         unit = length_unit(rows) if metric == "euclidean" else 1.0
         rows = rows / unit if metric == "euclidean" else _standardise_rows(rows, numbers, metric)
-        at = at.reshape(-1, tuples.shape[1])
+        positions = positions.reshape(-1, tuples.shape[1])
         for column, (i, j) in enumerate(places):
-            out[some, column] = unit * pair_distances(rows, at[:, i], at[:, j], metric)
+            out[piece, column] = unit * pair_distances(rows, positions[:, i], positions[:, j], metric)
 
-    at_once = 1 if source.is_stored else max(1, budget // (8 * _COPIES * _SHARE * held))
+    at_once = 1 if source.is_stored else max(1, budget // (8 * _COPIES * _SHARE * piece_bytes))
     for _ in parallel(fill, range(0, len(tuples), step), at_once=at_once):
         pass
     return out

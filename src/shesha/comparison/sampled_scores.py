@@ -15,7 +15,7 @@ from shesha.comparison.engine import failure, make_score, missing_score
 from shesha.comparison.sampled_distances import tuple_distances
 from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric, n_pairs
-from shesha.kernels.numerical_precision import ROUNDING
+from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.kernels.sampled_feature_halves import distinct_pairs, draw_pairs
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
@@ -26,7 +26,7 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Index, Seed, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views.query_neighbours import QueryNeighbours
-from shesha.views.row_source import RowSource
+from shesha.views.row_blocks import RowSource
 
 _QUERIES, _FIRST_QUERIES = 1_000, 500
 """Default number of query rows, and the number for a first estimate of the error."""
@@ -62,7 +62,7 @@ class Sampling:
         return cls(queries, pairs, error, confidence, seed)
 
     @property
-    def given_options(self) -> list[str]:
+    def option_names(self) -> list[str]:
         """Names of the given options."""
         return [name for name in ("queries", "pairs", "error") if getattr(self, name) is not None]
 
@@ -175,11 +175,11 @@ class _Queries:
     def _draw(self, drawn: int, size: int) -> Index:
         if self._order is not None:
             return self._order[drawn : drawn + size]
-        known, found = np.concatenate([np.empty(0, dtype=np.intp), *self._rows]), np.empty(0, dtype=np.intp)
-        while len(found) < size:
+        known, rows = np.concatenate([np.empty(0, dtype=np.intp), *self._rows]), np.empty(0, dtype=np.intp)
+        while len(rows) < size:
             fresh = np.setdiff1d(self._rng.integers(self.n, size=2 * size), known)
-            found = np.unique(np.concatenate([found, self._rng.permutation(fresh)[: size - len(found)]]))
-        return self._rng.permutation(found)
+            rows = np.unique(np.concatenate([rows, self._rng.permutation(fresh)[: size - len(rows)]]))
+        return self._rng.permutation(rows)
 
 
 def _estimate_from_queries(measure: Measure, plan: SampledRows, queries: _Queries) -> _Estimate:

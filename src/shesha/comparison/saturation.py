@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from shesha.calibration.pair_doubts import add_saturation
+from shesha.calibration.calibrated_pair_doubts import add_saturation
 from shesha.results import Doubts, Score
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation
 
@@ -20,8 +20,8 @@ def add_saturation_doubt(doubts: Doubts, sides: list[Representation], scores: Ma
     """Add the doubt that measures are saturated, based on their nulls."""
     # Of equal rows every matching scores the same, which says nothing about the measure.
     flat = any(_has_equal_rows(side) for side in sides)
-    levels = {one.measure: one.null_mean if flat else _null_level(one) for one in scores.values()}
-    known = {one.measure: (levels[one.measure], *_worst_and_best(one)) for one in scores.values()}
+    levels = {score.measure: score.null_mean if flat else _null_level(score) for score in scores.values()}
+    known = {score.measure: (levels[score.measure], *_worst_and_best(score)) for score in scores.values()}
     return add_saturation(doubts, known, sides)
 
 

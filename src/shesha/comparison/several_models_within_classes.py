@@ -72,8 +72,8 @@ def compare_several_within(
         raise ValueError(f"name must differ from the names of others, got {name!r}")
     design: dict[str, Any] = {"blocks": blocks, "groups": groups, "min_rows": min_rows, "min_group": min_group}
     options: dict[str, Any] = {"n_permutations": n_permutations, "alpha": alpha, "confidence": confidence}
-    found = [
-        compare_within(reference, one, labels, measures, names=(name, str(other)), **design, **options, seed=seed)
-        for other, one in others.items()
+    comparisons = [
+        compare_within(reference, array, labels, measures, names=(name, str(other)), **design, **options, seed=seed)
+        for other, array in others.items()
     ]
-    return SeveralWithinClasses(name, tuple(found))
+    return SeveralWithinClasses(name, tuple(comparisons))

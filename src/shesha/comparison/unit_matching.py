@@ -74,17 +74,17 @@ def match_units(
     if sides[0].shape[0] != sides[1].shape[0]:
         raise ValueError(f"Y must have as many rows as X ({sides[0].shape[0]}), got {sides[1].shape[0]}")
     k = check.count(n_candidates, "n_candidates")
-    one, other = _same_kind(*sides)
-    n = one.shape[0]
+    first, other = _same_kind(*sides)
+    n = first.shape[0]
     orders, text = draw_permutations(
         n, n_permutations, alpha, design={"blocks": blocks, "groups": groups, "shift": shift}, seed=seed
     )
-    observed = match_candidates(one, other, k)
-    drawn = [match_candidates(one, other[order], k) for order in track(orders, len(orders), "permutations")]
-    narrower = min(one.shape[1], other.shape[1])
+    observed = match_candidates(first, other, k)
+    drawn = [match_candidates(first, other[order], k) for order in track(orders, len(orders), "permutations")]
+    narrower = min(first.shape[1], other.shape[1])
     scores = np.array([values.sum() / narrower for _, _, values in drawn])
     score = float(observed[2].sum() / narrower)
-    p_values = _p_values(observed, drawn, _activity_classes(one))
+    p_values = _p_values(observed, drawn, _activity_classes(first))
     # Correlations that rounding alone tells apart stand in the order of the units.
     order = np.lexsort((observed[0], -np.round(observed[2], 12)))
     return UnitMatching(
@@ -94,8 +94,8 @@ def match_units(
         second=tuple(observed[1][order].tolist()),
         correlations=tuple(observed[2][order].tolist()),
         p_values=tuple(p_values[order].tolist()),
-        adjusted_p_values=tuple(_adjust(p_values[order], one.shape[1]).tolist()),
-        widths=(one.shape[1], other.shape[1]),
+        adjusted_p_values=tuple(_adjust(p_values[order], first.shape[1]).tolist()),
+        widths=(first.shape[1], other.shape[1]),
         n_rows=n,
         n_candidates=k,
         n_permutations=len(orders),
@@ -114,18 +114,18 @@ def _prepare(X: Any, name: str) -> Any:
         rows = check.matrix(X, name)
         return sparse.csr_array(rows) if np.count_nonzero(rows) < _SPARSE * rows.size else rows
     check.shape(X.shape, name, 4, 1)
-    found = X.tocsr().astype(np.float64)
-    if not np.isfinite(found.data).all():
+    matrix = X.tocsr().astype(np.float64)
+    if not np.isfinite(matrix.data).all():
         raise ValueError(f"{name} must be finite, got NaN or infinity")
-    return found
+    return matrix
 
 
-def _same_kind(one: Any, other: Any) -> tuple[Any, Any]:
+def _same_kind(first: Any, other: Any) -> tuple[Any, Any]:
     """Make both dense unless both are sparse."""
-    kinds = [hasattr(side, "tocsr") for side in (one, other)]
+    kinds = [hasattr(side, "tocsr") for side in (first, other)]
     if all(kinds) or not any(kinds):
-        return one, other
-    dense = [side.toarray() if is_sparse else side for side, is_sparse in zip((one, other), kinds, strict=True)]
+        return first, other
+    dense = [side.toarray() if is_sparse else side for side, is_sparse in zip((first, other), kinds, strict=True)]
     return dense[0], dense[1]
 
 
@@ -147,13 +147,13 @@ def _adjust(p_values: Vector, n_units: int) -> Vector:
 def _p_values(observed: Edges, drawn: list[Edges], classes: Index) -> Vector:
     """p-value: share of chance correlations of the same class, including the unit's own, that are at least as high."""
     unit_classes, chance = classes[observed[0]], np.concatenate([classes[i] for i, _, _ in drawn])
-    values = np.concatenate([found for _, _, found in drawn])
+    values = np.concatenate([correlations for _, _, correlations in drawn])
     # Units that stay alone under a permutation have no correlation there: they count as zero.
     sizes = np.bincount(classes, minlength=classes.max() + 1) * len(drawn)
     out = np.empty(len(unit_classes))
-    for one in np.unique(unit_classes):
-        null = np.sort(values[chance == one])
-        here = unit_classes == one
+    for unit_class in np.unique(unit_classes):
+        null = np.sort(values[chance == unit_class])
+        here = unit_classes == unit_class
         above = len(null) - np.searchsorted(null, observed[2][here] * (1 - 1e-12))
-        out[here] = (1 + above) / (1 + sizes[one])
+        out[here] = (1 + above) / (1 + sizes[unit_class])
     return out

@@ -18,8 +18,8 @@ from shesha.nulls.corrections import benjamini_hochberg
 from shesha.nulls.design_builder import equal_groups
 from shesha.results import Comparison
 from shesha.results.similarity.within_classes import WithinClasses
-from shesha.support.arrays import to_host
 from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.device_arrays import to_host
 from shesha.support.plurals import count
 from shesha.support.progress import track
 from shesha.support.seeds import generator
@@ -96,11 +96,11 @@ def compare_within(
         raise TypeError(f"names must be two names, got {names!r}")
     if str(names[0]) == str(names[1]):
         raise ValueError(f"names must be two different names, got {names!r}")
-    arrays, asked = _align_rows(X, Y, names, {"labels": labels, "blocks": blocks, "groups": groups})
+    arrays, aligned = _align_rows(X, Y, names, {"labels": labels, "blocks": blocks, "groups": groups})
     n = len(arrays[0])
-    row_classes = _labels_as_text(asked["labels"], n, "labels")
+    row_classes = _labels_as_text(aligned["labels"], n, "labels")
     block, group = (
-        None if asked[name] is None else _labels_as_text(asked[name], n, name) for name in ("blocks", "groups")
+        None if aligned[name] is None else _labels_as_text(aligned[name], n, name) for name in ("blocks", "groups")
     )
     options: dict[str, Any] = {
         "names": names,
@@ -114,21 +114,22 @@ def compare_within(
     known = sorted({name for name in row_classes if name is not None})
     excluded: dict[str, str] = {}
     classes: dict[str, Comparison] = {}
-    taken: list[Index] = []
+    rows_of_classes: list[Index] = []
     for name in track(known, len(known), "classes"):
         rows, reason = _rows(row_classes == name, block, group, min_group)
         if len(rows) < min_rows or reason:
             excluded[name] = reason or f"{count(len(rows), 'row')}, fewer than {min_rows}"
             continue
-        taken.append(rows)
+        rows_of_classes.append(rows)
         classes[name] = compare(arrays[0][rows], arrays[1][rows], chosen, **_design(rows, block, group), **options)
     if not classes:
-        told = "; ".join(f"{name}: {why}" for name, why in excluded.items())
+        reasons = "; ".join(f"{name}: {why}" for name, why in excluded.items())
         raise ValueError(
-            f"labels must contain a class of at least {count(min_rows, 'row')} that can be compared, got none ({told})"
+            f"labels must contain a class of at least {count(min_rows, 'row')} that can be compared, got none "
+            f"({reasons})"
         )
     # Rows that are sorted by class would look like a series that drifts.
-    rows = generator(0).permutation(np.concatenate(taken))
+    rows = generator(0).permutation(np.concatenate(rows_of_classes))
     design: dict[str, Any]
     if group is not None:
         design = {"blocks": row_classes[rows].astype(str), "groups": _join_labels(row_classes[rows], group[rows])}
@@ -139,16 +140,16 @@ def compare_within(
     with warnings.catch_warnings():
         # A null that keeps classes apart looks saturated; that is what this line is for.
         warnings.simplefilter("ignore", CalibrationWarning)
-        whole = compare(arrays[0][rows], arrays[1][rows], chosen, **design, **options)
-    sizes = {name: len(part) for name, part in zip(classes, taken, strict=True)}
-    corrected = {one.name: _correct_over_classes(classes, one.name) for one in chosen}
-    return WithinClasses(str(names[0]), str(names[1]), classes, sizes, whole, excluded, corrected)
+        total = compare(arrays[0][rows], arrays[1][rows], chosen, **design, **options)
+    sizes = {name: len(part) for name, part in zip(classes, rows_of_classes, strict=True)}
+    corrected = {measure.name: _correct_over_classes(classes, measure.name) for measure in chosen}
+    return WithinClasses(str(names[0]), str(names[1]), classes, sizes, total, excluded, corrected)
 
 
 def _correct_over_classes(classes: dict[str, Comparison], measure: str) -> dict[str, float]:
     """Return the p-values of one measure, corrected over the classes."""
-    found = benjamini_hochberg([one[measure].p_value for one in classes.values()])
-    return dict(zip(classes, found.tolist(), strict=True))
+    corrected = benjamini_hochberg([comparison[measure].p_value for comparison in classes.values()])
+    return dict(zip(classes, corrected.tolist(), strict=True))
 
 
 def _align_rows(
@@ -157,15 +158,15 @@ def _align_rows(
     for name, side in zip(names, (X, Y), strict=True):
         if isinstance(side, Rdm):
             raise TypeError(f"{name} must be features, to select the rows of each class, got distances (Rdm)")
-    found = {name: split_names(one, name) for name, one in zip(names, (X, Y), strict=True)}
-    moved = orders({name: rows for name, (_, rows) in found.items()})
-    arrays = [check.matrix(values, name) for name, (values, _) in found.items()]
-    arrays = [one[moved[name]] if name in moved else one for name, one in zip(found, arrays, strict=True)]
+    split = {name: split_names(array, name) for name, array in zip(names, (X, Y), strict=True)}
+    moved = orders({name: rows for name, (_, rows) in split.items()})
+    arrays = [check.matrix(values, name) for name, (values, _) in split.items()]
+    arrays = [array[moved[name]] if name in moved else array for name, array in zip(split, arrays, strict=True)]
     if len(arrays[0]) != len(arrays[1]):
         raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({len(arrays[0])}), got {len(arrays[1])}")
-    kept = [None if name in moved else rows for name, (_, rows) in found.items()]
-    given = {name: one for name, one in labels.items() if one is not None}
-    return arrays, dict.fromkeys(labels) | labels_in_order(kept, given)
+    aligned_names = [None if name in moved else rows for name, (_, rows) in split.items()]
+    given_labels = {name: labels_or_none for name, labels_or_none in labels.items() if labels_or_none is not None}
+    return arrays, dict.fromkeys(labels) | labels_in_order(aligned_names, given_labels)
 
 
 def _labels_as_text(values: Any, n_rows: int, name: str) -> NDArray[Any]:
@@ -176,7 +177,7 @@ def _labels_as_text(values: Any, n_rows: int, name: str) -> NDArray[Any]:
     array = np.asarray(to_host(plain), dtype=object)
     if array.shape != (n_rows,):
         raise ValueError(f"{name} must have one label for each of the {n_rows} rows, got shape {array.shape}")
-    return np.array([None if isna(one) else str(one) for one in array], dtype=object)
+    return np.array([None if isna(value) else str(value) for value in array], dtype=object)
 
 
 def _join_labels(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
@@ -188,9 +189,9 @@ def _rows(
 ) -> tuple[Index, str]:
     """Return the rows of a class to use, or the reason for none."""
     rows = np.flatnonzero(inside)
-    for one in (block, group):
-        if one is not None:
-            rows = rows[[value is not None for value in one[rows]]]
+    for labels in (block, group):
+        if labels is not None:
+            rows = rows[[value is not None for value in labels[rows]]]
     if group is None:
         return rows, ""
     names, counts = np.unique(group[rows].astype(str), return_counts=True)
@@ -203,4 +204,4 @@ def _rows(
 
 def _design(rows: Index, block: NDArray[Any] | None, group: NDArray[Any] | None) -> dict[str, Any]:
     parts = {"blocks": block, "groups": group}
-    return {name: None if one is None else one[rows].astype(str) for name, one in parts.items()}
+    return {name: None if labels is None else labels[rows].astype(str) for name, labels in parts.items()}

@@ -30,15 +30,17 @@ class Descriptor(ViewScore):
     @property
     def options(self) -> dict[str, Any]:
         """The options of the function, with their defaults."""
-        found = inspect.signature(self.function).parameters.values()
-        return {one.name: one.default for one in found if one.kind is one.KEYWORD_ONLY}
+        parameters = inspect.signature(self.function).parameters.values()
+        return {
+            parameter.name: parameter.default for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY
+        }
 
     def check_data(self, X: Data) -> Rows:
         """Check the representation; values are checked when they are read."""
-        found = rows_or_distances(X, min_rows=2)
-        if not isinstance(found, Rows):
+        rows = rows_or_distances(X, min_rows=2)
+        if not isinstance(rows, Rows):
             raise TypeError(f"X must be features for {self.name}, got distances between rows")
-        return found
+        return rows
 
     def build(self, source: Rows | SummedRepresentation, **options: Any) -> float:
         """Describe checked data; NotEstimable gives the reason for a missing value."""
@@ -82,9 +84,13 @@ def descriptor(
             except NotEstimable as reason:
                 return check.not_estimable(str(reason))
 
-        own = [one for one in inspect.signature(function).parameters.values() if one.kind is one.KEYWORD_ONLY]
+        options = [
+            parameter
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind is parameter.KEYWORD_ONLY
+        ]
         data = inspect.Parameter("X", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike")
-        describe.__signature__ = inspect.Signature([data, *own], return_annotation="float")  # type: ignore[attr-defined]
+        describe.__signature__ = inspect.Signature([data, *options], return_annotation="float")  # type: ignore[attr-defined]
         describe.descriptor = declared_descriptor  # type: ignore[attr-defined]
         # Its signature is that of the view.
         del describe.__wrapped__

@@ -95,9 +95,9 @@ class DimensionCurve(Result):
 @claim.register
 def _claim(result: DimensionCurve) -> str:
     lines = zip(result.dimensions, result.errors, result.ranks, strict=True)
-    told = [f"{value:.2f} +- {error:.2f} at neighbours {rank} and {2 * rank}" for value, error, rank in lines]
+    scales = [f"{value:.2f} +- {error:.2f} at neighbours {rank} and {2 * rank}" for value, error, rank in lines]
     return (
         f"{add_source('intrinsic_dimension', 'Intrinsic dimension')} by Gride over "
-        f"{result.n_samples:,} rows was {say.join_clauses(told, 'more scales')} (errors from "
+        f"{result.n_samples:,} rows was {say.join_clauses(scales, 'more scales')} (errors from "
         f"{say.count(result.n_splits, 'random halving')})"
     )

@@ -64,10 +64,10 @@ def intrinsic_dimension(view: NeighbourDistances, *, rank: int = 1) -> float:
     place = _RANKS.index(rank) + 1
     if place >= view.distances.shape[1]:
         raise NotEstimable(f"rank {rank} needs more than {2 * rank} distinct rows, got {len(view.rows)}")
-    found = _dimension(view.distances, place)
-    if not np.isfinite(found):
+    dimension = _dimension(view.distances, place)
+    if not np.isfinite(dimension):
         raise NotEstimable("neighbours of different rank are equally far")
-    return found
+    return dimension
 
 
 def dimension_over_scale(X: ArrayLike | Representation | Rows | Rdm, *, seed: Seed = 0) -> DimensionCurve:
@@ -142,9 +142,9 @@ def _log_ratios(distances: Matrix, place: int) -> Vector:
 
 def _error(tables: Matrix, halves: Matrix, place: int) -> float:
     """Standard error: each half has twice the variance of the whole, so their difference has four times."""
-    found = [
+    dimensions = [
         (_dimension(table[half], place), _dimension(table[~half], place))
         for table, half in zip(tables, halves, strict=True)
     ]
     with np.errstate(invalid="ignore"):
-        return float(np.sqrt(np.mean(np.diff(found, axis=1) ** 2)) / 2)
+        return float(np.sqrt(np.mean(np.diff(dimensions, axis=1) ** 2)) / 2)

@@ -4,7 +4,7 @@
 from shesha.doubting import cluster_doubts, confounder_doubts, feature_doubts, pair_doubts, row_doubts, tie_doubts
 from shesha.doubting._registry import marked_functions
 from shesha.doubting.doubts import check_known_quantities, diagnostic_rows, doubts, find_doubts, find_pair_doubts
-from shesha.doubting.text_lengths import text_lengths
+from shesha.doubting.token_count_covariate import text_lengths
 
 __all__ = [
     "check_known_quantities",

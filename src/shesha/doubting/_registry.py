@@ -10,48 +10,48 @@ from shesha.doubting.doubt_input import Subject
 from shesha.results import Doubt
 from shesha.support.warnings import NotEstimable
 
-Asks = Callable[[Subject], Doubt | None]
-Of = Literal["rows", "pair", "both"]
+DoubtFunction = Callable[[Subject], Doubt | None]
+SubjectKind = Literal["rows", "pair", "both"]
 
 
 @dataclass(frozen=True)
-class Doubting:
+class RegisteredDoubt:
     """A marked function, with its name and its possible subjects."""
 
     name: str
-    asks: Asks = field(repr=False)
-    of: Of
+    function: DoubtFunction = field(repr=False)
+    of: SubjectKind
     cheap: bool
     """Whether it needs only sums over rows, and so is cheap next to a single null."""
 
 
-_marked: dict[str, Doubting] = {}
+_marked: dict[str, RegisteredDoubt] = {}
 
 
-def doubt(name: str, *, of: Of = "rows", cheap: bool = False) -> Callable[[Asks], Asks]:
+def doubt(name: str, *, of: SubjectKind = "rows", cheap: bool = False) -> Callable[[DoubtFunction], DoubtFunction]:
     """Mark a function of a subject (rows, a pair or both) that returns a doubt or None."""
 
-    def mark(asks: Asks) -> Asks:
-        _marked[f"{name}, {of}"] = Doubting(name, asks, of, cheap)
-        return asks
+    def mark(function: DoubtFunction) -> DoubtFunction:
+        _marked[f"{name}, {of}"] = RegisteredDoubt(name, function, of, cheap)
+        return function
 
     return mark
 
 
-def marked_functions() -> list[Asks]:
+def marked_functions() -> list[DoubtFunction]:
     """Return every marked function; stores use them to recognise changed code."""
-    return [one.asks for one in _marked.values()]
+    return [check.function for check in _marked.values()]
 
 
 def raise_doubts(subject: Subject, *, only_cheap: bool = False) -> tuple[tuple[Doubt, ...], str]:
     """All doubts about a subject, the largest effect first, and the reasons for skipped checks."""
     kind = "pair" if subject.is_pair else "rows"
     doubts, reason = [], ""
-    for one in _marked.values():
-        if one.of not in (kind, "both") or (only_cheap and not one.cheap):
+    for check in _marked.values():
+        if check.of not in (kind, "both") or (only_cheap and not check.cheap):
             continue
         try:
-            answer = one.asks(subject)
+            answer = check.function(subject)
         except NotEstimable as cause:
             # What the data cannot give cannot be doubted either.
             reason = str(cause)

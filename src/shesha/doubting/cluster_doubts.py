@@ -14,16 +14,16 @@ from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 
 _HALF = 0.5
-"""Share of a score above which a cluster determines it."""
+"""A cluster determines a score if it explains more than this share."""
 _LEAST_SCORE = 0.1
 """Scores below this raise no doubt, because there is nothing to explain."""
 _MOVED = 0.2
-"""Change of CKA above which a cluster is reported."""
+"""A cluster is reported if CKA changes by more than this without it."""
 _RARE = 0.2
-"""Share of the rows up to which clusters are rare."""
+"""Clusters are rare if they hold at most this share of the rows."""
 _FEWEST_OTHERS = 12
 _DIGITS = 1e-6
-"""Share of a sum of squares below which its difference from the sum is not precise."""
+"""If less than this share of a sum of squares remains, the difference is not precise."""
 _ADVICE = (
     "If the cluster is real (a rare cell type, a rare class), keep it, pass it as labels, and report the "
     "score with and without it. If it is technical (doublets, a failed batch), leave it out. Do not "
@@ -32,7 +32,7 @@ _ADVICE = (
 
 
 @dataclass(frozen=True)
-class Carried:
+class ClusterShare:
     """The share of a score that a rare cluster explains."""
 
     score: str
@@ -47,8 +47,8 @@ def rare_cluster(subject: Subject) -> Doubt | None:
     rare = rare_rows(subject.clusters(0))
     if not rare.any():
         return None
-    found = [_split_similarity(subject, subject.places[~rare]), _covariance_similarity(subject.sample, rare)]
-    return _name_cluster(subject, rare, [one for one in found if one is not None])
+    results = [_split_similarity(subject, subject.places[~rare]), _covariance_similarity(subject.sample, rare)]
+    return _name_cluster(subject, rare, [result for result in results if result is not None])
 
 
 @doubt("rare cluster", of="pair", cheap=True)
@@ -60,8 +60,8 @@ def shared_rare_cluster(subject: Subject) -> Doubt | None:
     if not rare.any():
         return None
     grams = [subject.products(side, subject.places) for side in range(2)]
-    whole, without = (linear_cka(grams, np.flatnonzero(kept)) for kept in (rare | True, ~rare))
-    carried = Carried("CKA", whole, without, min(1.0, abs(whole - without)))
+    full_score, without = (linear_cka(grams, np.flatnonzero(row_mask)) for row_mask in (rare | True, ~rare))
+    carried = ClusterShare("CKA", full_score, without, min(1.0, abs(full_score - without)))
     return _name_cluster(subject, rare, [carried] if carried.effect >= _MOVED else [])
 
 
@@ -87,27 +87,27 @@ def cka_without_each(grams: Sequence[Matrix], n_first: int) -> tuple[float, list
     first, second = (_centre(gram.copy()) for gram in grams)
     times = len(first) / (len(first) - 1)
 
-    def row_deleted_products(one: Matrix, other: Matrix) -> tuple[Vector, float]:
-        every = np.einsum("ij,ij->i", one, other)
-        squares = np.diagonal(one)[:n_first] * np.diagonal(other)[:n_first]
+    def row_deleted_products(first: Matrix, other: Matrix) -> tuple[Vector, float]:
+        every = np.einsum("ij,ij->i", first, other)
+        squares = np.diagonal(first)[:n_first] * np.diagonal(other)[:n_first]
         total = float(every.sum())
         return total - 2 * times * every[:n_first] + times**2 * squares, total
 
-    (both, whole), *own = (
+    (both, full_sum), *parts = (
         row_deleted_products(first, second),
         row_deleted_products(first, first),
         row_deleted_products(second, second),
     )
-    left, totals = np.stack([lengths for lengths, _ in own]), np.array([total for _, total in own])
+    rest, totals = np.stack([lengths for lengths, _ in parts]), np.array([total for _, total in parts])
     # Differences of far larger numbers are rounding: what one row holds nearly all of is computed without it.
-    digits = np.all(left > _DIGITS * totals[:, None], axis=0)
-    found = both / np.sqrt(np.where(digits, left, 1.0).prod(axis=0))
+    digits = np.all(rest > _DIGITS * totals[:, None], axis=0)
+    scores = both / np.sqrt(np.where(digits, rest, 1.0).prod(axis=0))
     every = np.arange(len(first))
     each = [
-        float(one) if precise else linear_cka(grams, np.delete(every, place))
-        for place, (one, precise) in enumerate(zip(found, digits.tolist(), strict=True))
+        float(score) if precise else linear_cka(grams, np.delete(every, place))
+        for place, (score, precise) in enumerate(zip(scores, digits.tolist(), strict=True))
     ]
-    return whole / float(np.sqrt(totals.prod())) if totals.all() else 0.0, each
+    return full_sum / float(np.sqrt(totals.prod())) if totals.all() else 0.0, each
 
 
 def _centre(gram: Matrix) -> Matrix:
@@ -118,7 +118,7 @@ def _centre(gram: Matrix) -> Matrix:
     return gram
 
 
-def _split_similarity(subject: Subject, others: Index) -> Carried | None:
+def _split_similarity(subject: Subject, others: Index) -> ClusterShare | None:
     headline = subject.headline
     if headline.value < _LEAST_SCORE:
         return None
@@ -127,27 +127,27 @@ def _split_similarity(subject: Subject, others: Index) -> Carried | None:
     except NotEstimable:
         without = 0.0
     effect = headline.value - max(0.0, without)
-    return Carried(headline.name, headline.value, without, effect) if effect >= _HALF * headline.value else None
+    return ClusterShare(headline.name, headline.value, without, effect) if effect >= _HALF * headline.value else None
 
 
-def _covariance_similarity(sample: Matrix, rare: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Carried | None:
+def _covariance_similarity(sample: Matrix, rare: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> ClusterShare | None:
     """Similarity of the covariance of all rows and that of the others."""
     every, others = sample - sample.mean(axis=0), sample[~rare] - sample[~rare].mean(axis=0)
-    lengths = [float(np.linalg.norm(one @ one.T)) for one in (every, others)]
+    lengths = [float(np.linalg.norm(matrix @ matrix.T)) for matrix in (every, others)]
     similarity = float(np.linalg.norm(every @ others.T)) ** 2 / max(lengths[0] * lengths[1], 1e-300)
     return (
-        Carried("similarity to the covariance of the others", similarity, 1.0, 1 - similarity)
+        ClusterShare("similarity to the covariance of the others", similarity, 1.0, 1 - similarity)
         if similarity <= _HALF
         else None
     )
 
 
 def _name_cluster(
-    subject: Subject, rare: np.ndarray[tuple[int], np.dtype[np.bool_]], found: list[Carried]
+    subject: Subject, rare: np.ndarray[tuple[int], np.dtype[np.bool_]], results: list[ClusterShare]
 ) -> Doubt | None:
-    if not found:
+    if not results:
         return None
-    most = max(found, key=lambda one: one.effect)
+    most = max(results, key=lambda result: result.effect)
     rows = subject.caller_rows(subject.places[rare])
     return cluster_doubt(most.score, rows, most.whole, most.without, most.effect)
 

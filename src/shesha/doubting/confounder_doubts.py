@@ -6,7 +6,7 @@ import numpy as np
 
 from shesha.doubting._registry import doubt
 from shesha.doubting.doubt_input import Subject
-from shesha.doubting.partial_scores import Explained
+from shesha.doubting.partial_scores import CovariateShare
 from shesha.doubting.row_doubts import classes_follow_order
 from shesha.results import Doubt
 from shesha.results.audit.dependence import LEVEL
@@ -22,10 +22,15 @@ def covariate(subject: Subject) -> Doubt | None:
     """A covariate explains which rows are close to each other."""
     headline = subject.headline
     least = max(_LEAST, _EXPLAINED * abs(headline.value))
-    found = [Explained(headline, quantity[subject.places], name) for name, quantity in subject.known.items()]
-    found = sorted((one for one in found if one.effect >= least), key=lambda one: -one.effect)
-    tested = ((one, one.p_value(subject.generator)) for one in found)
-    strongest, p_value = next(((one, p) for one, p in tested if p <= LEVEL), (None, 1.0))
+    explanations = [
+        CovariateShare(headline, quantity[subject.places], name) for name, quantity in subject.known.items()
+    ]
+    explanations = sorted(
+        (explanation for explanation in explanations if explanation.effect >= least),
+        key=lambda explanation: -explanation.effect,
+    )
+    tested = ((explanation, explanation.p_value(subject.generator)) for explanation in explanations)
+    strongest, p_value = next(((explanation, p) for explanation, p in tested if p <= LEVEL), (None, 1.0))
     if strongest is None:
         return None
     name = strongest.name
@@ -40,18 +45,22 @@ def label_confounding(subject: Subject) -> Doubt | None:
     if subject.classes is None:
         return None
     both = {**subject.known, **subject.design}
-    found = [(*_association(subject.classes, quantity), name) for name, quantity in both.items()]
-    found = [one for one in found if one[1] <= _CONFOUNDED_LEVEL and one[0] >= _CONFOUNDED]
-    if found:
-        strength, p_value, name = max(found)
+    associations = [(*_association(subject.classes, quantity), name) for name, quantity in both.items()]
+    associations = [
+        association
+        for association in associations
+        if association[1] <= _CONFOUNDED_LEVEL and association[0] >= _CONFOUNDED
+    ]
+    if associations:
+        strength, p_value, name = max(associations)
         named = f"{name}=" if name in subject.design else name
         text = f"classes are confounded with {named} (association {strength:.2f}), so no score separates the two"
         advice = (
-            "The null allows for it but the score does not: read p. If each class has its own value, no analysis can "
-            "separate the two"
+            "The null distribution accounts for it, the score does not, so rely on the p-value. If each class has its "
+            "own value, no analysis can separate the effects"
             if name in subject.design
             else f"Compare classes within {name}: pass it as blocks= or covariates=. If each class has its own {name}, "
-            "pass it as groups=; no analysis can then separate the two"
+            "pass it as groups=; no analysis can then separate the effects"
         )
         return Doubt("confounded labels", strength, p_value, text, advice)
     here = subject.classes_here
@@ -63,7 +72,7 @@ def label_confounding(subject: Subject) -> Doubt | None:
         "pass order=False"
     )
     # All that the classes explain could be the order's.
-    effect = Explained(subject.headline, here, "classes").effect
+    effect = CovariateShare(subject.headline, here, "classes").effect
     return Doubt("confounded labels", effect, p_value, text, advice)
 
 
@@ -75,9 +84,9 @@ def _association(classes: Labels, quantity: Vector | Labels) -> tuple[float, flo
     if quantity.dtype.kind == "f":
         ranks = np.argsort(np.argsort(quantity, kind="stable"), kind="stable").astype(np.float64)
         means = np.bincount(classes, ranks) / np.maximum(np.bincount(classes), 1)
-        between = float(np.sum((means[classes] - ranks.mean()) ** 2))
+        between_classes = float(np.sum((means[classes] - ranks.mean()) ** 2))
         total = float(np.sum((ranks - ranks.mean()) ** 2))
-        share, spare = between / total, n - n_classes
+        share, spare = between_classes / total, n - n_classes
         if spare < 1:
             return 0.0, 1.0
         ratio = share / (n_classes - 1) / max((1 - share) / spare, 1e-300)

@@ -10,27 +10,27 @@ from typing import Any
 import numpy as np
 
 from shesha.doubting.target_score import Headline
-from shesha.kernels.clusters import separate_clusters
 from shesha.kernels.distances import Metric
 from shesha.kernels.repeated_rows import row_hashes
+from shesha.kernels.separate_clusters import separate_clusters
 from shesha.nulls.dependence import find_dependence
-from shesha.nulls.diagnostic_rows import DiagnosticRows, stretches
+from shesha.nulls.sampled_rows_for_checks import DiagnosticRows, stretches
 from shesha.results import Dependence
-from shesha.support.arrays import column_medians, squared_lengths
+from shesha.support.device_arrays import column_medians, squared_lengths
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.views import Rows
 
 _LENGTH = 64
-"""Rows of each of the four stretches of the target score."""
+"""Number of rows in each of the four stretches of the target score."""
 _BLOCK = 1 << 18
-"""Numbers that are read at a time."""
+"""Number of values read at a time."""
 _CACHED = 1 << 15
-"""Numbers that are worked on at a time, which stay in the cache."""
+"""Number of values processed at a time, small enough for the cache."""
 _LONGEST = 3
-"""Number of rows that may dominate alone."""
+"""Maximum number of rows that can dominate alone."""
 _FAR, _MOST_FAR = 3.0, 10
-"""Times the median distance from the middle from which on a row is far, and how many of these are looked at: rows that
-are far together hide one another as long as any of them is left."""
+"""Rows are far if their distance from the middle exceeds this multiple of the median distance. At most so many are
+checked, because rows that are far together mask one another."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Subject:
     ordered: bool = True
     """Whether the order of the rows may be meaningful."""
     seed: int = 0
-    given: Mapping[str, Any] = field(default_factory=dict)
+    computed: Mapping[str, Any] = field(default_factory=dict)
     """Results that the caller already has: 'dependence', and 'checked', the `DiagnosticRows` of each side."""
     numbers: Index | None = None
     """Numbers of the rows, if some were left out."""
@@ -79,19 +79,21 @@ class Subject:
     @cached_property
     def samples(self) -> tuple[Matrix, ...]:
         """Values of the checked rows on each side."""
-        return tuple(self.read(at, self.places) for at in range(len(self.sides)))
+        return tuple(self.read(side, self.places) for side in range(len(self.sides)))
 
     @cached_property
     def n_distinct(self) -> int:
         """Number of distinct checked rows, on the side with fewer."""
-        hashes = [one.hashes[self.places] for one in self.diagnostic_rows] or [row_hashes(one) for one in self.samples]
+        hashes = [side.hashes[self.places] for side in self.diagnostic_rows] or [
+            row_hashes(sample) for sample in self.samples
+        ]
         return min(len(np.unique(side)) for side in hashes)
 
     @cached_property
     def units(self) -> tuple[float, ...]:
         """A power of two near the largest number of each side: squares of what is divided by it stay within range."""
-        found = self.given.get("largest", ())
-        return tuple(_power_of_two(one) if one > 0 else 1.0 for one in found or map(_largest, self.sides))
+        largest = self.computed.get("largest", ())
+        return tuple(_power_of_two(value) if value > 0 else 1.0 for value in largest or map(_largest, self.sides))
 
     def read(self, side: int, rows: Index) -> Matrix:
         """Some rows of a side, in its unit."""
@@ -103,13 +105,13 @@ class Subject:
             yield block / self.units[side]
 
     @cached_property
-    def longest(self) -> tuple[Index, ...]:
+    def farthest_rows(self) -> tuple[Index, ...]:
         """On each side, the rows that are farthest from the median of the checked ones, farthest first."""
-        found = []
+        rows_by_side = []
         for side, sample in enumerate(self.samples):
             lengths = self._lengths(side, column_medians(sample))
-            found.append(np.argsort(-lengths, kind="stable")[: _n_far(lengths)])
-        return tuple(found)
+            rows_by_side.append(np.argsort(-lengths, kind="stable")[: _n_far(lengths)])
+        return tuple(rows_by_side)
 
     def _lengths(self, side: int, middle: Vector) -> Vector:
         """Distances of all rows of a side from a point, in its unit."""
@@ -117,38 +119,38 @@ class Subject:
         step = max(1, _CACHED // max(1, len(middle)))
         room = np.empty((step, len(middle)))
         for _, block in self.sides[side].blocks(_BLOCK):
-            for at in range(0, len(block), step):
-                part = block[at : at + step]
+            for start in range(0, len(block), step):
+                part = block[start : start + step]
                 # The last stretch is shorter, and what is left of the room holds anything.
-                apart = np.divide(part, unit, out=room[: len(part)])
-                apart -= middle
-                pieces.append(squared_lengths(apart))
+                differences = np.divide(part, unit, out=room[: len(part)])
+                differences -= middle
+                pieces.append(squared_lengths(differences))
         return np.asarray(np.sqrt(np.concatenate(pieces)))
 
     @cached_property
     def diagnostic_rows(self) -> tuple[DiagnosticRows, ...]:
         """The rows of each side whose inner products are computed once for all checks; none if rows are read slowly."""
-        if "checked" in self.given or any(side.is_sparse for side in self.sides):
-            return tuple(self.given.get("checked", ()))
+        if "checked" in self.computed or any(side.is_sparse for side in self.sides):
+            return tuple(self.computed.get("checked", ()))
         return tuple(DiagnosticRows(side.sample) for side in self.sides)
 
     def products(self, side: int, rows: Index) -> Matrix:
         """Inner products of some of the checked and the longest rows of a side less a common middle, in any unit."""
-        known, found = self._products[side]
-        at = np.searchsorted(known, rows)
-        return found[np.ix_(at, at)]
+        known, products = self._products[side]
+        positions = np.searchsorted(known, rows)
+        return products[np.ix_(positions, positions)]
 
     @cached_property
     def _products(self) -> list[tuple[Index, Matrix]]:
         """The checked and the longest rows, and their inner products on each side."""
-        rows = np.unique(np.concatenate([self.places, *self.longest]))
+        rows = np.unique(np.concatenate([self.places, *self.farthest_rows]))
         return [(rows, self._side_products(side, rows)) for side in range(len(self.sides))]
 
     def _side_products(self, side: int, rows: Index) -> Matrix:
         if self.diagnostic_rows:
-            found = self.diagnostic_rows[side].products(rows)
-            if np.isfinite(found).all():
-                return found
+            products = self.diagnostic_rows[side].products(rows)
+            if np.isfinite(products).all():
+                return products
         return self.centred_products(side, rows)
 
     def centred_products(self, side: int, rows: Index) -> Matrix:
@@ -191,9 +193,9 @@ class Subject:
     @cached_property
     def dependence(self) -> Dependence:
         """Signs that rows depend on one another."""
-        found: Dependence | None = self.given.get("dependence")
-        if found is not None:
-            return found
+        dependence: Dependence | None = self.computed.get("dependence")
+        if dependence is not None:
+            return dependence
         checked = self.diagnostic_rows or tuple(DiagnosticRows(side.sample) for side in self.sides)
         return find_dependence(checked, screened=True)
 

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from shesha.doubting._registry import raise_doubts
 from shesha.doubting.doubt_input import Subject
-from shesha.doubting.text_lengths import text_lengths
+from shesha.doubting.token_count_covariate import text_lengths
 from shesha.inputs import align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
-from shesha.nulls.diagnostic_rows import DiagnosticRows
+from shesha.nulls.sampled_rows_for_checks import DiagnosticRows
 from shesha.results import Dependence, Doubts
 from shesha.support.types import Index, Labels, Vector
 from shesha.views import Rdm, Representation, Rows, rows_or_distances
@@ -88,15 +88,15 @@ def doubts(
     check.choice(metric, METRICS, "metric")
     check.boolean(order, "order")
     check.count(seed, "seed", minimum=0)
-    X, lengths = _alone(X)
-    found = rows_or_distances(X, "X", min_rows=1)
-    if not isinstance(found, Rows):
+    X, lengths = _single_array(X)
+    rows = rows_or_distances(X, "X", min_rows=1)
+    if not isinstance(rows, Rows):
         raise TypeError("X must be features, which can be divided into halves, got distances between rows")
-    source, n = found, len(found)
-    y, groups = align_all_labels(found, {"y": y, "groups": groups}).values()
-    covariates = _align_covariates(found, covariates)
+    source, n = rows, len(rows)
+    y, groups = align_all_labels(rows, {"y": y, "groups": groups}).values()
+    covariates = _align_covariates(rows, covariates)
     classes = None if y is None else check.labels(y, n)[0]
-    about = {name: one for name, one in lengths.items() if len(one) == n} | check_known_quantities(
+    about = {name: values for name, values in lengths.items() if len(values) == n} | check_known_quantities(
         covariates, groups, n
     )
     for start, block in source.blocks(1 << 20):
@@ -109,7 +109,7 @@ def doubts(
     return find_doubts(source, metric, classes=classes, known=about, order=order, seed=seed, numbers=kept)
 
 
-def _alone(X: Any) -> tuple[Any, dict[str, Vector]]:
+def _single_array(X: Any) -> tuple[Any, dict[str, Vector]]:
     """Return the only array of a mapping or file, and the lengths of its texts."""
     if isinstance(X, str | os.PathLike):
         from shesha.io import read
@@ -131,8 +131,8 @@ def _align_covariates(
     """Return covariates in the order of the rows."""
     if isinstance(covariates, Mapping):
         return align_all_labels(rows, covariates)
-    found: ArrayLike | None = align_labels(rows, covariates, "covariates")
-    return found
+    aligned: ArrayLike | None = align_labels(rows, covariates, "covariates")
+    return aligned
 
 
 def find_doubts(
@@ -151,9 +151,9 @@ def find_doubts(
     """Check rows that all have a direction; `numbers` has the row numbers if some were left out."""
     if len(source) < _FEWEST or source.shape[1] < _FEWEST_FEATURES:
         return Doubts((), n_looked_at=len(source), reason=_too_small(source.shape))
-    given = _computed_inputs(dependence, checked)
-    subject = Subject((source,), metric, classes, known or {}, design or {}, order, seed, given, numbers)
-    return _ask(subject, "feature_split", only_cheap=False)
+    computed = _computed_inputs(dependence, checked)
+    subject = Subject((source,), metric, classes, known or {}, design or {}, order, seed, computed, numbers)
+    return _raise_doubts(subject, "feature_split", only_cheap=False)
 
 
 def find_pair_doubts(
@@ -169,42 +169,42 @@ def find_pair_doubts(
     sources = [Rows(side.to_numpy.rows.reshape(side.n_rows, -1)) for side in sides]
     extremes = [_extremes(source) for source in sources]
     bad = np.unique(np.concatenate([undirected for undirected, _ in extremes]))
-    kept = np.setdiff1d(np.arange(len(sources[0])), bad)
-    if len(kept) < _FEWEST:
-        return Doubts((), n_looked_at=len(kept), reason=_too_small((len(kept), None)))
-    used = sources if not len(bad) else [source.take(kept) for source in sources]
-    looked = dependence if order else Dependence(len(kept), 1.0, 0.5, 0.0)
-    given = _computed_inputs(looked, [diagnostic_rows(side) for side in sides] if not len(bad) else None)
-    given["largest"] = [largest for _, largest in extremes]
-    subject = Subject(tuple(used), "cosine", ordered=order, given=given, numbers=kept)
-    return _ask(subject, "RSA", only_cheap=only_cheap)
+    rows = np.setdiff1d(np.arange(len(sources[0])), bad)
+    if len(rows) < _FEWEST:
+        return Doubts((), n_looked_at=len(rows), reason=_too_small((len(rows), None)))
+    used = sources if not len(bad) else [source.take(rows) for source in sources]
+    looked = dependence if order else Dependence(len(rows), 1.0, 0.5, 0.0)
+    computed = _computed_inputs(looked, [diagnostic_rows(side) for side in sides] if not len(bad) else None)
+    computed["largest"] = [largest for _, largest in extremes]
+    subject = Subject(tuple(used), "cosine", ordered=order, computed=computed, numbers=rows)
+    return _raise_doubts(subject, "RSA", only_cheap=only_cheap)
 
 
 def diagnostic_rows(side: Representation) -> DiagnosticRows:
     """Return the rows that stand for a representation in all checks, made once."""
     side = side.to_numpy
-    found: DiagnosticRows = side.cached((DiagnosticRows,), lambda: DiagnosticRows(side.rows.reshape(side.n_rows, -1)))
-    return found
+    rows: DiagnosticRows = side.cached((DiagnosticRows,), lambda: DiagnosticRows(side.rows.reshape(side.n_rows, -1)))
+    return rows
 
 
 def _computed_inputs(dependence: Dependence | None, checked: Sequence[DiagnosticRows] | None) -> dict[str, Any]:
     """Return what the caller has computed already."""
-    found = {"dependence": dependence, "checked": checked}
-    return {name: one for name, one in found.items() if one is not None}
+    computed = {"dependence": dependence, "checked": checked}
+    return {name: value for name, value in computed.items() if value is not None}
 
 
-def _ask(subject: Subject, headline: str, *, only_cheap: bool) -> Doubts:
-    found, reason = raise_doubts(subject, only_cheap=only_cheap)
+def _raise_doubts(subject: Subject, headline: str, *, only_cheap: bool) -> Doubts:
+    doubts, reason = raise_doubts(subject, only_cheap=only_cheap)
     if subject.n_distinct < _FEWEST:
         reason = f"only {subject.n_distinct} of the {len(subject.places):,} checked rows differ"
-    return Doubts(found, headline, subject.value, len(subject.places), reason)
+    return Doubts(doubts, headline, subject.value, len(subject.places), reason)
 
 
 def _too_small(shape: tuple[int, int | None]) -> str:
     """The reason why there are too few rows or features for a check."""
     n, d = shape
-    needed, given = ("", "") if d is None else (f" and {_FEWEST_FEATURES} features", f" of {d:,} features")
-    return f"checks need at least {_FEWEST} rows with a direction{needed}, got {n:,} rows{given}"
+    needed, received = ("", "") if d is None else (f" and {_FEWEST_FEATURES} features", f" of {d:,} features")
+    return f"checks need at least {_FEWEST} rows with a direction{needed}, got {n:,} rows{received}"
 
 
 def check_known_quantities(
@@ -213,17 +213,17 @@ def check_known_quantities(
     """Covariates of each row by name: numbers as floats, labels as codes."""
     quantities: dict[str, Vector | Labels] = {}
     if isinstance(covariates, Mapping):
-        for name, one in covariates.items():
-            quantities[str(name)] = _quantity(check.dense(one, f"covariates[{name!r}]"), n, f"covariates[{name!r}]")
+        for name, values in covariates.items():
+            quantities[str(name)] = _quantity(check.dense(values, f"covariates[{name!r}]"), n, f"covariates[{name!r}]")
     elif covariates is not None:
         names = [str(name) for name in getattr(covariates, "columns", ())]
         table = check.dense(covariates, "covariates") if not names else np.asarray(covariates)
         if table.ndim == 1:
             quantities["the covariate"] = _quantity(table, n, "covariates")
         elif table.ndim == 2:
-            for at, column in enumerate(table.T):
-                name = names[at] if names else f"covariate {at}" if table.shape[1] > 1 else "the covariate"
-                quantities[name] = _quantity(column, n, f"covariates[:, {at}]")
+            for index, column in enumerate(table.T):
+                name = names[index] if names else f"covariate {index}" if table.shape[1] > 1 else "the covariate"
+                quantities[name] = _quantity(column, n, f"covariates[:, {index}]")
         else:
             raise ValueError(f"covariates must have one or two dimensions, got {table.ndim}")
     if groups is not None:
@@ -245,12 +245,12 @@ def _quantity(values: Any, n: int, name: str) -> Vector | Labels:
 def _extremes(source: Rows) -> tuple[Index, float]:
     """Rows of zeros, and the largest absolute value of all."""
     ends = [(block.min(axis=1), block.max(axis=1)) for _, block in source.blocks(1 << 20)]
-    low, high = (np.concatenate(one) for one in zip(*ends, strict=True))
+    low, high = (np.concatenate(extremes) for extremes in zip(*ends, strict=True))
     return np.flatnonzero((low == 0) & (high == 0)), max(float(high.max(initial=0.0)), -float(low.min(initial=0.0)))
 
 
 def _find_undirected(source: Rows, metric: Metric) -> Index:
     if metric == "euclidean":
         return np.empty(0, dtype=np.intp)
-    found = [start + find_undirected_rows(block, metric) for start, block in source.blocks(1 << 20)]
-    return np.concatenate(found)
+    rows = [start + find_undirected_rows(block, metric) for start, block in source.blocks(1 << 20)]
+    return np.concatenate(rows)

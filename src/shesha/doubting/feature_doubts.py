@@ -11,21 +11,21 @@ from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector
 
 _MOST = 0.5
-"""Share of the distances above which a few coordinates are reported."""
+"""A few coordinates are reported if they determine more than this share of the distances."""
 _WIDE, _NEARLY_ALL = 16, 0.8
-"""Number of features above which half of the distances is a large share, and the large share for fewer features."""
+"""With at least this many features, half of the distances is a large share; with fewer, this share is."""
 _FEW = 0.02
 """Share of the features that counts as few."""
 _ROGUE, _APART = 5, 2.0
-"""Number of features that count as few among ten times as many, if each has this multiple of the next share."""
+"""Up to so many features also count as few among ten times as many, if each has this multiple of the next share."""
 _MOVED = 0.1
-"""Change of a score below which a few features or duplicates do not matter."""
+"""A few features or duplicates do not matter if the score changes by less than this."""
 _NEARLY_PARALLEL, _CHANGED = 0.8, 0.3
-"""Mean cosine above which cosines carry little information, and the change of a score for smaller ones."""
+"""Mean cosine above which an offset is reported; below it, the score must change by the second number."""
 _COPY, _COPIES = 0.95, 0.1
-"""Correlation of duplicates with noise, and the share of the columns that must have a duplicate."""
+"""Minimum correlation of noisy duplicates, and minimum share of columns that have a duplicate."""
 _ERRORS = 2.0
-"""Standard errors by which a sample correlation of duplicates may be lower."""
+"""A sample correlation of duplicates may be lower by this many standard errors."""
 _ISOLATED, _MOSTLY = 2.5, 0.75
 """How many times less of a group of duplicates than of its next neighbour is unexplained, and for which share of the
 duplicates; low rank and chains of neighbours give pairs of every strength."""
@@ -61,16 +61,16 @@ def few_coordinates(subject: Subject) -> Doubt | None:
         f"{few} of {d:,} features ({names}) {verb} {100 * share:.0f} % of the {subject.metric} distances; "
         f"with standardised features, the {_score(subject)} becomes {changed:.2f}"
     )
-    advice = "Check these features. Standardise the columns or leave these out, and report it"
+    advice = "Check these features. Standardise them or leave them out, and report which"
     return Doubt("few coordinates", min(1.0, effect), None, text, advice)
 
 
 def _n_few(falling: Vector) -> int:
     """The number of largest shares that count as few: 1 in 50, or up to five that are far larger than the others."""
     gradual = max(1, int(_FEW * len(falling)))
-    held = np.cumsum(falling)
+    cumulative = np.cumsum(falling)
     for few in range(1, min(_ROGUE, len(falling) // 10) + 1):
-        if few >= gradual and held[few - 1] >= _MOST and falling[few - 1] >= _APART * falling[few]:
+        if few >= gradual and cumulative[few - 1] >= _MOST and falling[few - 1] >= _APART * falling[few]:
             return few
     return gradual
 
@@ -78,13 +78,13 @@ def _n_few(falling: Vector) -> int:
 def _shares(sample: Matrix, metric: str) -> Vector:
     """Share of each feature in the distances of the metric."""
     if metric == "euclidean":
-        found = sample.var(axis=0)
+        variances = sample.var(axis=0)
     else:
         rows = sample - sample.mean(axis=1, keepdims=True) if metric == "correlation" else sample
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        found = np.mean((rows / np.where(lengths > 0, lengths, 1.0)) ** 2, axis=0)
-    total = float(found.sum())
-    return np.asarray(found / total if total > 0 else found)
+        variances = np.mean((rows / np.where(lengths > 0, lengths, 1.0)) ** 2, axis=0)
+    total = float(variances.sum())
+    return np.asarray(variances / total if total > 0 else variances)
 
 
 def _standardise(sample: Matrix) -> Matrix:
@@ -111,7 +111,10 @@ def offset(subject: Subject) -> Doubt | None:
         f"the mean cosine between rows is {cosine:.2f}, a common offset; without it, the {_score(subject)} "
         f"becomes {centred:.2f}"
     )
-    advice = "Centre the columns before computing cosines, or use a measure that centres (CKA, Procrustes); report both"
+    advice = (
+        "Centre the columns before computing cosines, or use a measure that centres (CKA, Procrustes). Report the "
+        "score with and without centring"
+    )
     return Doubt("offset", min(1.0, change), None, text, advice)
 
 
@@ -127,19 +130,23 @@ def duplicate_features(subject: Subject) -> Doubt | None:
     share = 1 - len(first) / len(group)
     if share < _COPIES:
         return None
-    kept = looked_at[np.sort(first)]
-    left = subject.split(subject.sample[:, kept]).value if len(kept) >= 4 else 0.0
-    whole = subject.headline.value if len(looked_at) == d else subject.split(subject.sample[:, looked_at]).value
+    columns = looked_at[np.sort(first)]
+    score_without = subject.split(subject.sample[:, columns]).value if len(columns) >= 4 else 0.0
+    full_score = subject.headline.value if len(looked_at) == d else subject.split(subject.sample[:, looked_at]).value
     text = (
         f"{100 * share:.0f} % of the features duplicate another one (correlation above "
-        f"{_lowest(len(subject.sample)):.2f}), and "
+        f"{_copy_threshold(len(subject.sample)):.2f}), and "
         "duplicates agree across any split of the features; without duplicates, the score changes from "
-        f"{whole:.2f} to {left:.2f}"
+        f"{full_score:.2f} to {score_without:.2f}"
     )
-    if abs(whole - left) < _MOVED:
+    if abs(full_score - score_without) < _MOVED:
         return None
     return Doubt(
-        "copied features", min(1.0, abs(whole - left)), None, text, "Keep one column of each group: X[:, columns]"
+        "copied features",
+        min(1.0, abs(full_score - score_without)),
+        None,
+        text,
+        "Keep one column of each group: X[:, columns]",
     )
 
 
@@ -161,12 +168,12 @@ def _copies(sample: Matrix, rng: np.random.Generator) -> tuple[Index, Index] | N
     columns = columns[~is_constant(sample[:, columns])]
     unit = centred_units(sample[:, columns])
     squared = np.square(unit.T @ unit)
-    close = coo_array(squared >= _lowest(len(sample)) ** 2)
+    close = coo_array(squared >= _copy_threshold(len(sample)) ** 2)
     group = np.asarray(connected_components(close, directed=False)[1], dtype=np.intp)
     return (columns, group) if _are_isolated(1 - squared, group) else None
 
 
-def _lowest(n_rows: int) -> float:
+def _copy_threshold(n_rows: int) -> float:
     """Smallest sample correlation of duplicates, whose correlation in many rows is larger."""
     return float(np.tanh(np.arctanh(_COPY) - _ERRORS / np.sqrt(n_rows - 3)))
 

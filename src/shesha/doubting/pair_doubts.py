@@ -9,17 +9,17 @@ import numpy as np
 from shesha.doubting._registry import doubt
 from shesha.doubting.cluster_doubts import cka_without_each, linear_cka
 from shesha.doubting.doubt_input import Subject
-from shesha.doubting.row_doubts import far_rows_first
+from shesha.doubting.row_doubts import FEW_ROWS_ADVICE, far_rows_first
 from shesha.results import Doubt
 
 _MOVED = 0.2
-"""Change of CKA above which a row is reported."""
+"""Rows are reported if CKA changes by more than this without them."""
 _MOSTLY, _LEAST_CHANCE = 0.5, 0.1
-"""Share of CKA that is due to chance, and the chance level, above which the value misleads."""
+"""CKA misleads if its chance level exceeds the second number, and the first as a share of its value."""
 _SAME = 1e-12
 """Largest 1 - CKA of two copies: rounding to single precision changes CKA by about 1e-14."""
 _SATURATED = 0.02
-"""Distance of the null mean from the best value, as a share of the range, below which a measure saturates."""
+"""A measure saturates if its null mean is closer to the best value than this share of the range."""
 
 
 @doubt("copies", of="pair", cheap=True)
@@ -44,19 +44,19 @@ def few_rows(subject: Subject) -> Doubt | None:
     if not n_far:
         return None
     grams = [subject.products(side, rows) for side in range(2)]
-    whole, left = cka_without_each(grams, n_far)
-    far = int(np.argmax(np.abs(np.array(left) - whole)))
-    named = rows[far : far + 1]
-    if abs(left[far] - whole) < _MOVED:
+    full_score, scores = cka_without_each(grams, n_far)
+    farthest = int(np.argmax(np.abs(np.array(scores) - full_score)))
+    named = rows[farthest : farthest + 1]
+    if abs(scores[farthest] - full_score) < _MOVED:
         named = rows[:n_far]
-        if abs(linear_cka(grams, np.arange(n_far, len(rows))) - whole) < _MOVED:
+        if abs(linear_cka(grams, np.arange(n_far, len(rows))) - full_score) < _MOVED:
             return None
     # Products of what is left are more precise without the mean that far rows moved.
     others = np.setdiff1d(rows, named)
     without = linear_cka([subject.centred_products(side, others) for side in range(2)], np.arange(len(others)))
-    if abs(without - whole) < _MOVED:
+    if abs(without - full_score) < _MOVED:
         return None
-    return few_rows_doubt("CKA", subject.caller_rows(named), whole, without, abs(without - whole))
+    return few_rows_doubt("CKA", subject.caller_rows(named), full_score, without, abs(without - full_score))
 
 
 def few_rows_doubt(measure: str, rows: tuple[int, ...], whole: float, without: float, effect: float) -> Doubt:
@@ -66,7 +66,7 @@ def few_rows_doubt(measure: str, rows: tuple[int, ...], whole: float, without: f
     text = f"without {names}, {measure} is {without:.2f}; with {it}, {whole:.2f}"
     # Leaving out each row's product with itself takes away one far row; several have products with one another.
     unbiased = " or unbiased CKA" if len(rows) == 1 else ""
-    advice = f"Check {it}. Leave {it} out, or use ranks (RSA, neighbours){unbiased}"
+    advice = f"{FEW_ROWS_ADVICE} RSA, neighbours{unbiased}"
     return Doubt("few rows", min(1.0, effect), None, text, advice, rows)
 
 
@@ -99,10 +99,10 @@ def saturation(names: Sequence[str], n_rows: int, widths: tuple[int, ...]) -> Do
 
 def saturated_measures(chance: Mapping[str, tuple[float, float, float]]) -> list[str]:
     """Return the measures whose null mean is at their best value, from (null mean, worst value, best value)."""
-    found = []
+    saturated = []
     for name, (mean, worst, best) in chance.items():
         # Without a worst value, and in whatever unit, only a null at the best value itself tells.
         room = abs(best - worst) if np.isfinite(worst) else 0.0
         if np.isfinite([mean, best]).all() and abs(best - mean) <= _SATURATED * room:
-            found.append(name)
-    return found
+            saturated.append(name)
+    return saturated

@@ -19,7 +19,7 @@ _FEW_LEVELS = 8
 
 
 @dataclass(frozen=True)
-class Explained:
+class CovariateShare:
     """The share of a score that a covariate of the rows explains."""
 
     headline: Headline
@@ -43,14 +43,16 @@ class Explained:
     @property
     def effect(self) -> float:
         """The part of the score that is explained; a score that changes its sign is explained completely."""
-        return min(1.0, max(0.0, max(0.0, self._towards(self.whole)) - max(0.0, self._towards(self.partial_score))))
+        return min(
+            1.0, max(0.0, max(0.0, self._positive_sign(self.whole)) - max(0.0, self._positive_sign(self.partial_score)))
+        )
 
     def p_value(self, rng: np.random.Generator) -> float:
         """p-value of the loss, compared with that of the shuffled quantity."""
         orders = [rng.permutation(len(self.quantity)) for _ in range(_N_SHUFFLED)]
-        left = np.array([self._towards(self._residual_score(self.quantity[order])) for order in orders])
-        spread = max(float(left.std(ddof=1)) * sqrt(1 + 1 / _N_SHUFFLED), 1e-6)
-        return 0.5 * erfc(float(left.mean() - self._towards(self.partial_score)) / spread / sqrt(2))
+        scores = np.array([self._positive_sign(self._residual_score(self.quantity[order])) for order in orders])
+        spread = max(float(scores.std(ddof=1)) * sqrt(1 + 1 / _N_SHUFFLED), 1e-6)
+        return 0.5 * erfc(float(scores.mean() - self._positive_sign(self.partial_score)) / spread / sqrt(2))
 
     def _residual_score(self, quantity: Vector | Labels) -> float:
         explaining = functions(quantity)
@@ -58,7 +60,7 @@ class Explained:
             explaining = np.concatenate([functions(self.clusters), explaining])
         return self.headline.partial_score(explaining)
 
-    def _towards(self, score: float) -> float:
+    def _positive_sign(self, score: float) -> float:
         """The score, with the sign that makes the target score positive."""
         return float(np.sign(self.headline.value)) * score
 
@@ -79,12 +81,12 @@ def functions(quantity: Vector | Labels) -> Matrix:
     if n_levels <= _FEW_LEVELS:
         low, high = np.minimum(codes[i], codes[j]), np.maximum(codes[i], codes[j])
         return _indicators(low * n_levels + high)
-    own = np.zeros((n_levels, len(i)))
-    at = np.arange(len(i))
-    np.add.at(own, (codes[i], at), 1.0)
-    np.add.at(own, (codes[j], at), 1.0)
+    levels = np.zeros((n_levels, len(i)))
+    positions = np.arange(len(i))
+    np.add.at(levels, (codes[i], positions), 1.0)
+    np.add.at(levels, (codes[j], positions), 1.0)
     same = (codes[i] == codes[j]).astype(np.float64)
-    return np.concatenate([same[None], own[np.bincount(codes).argsort()[::-1][:_FEW_LEVELS]]])
+    return np.concatenate([same[None], levels[np.bincount(codes).argsort()[::-1][:_FEW_LEVELS]]])
 
 
 def _indicators(codes: Index) -> Matrix:

@@ -8,9 +8,9 @@ import numpy as np
 
 from shesha.doubting._registry import doubt
 from shesha.doubting.doubt_input import Subject
-from shesha.doubting.partial_scores import Explained
-from shesha.kernels.clusters import separate_clusters
+from shesha.doubting.partial_scores import CovariateShare
 from shesha.kernels.ranks import midranks
+from shesha.kernels.separate_clusters import separate_clusters
 from shesha.nulls.dependence import p_of_first, pairs_of_places
 from shesha.results import Doubt
 from shesha.results.audit.dependence import LEVEL, describe_period
@@ -18,21 +18,22 @@ from shesha.support.types import Index, Labels, Matrix, Vector
 
 _N_ORDERS = 60
 _CLASS_LEVEL = 1e-4
-"""Association above which classes are reported to follow the order of the rows."""
+"""Classes follow the order of the rows if the p-value against random orders is at most this."""
 _HALF = 0.5
-"""Share of a score above which a fault determines it."""
+"""A fault determines a score if it explains more than this share."""
 _HOLDING = 0.75
-"""Share of the squared inner products of rows above which a few rows dominate linear measures."""
+"""Rows dominate linear measures if they account for more than this share of the squared inner products."""
 _LEAST_SCORE = 0.1
 """Scores below this raise no doubt, because there is nothing to explain."""
 _SHARED = 0.3
-"""Rank correlation of the scales of two representations above which they could make these similar."""
+"""Scales of rows can make two representations similar if their rank correlation exceeds this."""
 _DIRECTIONS = 3
 """Number of main directions that are removed before lengths of rows are compared."""
 _WIDE, _FEW_ROWS = 12, 40
 """Fewest features and rows for which scale and position of a row can be separated."""
 _PERIODS = 4
 """Number of periods that are tried for a whole number of rows."""
+FEW_ROWS_ADVICE = "Check for faulty rows, and leave them out; otherwise use a measure that a few rows cannot dominate:"
 _ORDER_ADVICE = (
     "For a time series, pass shift=True, with sessions as blocks=; for batches, blocks=; for trials of a "
     "subject, groups=. If rows were only sorted, shuffle them in the same way everywhere. No permutation "
@@ -60,7 +61,7 @@ def order(subject: Subject) -> Doubt | None:
             return None
     score = _neighbour_swapped_score(subject)
     text = (
-        "neighbouring rows are closer than random rows; with each row replaced by its neighbour, "
+        "neighbouring rows are closer than random rows; with each row replaced by the next one, "
         f"{subject.headline.name} is still {score:.2f} instead of {subject.headline.value:.2f}"
     )
     advice = describe_period(dependence.period) if dependence.period else _ORDER_ADVICE
@@ -89,26 +90,26 @@ def alternating_order(subject: Subject) -> Doubt | None:
     if not subject.ordered or not in_turn or (classes is not None and _classes_alternate(subject)):
         return None
     step = 2 if dependence.has_alternation else _whole_periods(dependence.period)
-    headline, steps = subject.headline, [_rotate_stretches(subject, one) for one in (step, -step)]
-    kept = float(np.clip(headline.permuted_scores(steps).mean(), -1.0, 1.0))
+    headline, steps = subject.headline, [_rotate_stretches(subject, shift) for shift in (step, -step)]
+    score = float(np.clip(headline.permuted_scores(steps).mean(), -1.0, 1.0))
     what = (
         "neighbouring rows are farther apart than random rows, and every other row is closer"
         if dependence.has_alternation
         else f"rows repeat with a period of about {dependence.period:.3g}"
     )
     text = (
-        f"{what}; with each row replaced by the one {step} rows later, {headline.name} is still {kept:.2f} instead of "
+        f"{what}; with each row replaced by the one {step} rows later, {headline.name} is still {score:.2f} instead of "
         f"{headline.value:.2f}"
     )
     p_value = dependence.alternation_p_value if dependence.has_alternation else None
     advice = _ALTERNATION_ADVICE if dependence.has_alternation else describe_period(dependence.period)
-    return Doubt("alternating order", max(0.0, kept), p_value, text, advice)
+    return Doubt("alternating order", max(0.0, score), p_value, text, advice)
 
 
 def _whole_periods(period: float) -> int:
     """The number of rows of a few periods that is closest to a whole one; the period found may be a harmonic."""
-    several = period * np.arange(1, _PERIODS + 1)
-    return round(float(several[np.argmin(np.abs(several - np.round(several)).round(1))]))
+    periods = period * np.arange(1, _PERIODS + 1)
+    return round(float(periods[np.argmin(np.abs(periods - np.round(periods)).round(1))]))
 
 
 def _classes_alternate(subject: Subject) -> bool:
@@ -118,19 +119,23 @@ def _classes_alternate(subject: Subject) -> bool:
     first, second = pairs_of_places(subject.windows)
     rng = subject.generator
     orders = [np.arange(len(classes)), *(rng.permutation(len(classes)) for _ in range(_N_ORDERS))]
-    return p_of_first(np.array([np.mean(classes[one][first] != classes[one][second]) for one in orders])) <= LEVEL
+    return p_of_first(np.array([np.mean(classes[order][first] != classes[order][second]) for order in orders])) <= LEVEL
 
 
 @doubt("duplicates", of="both", cheap=True)
 def duplicates(subject: Subject) -> Doubt | None:
     """Duplicated rows count more than once."""
-    found = subject.dependence
-    if not found.has_repeats:
+    dependence = subject.dependence
+    if not dependence.has_repeats:
         return None
-    share = min(1.0, len(found.repeated) / found.n_rows + len(found.nearly_repeated) / max(1, found.n_looked_at))
+    share = min(
+        1.0,
+        len(dependence.repeated) / dependence.n_rows + len(dependence.nearly_repeated) / max(1, dependence.n_looked_at),
+    )
     text = (
-        f"{len(found.repeated):,} of {found.n_rows:,} rows repeat an earlier one, and {len(found.nearly_repeated):,} "
-        f"of {found.n_looked_at:,} checked rows nearly repeat another; duplicates count as evidence more than once"
+        f"{len(dependence.repeated):,} of {dependence.n_rows:,} rows repeat an earlier one, and "
+        f"{len(dependence.nearly_repeated):,} of {dependence.n_looked_at:,} checked rows nearly repeat another; "
+        "duplicates count as evidence more than once"
     )
     return Doubt("duplicates", share, None, text, "Keep one row of each set, or pass duplicates as groups=")
 
@@ -154,7 +159,7 @@ def few_rows(subject: Subject) -> Doubt | None:
             text = f"{names} {100 * share:.0f} % of what linear measures (CKA, RV, regression) compare"
             # Unbiased CKA leaves out products of a row with itself: that of one far row, not those of several.
             unbiased = " or unbiased CKA" if few == 1 else ""
-            advice = f"Check them. Leave them out, or use ranks (RSA, metric='cosine', neighbours){unbiased}"
+            advice = f"{FEW_ROWS_ADVICE} RSA, neighbours, metric='cosine'{unbiased}"
             return Doubt("few rows", share, None, text, advice, named)
     return None
 
@@ -164,21 +169,21 @@ def far_rows_first(subject: Subject) -> tuple[Index, int]:
 
     Far rows that form a cluster of their own are no outliers, and are left to the doubt of a rare cluster.
     """
-    far: list[int] = []
-    for side, longest in enumerate(subject.longest):
-        far += [row for row in _alone(subject, side, longest).tolist() if row not in far]
-    first = np.array(far, dtype=np.intp)
+    far_rows: list[int] = []
+    for side, farthest_rows in enumerate(subject.farthest_rows):
+        far_rows += [row for row in _unclustered_rows(subject, side, farthest_rows).tolist() if row not in far_rows]
+    first = np.array(far_rows, dtype=np.intp)
     return np.concatenate([first, np.setdiff1d(subject.places, first)]), len(first)
 
 
-def _alone(subject: Subject, side: int, far: Index) -> Index:
+def _unclustered_rows(subject: Subject, side: int, far_rows: Index) -> Index:
     """The distant rows that are not in a separate cluster."""
-    if not len(far):
-        return far
-    others = np.setdiff1d(subject.places, far)
-    labels = separate_clusters(subject.products(side, np.concatenate([far, others])))
+    if not len(far_rows):
+        return far_rows
+    others = np.setdiff1d(subject.places, far_rows)
+    labels = separate_clusters(subject.products(side, np.concatenate([far_rows, others])))
     main = np.bincount(labels).argmax()
-    return np.asarray(far[labels[: len(far)] == main])
+    return np.asarray(far_rows[labels[: len(far_rows)] == main])
 
 
 @doubt("row scale", of="both")
@@ -191,23 +196,23 @@ def row_scale(subject: Subject) -> Doubt | None:
         return None
     scales = [_scales(sample, subject.metric) for sample in subject.samples]
     # What two representations do not share cannot make them alike.
-    everywhere = [what for what in scales[0] if all(what in one for one in scales)]
-    shared = [what for what in everywhere if abs(_rank_correlation([one[what] for one in scales])) >= _SHARED]
-    sides = [(one, _several(subject.clusters(side))) for side, one in enumerate(scales)]
-    found = [Explained(headline, side[what], what, clusters) for side, clusters in sides for what in shared]
-    strongest = max(found, key=lambda one: one.effect, default=None)
+    everywhere = [what for what in scales[0] if all(what in scale for scale in scales)]
+    shared = [what for what in everywhere if abs(_rank_correlation([scale[what] for scale in scales])) >= _SHARED]
+    sides = [(scale, _clusters_if_several(subject.clusters(side))) for side, scale in enumerate(scales)]
+    explanations = [CovariateShare(headline, side[what], what, clusters) for side, clusters in sides for what in shared]
+    strongest = max(explanations, key=lambda explanation: explanation.effect, default=None)
     if strongest is None or strongest.effect < _HALF * headline.value:
         return None
     rest = [_lengths_elsewhere(sample) for sample in subject.samples]
     elsewhere = max(
-        Explained(headline, side, "", clusters).effect for side, (_, clusters) in zip(rest, sides, strict=True)
+        CovariateShare(headline, side, "", clusters).effect for side, (_, clusters) in zip(rest, sides, strict=True)
     )
     p_value = strongest.p_value(subject.generator)
     if elsewhere < _HALF * strongest.effect or p_value > LEVEL:
         return None
-    beside = "" if strongest.clusters is None else "clusters and "
+    clusters_text = "" if strongest.clusters is None else "clusters and "
     text = (
-        f"controlling for {beside}the {strongest.name}, {headline.name} changes from {headline.value:.2f} to "
+        f"controlling for {clusters_text}the {strongest.name}, {headline.name} changes from {headline.value:.2f} to "
         f"{strongest.partial_score:.2f}"
     )
     advice = (
@@ -225,12 +230,12 @@ def _lengths_elsewhere(sample: Matrix) -> Vector:
     centred = sample - sample.mean(axis=0)
     sizes, directions = np.linalg.eigh(centred @ centred.T)
     few = max(1, min(_DIRECTIONS, sample.shape[1] // 8))
-    along = directions[:, -few:] ** 2 @ sizes[-few:]
+    projections = directions[:, -few:] ** 2 @ sizes[-few:]
     squared = np.einsum("ij,ij->i", centred, centred)
-    return np.asarray(np.sqrt(np.maximum(squared - along, 0.0)))
+    return np.asarray(np.sqrt(np.maximum(squared - projections, 0.0)))
 
 
-def _several(labels: Index) -> Index | None:
+def _clusters_if_several(labels: Index) -> Index | None:
     """Labels of clusters, if there are several; the distance of a cluster is not a scale."""
     return labels if labels.any() else None
 
@@ -244,13 +249,13 @@ def _rank_correlation(sides: list[Vector]) -> float:
 
 def _scales(sample: Matrix, metric: str) -> dict[str, Vector]:
     centred = sample - sample.mean(axis=1, keepdims=True) if metric == "correlation" else sample
-    found = {
+    scales = {
         "length of each row": np.linalg.norm(centred, axis=1),
         "sum of each row": sample.sum(axis=1),
         "distance of each row from the mean": np.linalg.norm(sample - sample.mean(axis=0), axis=1),
         "number of nonzero entries of each row": np.count_nonzero(sample, axis=1).astype(np.float64),
     }
-    return {what: scale for what, scale in found.items() if np.ptp(scale) > 1e-9 * (np.abs(scale).max() or 1.0)}
+    return {what: scale for what, scale in scales.items() if np.ptp(scale) > 1e-9 * (np.abs(scale).max() or 1.0)}
 
 
 def classes_follow_order(subject: Subject, classes: Labels) -> float:
@@ -258,7 +263,7 @@ def classes_follow_order(subject: Subject, classes: Labels) -> float:
     first, second = pairs_of_places(subject.windows)
     rng = subject.generator
     orders = [np.arange(len(classes)), *(rng.permutation(len(classes)) for _ in range(_N_ORDERS))]
-    same = np.array([np.mean(classes[one][first] == classes[one][second]) for one in orders])
+    same = np.array([np.mean(classes[order][first] == classes[order][second]) for order in orders])
     return p_of_first(same)
 
 
@@ -279,12 +284,12 @@ def _order_p_value(subject: Subject, classes: Labels) -> float:
         return sign * float(ranks[low * n - low * (low + 1) // 2 + high - low - 1].mean())
 
     orders = [np.arange(n), *(_shuffle_classes(classes, rng) for _ in range(_N_ORDERS))]
-    return p_of_first(np.array([closeness(one) for one in orders]))
+    return p_of_first(np.array([closeness(order) for order in orders]))
 
 
 def _shuffle_classes(classes: Labels, rng: np.random.Generator) -> Index:
     order = np.arange(len(classes))
-    for one in np.unique(classes):
-        places = np.flatnonzero(classes == one)
+    for label in np.unique(classes):
+        places = np.flatnonzero(classes == label)
         order[places] = places[rng.permutation(len(places))]
     return order

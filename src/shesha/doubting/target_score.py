@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from shesha.kernels.distances import Metric
-from shesha.kernels.feature_partitions import Partition
+from shesha.kernels.feature_half_correlation import Partition
 from shesha.kernels.permutation_products import permutation_products
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
@@ -37,10 +37,12 @@ class Headline:
         view = SplitHalves.build(Representation.build(rows), metric=metric, rotated=rotated)
         draw = view.sampler(seed)
         # Found at each visit, since the ranks live in memory that the next one needs.
-        ranked = view.visit([draw() for _ in range(_N_DRAWS)], lambda _, found: _whole(found, len(rows)))
+        ranked = view.visit(
+            [draw() for _ in range(_N_DRAWS)], lambda _, partition: _all_pair_ranks(partition, len(rows))
+        )
         known = [pair for pair in ranked if pair is not None]
         if not known:
-            raise NotEstimable("all distances are equal within a half of the features")
+            raise NotEstimable("within one half of the features, all distances are equal (in every split)")
         name = "basis_averaged_split" if rotated else "feature_split"
         first, second = (np.stack(side) for side in zip(*known, strict=True))
         return cls(name, len(rows), first, second)
@@ -76,17 +78,17 @@ class Headline:
         rest = [side - (side @ basis) @ basis.T for side in (self.first, self.second)]
         length = np.sqrt(np.prod([np.einsum("ij,ij->i", side, side) for side in rest], axis=0))
         # Of what is explained to the last digit nothing is left to agree.
-        left = np.where(length > 1e-9, np.einsum("ij,ij->i", *rest) / np.maximum(length, 1e-9), 0.0)
-        return float(left.mean())
+        cosines = np.where(length > 1e-9, np.einsum("ij,ij->i", *rest) / np.maximum(length, 1e-9), 0.0)
+        return float(cosines.mean())
 
 
-def _whole(partition: Partition, n: int) -> tuple[Vector, Vector] | None:
+def _all_pair_ranks(partition: Partition, n: int) -> tuple[Vector, Vector] | None:
     """Ranks of all pairs of rows; pairs that are undefined in a half count as 0."""
     ranked = partition.unit_ranks()
     if ranked is None:
         return None
     if partition.kept is None:
         return ranked
-    whole = np.zeros((2, n * (n - 1) // 2))
-    whole[:, partition.kept] = ranked
-    return whole[0], whole[1]
+    full_ranks = np.zeros((2, n * (n - 1) // 2))
+    full_ranks[:, partition.kept] = ranked
+    return full_ranks[0], full_ranks[1]

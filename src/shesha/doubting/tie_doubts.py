@@ -14,7 +14,7 @@ _CONSTANT = "Check how the rows were made. Constant data have no similarity, sta
 _N_NEAREST = 10
 """Number of neighbours of a row."""
 _DECIDED = 0.2
-"""Share of the ranks, or of the neighbours, decided by the rule for ties, above which it matters."""
+"""The rule for ties matters if it decides more than this share of the ranks or of the neighbours."""
 
 
 @doubt("ties")

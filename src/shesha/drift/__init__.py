@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from shesha.drift.canary_encodings import CanaryEncodings, encode_canaries
-from shesha.drift.expected_shift import conformal_stream
+from shesha.drift.conformal_stream import conformal_stream
 from shesha.drift.monitor import DriftMonitor
 from shesha.drift.two_samples import two_sample
 from shesha.results import CheckSequence, DriftScore, DriftVerdict, Moved, StreamVerdict, TwoSample

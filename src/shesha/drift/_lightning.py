@@ -54,8 +54,8 @@ class LightningCanary:
         if not self._watch.is_due(step):
             return
         model = pl_module.get_submodule(self._module)
-        found = self._watch.look(model, step, ask=trainer.is_global_zero)
-        for logger in trainer.loggers if found else ():
-            logger.log_metrics(found, step=step)
+        values = self._watch.look(model, step, ask=trainer.is_global_zero)
+        for logger in trainer.loggers if values else ():
+            logger.log_metrics(values, step=step)
         if self._stop and self._watch.has_alert():
             trainer.should_stop = True

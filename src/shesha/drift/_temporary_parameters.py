@@ -39,14 +39,16 @@ def parameters(model: nn.Module, targets: str | Sequence[str], *, least_axes: in
     for pattern in patterns:
         for name in match_names(pattern, known, "targets", "parameters"):
             # A module stands for what it holds itself.
-            chosen |= {name} if name in every else {one for one in every if one.rpartition(".")[0] == name}
-    found: dict[int, tuple[str, nn.Parameter]] = {}
+            chosen |= (
+                {name} if name in every else {parameter for parameter in every if parameter.rpartition(".")[0] == name}
+            )
+    parameters_by_id: dict[int, tuple[str, nn.Parameter]] = {}
     for name, parameter in every.items():
         if name in chosen and parameter.is_floating_point() and parameter.ndim >= least_axes:
-            found.setdefault(id(parameter), (name, parameter))
-    if not found:
+            parameters_by_id.setdefault(id(parameter), (name, parameter))
+    if not parameters_by_id:
         raise ValueError(f"targets must match parameters of floats with at least {least_axes} axes, got {targets!r}")
-    return dict(found.values())
+    return dict(parameters_by_id.values())
 
 
 def _has_parameters(module: nn.Module) -> bool:
@@ -59,17 +61,17 @@ def change_parameters(chosen: Mapping[str, nn.Parameter], change: Change) -> Ite
 
     They stay the same objects, so that optimisers and tied layers know them; their gradients are left alone.
     """
-    kept: dict[str, Tensor] = {}
+    originals: dict[str, Tensor] = {}
     try:
         with torch.no_grad():
             for name, parameter in chosen.items():
                 before = parameter.detach().clone()
-                kept[name] = before
+                originals[name] = before
                 parameter.copy_(change(name, before))
         yield
     finally:
         with torch.no_grad():
-            for name, before in kept.items():
+            for name, before in originals.items():
                 chosen[name].copy_(before)
 
 

@@ -60,9 +60,9 @@ class CanaryCallback(TrainerCallback):
         log_entry = self._watch.look(kwargs["model"], state.global_step, ask=state.is_world_process_zero)
         if log_entry and self._trainer is not None:
             # Whoever logs takes this flag back, and the trainer's own line of this step would be missing.
-            wanted = control.should_log
+            should_log = control.should_log
             self._trainer.log(log_entry)
-            control.should_log = wanted
+            control.should_log = should_log
         elif log_entry:
             state.log_history.append({**log_entry, "step": state.global_step})
         if self._stop and self._watch.has_alert():

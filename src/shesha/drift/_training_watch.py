@@ -95,16 +95,16 @@ def numbers(verdict: Verdict, prefix: str = PREFIX) -> dict[str, float]:
     >>> numbers(Verdict())
     {'canary/level': 1.0, 'canary/rdm/value': 0.2, 'canary/rdm/p_value': 0.03}
     """
-    found = {f"{prefix}/level": float(level(verdict))}
-    return found | dict(_flat(prefix, verdict.to_dict().get("scores", {})))
+    values = {f"{prefix}/level": float(level(verdict))}
+    return values | dict(_flat(prefix, verdict.to_dict().get("scores", {})))
 
 
 def _flat(name: str, value: Any) -> list[tuple[str, float]]:
     if isinstance(value, Mapping):
-        return [one for key, inner in value.items() for one in _flat(f"{name}/{key}", inner)]
+        return [pair for key, inner in value.items() for pair in _flat(f"{name}/{key}", inner)]
     if isinstance(value, Sequence) and not isinstance(value, str):
         named = [(_entry_name(inner, number), inner) for number, inner in enumerate(value)]
-        return [one for key, inner in named for one in _flat(f"{name}/{key}", inner)]
+        return [pair for key, inner in named for pair in _flat(f"{name}/{key}", inner)]
     if isinstance(value, bool) or not isinstance(value, int | float):
         return []
     return [(name, float(value))] if math.isfinite(value) else []
@@ -113,4 +113,4 @@ def _flat(name: str, value: Any) -> list[tuple[str, float]]:
 def _entry_name(value: Any, number: int) -> Any:
     """Return the name of an entry of a list."""
     called = [value[key] for key in ("name", "measure", "score") if key in value] if isinstance(value, Mapping) else []
-    return next((one for one in called if isinstance(one, str)), number)
+    return next((name for name in called if isinstance(name, str)), number)

@@ -13,9 +13,9 @@ from shesha.support.types import Matrix, Vector
 _STEP = 0.01
 """Width of a state of the chain, in the logarithm of 1 + evidence."""
 _CLOSE = 1.005
-"""The threshold is lowered until the run length is the stated one, or at most half a percent more."""
+"""The threshold is lowered until the run length exceeds the requested one by at most half a percent."""
 _LONGEST = 1e9
-"""Checks to a false alarm beyond which the threshold is the run length itself."""
+"""For longer run lengths (in checks), the threshold is the run length itself."""
 _TRIES = 15
 
 

@@ -64,8 +64,8 @@ def canary(data: Sequence[Any], reader: Any, layer: str | None = None, **options
     def encode_canary(model: nn.Module) -> Array:
         from shesha.extract import encode
 
-        found = encode(model, inputs, "all" if layer is None else layer, reader=reader, **options)
-        return found[list(found)[-1]]
+        layers = encode(model, inputs, "all" if layer is None else layer, reader=reader, **options)
+        return layers[list(layers)[-1]]
 
     return encode_canary
 

@@ -14,9 +14,9 @@ from shesha.inputs import Names, split_names
 from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
 from shesha.measures import Measure
+from shesha.support.device_arrays import input_precision
 from shesha.support.types import Labels, Matrix
 from shesha.views import Representation
-from shesha.views.rdm_input import input_precision
 
 Stored = dict[str, NDArray[Any]]
 
@@ -51,24 +51,24 @@ class Reference:
             (None, np.array([])) if labels is None else check.labels(labels, len(rows), "labels", min_classes=1)
         )
         rotates = all(map(_rotates, measures))
-        told = tuple(map(str, classes.tolist()))
-        return cls(rows, None, rows.shape[1], input_precision(values), names, codes, told, rotates)
+        class_names = tuple(map(str, classes.tolist()))
+        return cls(rows, None, rows.shape[1], input_precision(values), names, codes, class_names, rotates)
 
     @property
     def n_rows(self) -> int:
         """Number of canaries."""
-        held = self.rows if self.rows is not None else self.geometry
-        assert held is not None
-        return len(held)
+        stored_rows = self.rows if self.rows is not None else self.geometry
+        assert stored_rows is not None
+        return len(stored_rows)
 
     @cached_property
     def representation(self) -> Representation:
         """The representation for comparisons, bit-identical before and after saving."""
         rows = self.geometry_rows() if self.by_geometry else self.rows
         assert rows is not None
-        found = Representation(rows, self.precision)
-        found.names = self.names
-        return found
+        representation = Representation(rows, self.precision)
+        representation.names = self.names
+        return representation
 
     def geometry_rows(self) -> Matrix:
         """Return rows with the same lengths and inner products, without the encoder's axes.
@@ -78,8 +78,8 @@ class Reference:
         if self.geometry is not None:
             return self.geometry
         assert self.rows is not None
-        found: Matrix = np.asarray(np.linalg.qr(self.rows.T, mode="r")).T
-        return np.ascontiguousarray(found * np.where(np.diagonal(found) < 0, -1.0, 1.0))
+        triangle: Matrix = np.asarray(np.linalg.qr(self.rows.T, mode="r")).T
+        return np.ascontiguousarray(triangle * np.where(np.diagonal(triangle) < 0, -1.0, 1.0))
 
     def row_name(self, row: int) -> str:
         """Return the name of a row."""

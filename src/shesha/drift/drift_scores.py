@@ -27,11 +27,11 @@ def choose_measures(measures: Iterable[Choice] | Choice | None, n_rows: int) -> 
         k = min(_NEIGHBOURS, max(1, (n_rows - 1) // 3))
         return [*choose(DEFAULT[:-1]), choose(DEFAULT[-1])[0].with_options(k=k, metric="cosine")]
     chosen = choose(measures)
-    for one in chosen:
-        if not one.paired or one.self_value is None:
+    for measure in chosen:
+        if not measure.paired or measure.self_value is None:
             raise ValueError(
-                f"measures must compare the same rows and have a value for no change, got {one.name}; for new inputs "
-                "use update or two_sample"
+                f"measures must compare the same rows and have a value for no change, got {measure.name}; for new "
+                "inputs use update or two_sample"
             )
     return chosen
 
@@ -40,7 +40,7 @@ def tiers(measures: Sequence[Measure]) -> list[str]:
     """Return the role of each measure; the first one raises the alarm."""
     return [
         "primary",
-        *(TIERS.get(one.name.partition("(")[0], "other").replace("primary", "other") for one in measures[1:]),
+        *(TIERS.get(measure.name.partition("(")[0], "other").replace("primary", "other") for measure in measures[1:]),
     ]
 
 
@@ -64,9 +64,9 @@ def drift(measure: Measure, before: Representation, after: Representation) -> fl
     if not np.isfinite(value):
         raise NotEstimable("the measure has no finite value here")
     assert measure.self_value is not None
-    found = value - measure.self_value if measure.closer == "lower" else measure.self_value - value
+    difference = value - measure.self_value if measure.closer == "lower" else measure.self_value - value
     # The last digits differ between machines; nulls that are all equal must not make an alarm of them.
-    return 0.0 if abs(found) < ROUNDING else found
+    return 0.0 if abs(difference) < ROUNDING else difference
 
 
 def half_samples(
@@ -82,8 +82,8 @@ def half_samples(
     copies of a row are neighbours in both encodings and would hide drift.
     """
     n = before.n_rows
-    found = np.empty((n_draws, len(measures)))
+    draws = np.empty((n_draws, len(measures)))
     for draw in range(n_draws):
         rows: Index = np.sort(rng.permutation(n)[: n // 2])
-        found[draw], _ = drifts(measures, before.take_rows(rows), after.take_rows(rows))
-    return {measure.name: found[:, i] for i, measure in enumerate(measures)}
+        draws[draw], _ = drifts(measures, before.take_rows(rows), after.take_rows(rows))
+    return {measure.name: draws[:, i] for i, measure in enumerate(measures)}

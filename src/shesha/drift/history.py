@@ -88,8 +88,8 @@ class InMemory:
 
     def events(self, kind: Kind, last: int | None = None) -> list[dict[str, Any]]:
         """Return events in their order."""
-        found = list(self._events.get(kind, ()))
-        return found if last is None else found[len(found) - min(last, len(found)) :]
+        events = list(self._events.get(kind, ()))
+        return events if last is None else events[len(events) - min(last, len(events)) :]
 
 
 class InFile:
@@ -122,8 +122,8 @@ class InFile:
         query = "SELECT monitor, at, value FROM event WHERE kind = ? ORDER BY number DESC LIMIT ?"
         with self._reading() as connection:
             rows = [] if connection is None else connection.execute(query, (kind, -1 if last is None else last))
-            found = [{"monitor": monitor, "at": at, **self._values(value)} for monitor, at, value in rows]
-        return found[::-1]
+            events = [{"monitor": monitor, "at": time, **self._values(value)} for monitor, time, value in rows]
+        return events[::-1]
 
     def _values(self, text: Any) -> dict[str, Any]:
         """Return the values of an event; a damaged one is an error that names the file."""
@@ -175,8 +175,8 @@ class _InTransaction:
 
 def _state(connection: sqlite3.Connection, monitor: str, name: str) -> str | None:
     query = "SELECT value FROM state WHERE monitor = ? AND name = ?"
-    found = connection.execute(query, (monitor, name)).fetchone()
-    return None if found is None else str(found[0])
+    row = connection.execute(query, (monitor, name)).fetchone()
+    return None if row is None else str(row[0])
 
 
 def _now() -> str:

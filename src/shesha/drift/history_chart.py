@@ -33,22 +33,22 @@ def history_chart(measure: str, checks: Sequence[Check]) -> str:
     >>> "&lt;CKA&gt;: 1 check" in found, 'class="alert"' in found
     (True, True)
     """
-    scale = _Scale([value for one in checks for value in (one.drift, one.threshold)])
+    scale = _Scale([value for check in checks for value in (check.drift, check.threshold)])
     step = (_WIDTH - _LEFT - _RIGHT) / max(1, len(checks) - 1)
     xs = [_LEFT + (i * step if len(checks) > 1 else (_WIDTH - _LEFT - _RIGHT) / 2) for i in range(len(checks))]
-    known = [(x, one) for x, one in zip(xs, checks, strict=True) if isfinite(one.drift)]
-    beyond = sum(one.drift > one.threshold for one in checks)
+    known = [(x, check) for x, check in zip(xs, checks, strict=True) if isfinite(check.drift)]
+    n_beyond = sum(check.drift > check.threshold for check in checks)
     caption = (
-        f"{measure}: {len(checks)} {'check' if len(checks) == 1 else 'checks'}, {beyond} beyond the threshold; "
+        f"{measure}: {len(checks)} {'check' if len(checks) == 1 else 'checks'}, {n_beyond} beyond the threshold; "
         f"the last {_number(checks[-1].drift)}, threshold {_number(checks[-1].threshold)}"
     )
     limits = " ".join(
-        f"M{x - step / 2:.1f} {scale.y(one.threshold):.1f}h{step:.1f}"
-        for x, one in zip(xs, checks, strict=True)
-        if isfinite(one.threshold)
+        f"M{x - step / 2:.1f} {scale.y(check.threshold):.1f}h{step:.1f}"
+        for x, check in zip(xs, checks, strict=True)
+        if isfinite(check.threshold)
     )
-    line = " ".join(f"{x:.1f},{scale.y(one.drift):.1f}" for x, one in known)
-    marks = "".join(_mark(x, scale.y(one.drift), one) for x, one in known)
+    line = " ".join(f"{x:.1f},{scale.y(check.drift):.1f}" for x, check in known)
+    marks = "".join(_mark(x, scale.y(check.drift), check) for x, check in known)
     axis = "".join(
         f'<text x="{_LEFT - 6}" y="{scale.y(value) + 4:.1f}" text-anchor="end">{_number(value)}</text>'
         f'<path class="grid" d="M{_LEFT} {scale.y(value):.1f}H{_WIDTH - _RIGHT}"/>'
@@ -66,7 +66,7 @@ class _Scale:
     """The vertical scale, logarithmic if values differ much."""
 
     def __init__(self, values: Sequence[float]) -> None:
-        positive = [one for one in values if isfinite(one) and one > 0]
+        positive = [value for value in values if isfinite(value) and value > 0]
         top, least = max(positive, default=1.0), min(positive, default=1.0)
         self.logarithmic = top / least > _MANY
         self.high = 10 ** (log10(top) + 0.1) if self.logarithmic else 1.15 * top

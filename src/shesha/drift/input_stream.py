@@ -30,14 +30,14 @@ _FIELDS = ("bins", "counts", "n_seen", "capital", "log10_martingale", "log10_hig
 
 
 @dataclass(frozen=True)
-class Typical:
+class ReferenceDistribution:
     """The centre and covariance of the reference, which score the rows of a stream."""
 
     centre: Vector
     whitening: Matrix
 
     @classmethod
-    def build(cls, rows: Matrix) -> Typical:
+    def build(cls, rows: Matrix) -> ReferenceDistribution:
         """Fit rows, with the covariance shrunk towards equal variances."""
         n, d = rows.shape
         fixed = is_constant(rows)
@@ -61,8 +61,8 @@ class Typical:
     def scores(self, rows: Matrix) -> Vector:
         """Return squared distances from the centre, in units of the typical distance."""
         white = (rows - self.centre) @ self.whitening
-        found: Vector = np.einsum("ij,ij->i", white, white)
-        return found
+        scores: Vector = np.einsum("ij,ij->i", white, white)
+        return scores
 
 
 def _power_of_two(rows: Matrix) -> float:

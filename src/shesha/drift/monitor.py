@@ -11,23 +11,23 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from shesha.drift import monitor_files, rank_levels
+from shesha.drift import monitor_files, rank_p_values
 from shesha.drift.alarm_threshold import AlarmRule
-from shesha.drift.canary_check import Found, Setting, differences, run_check
+from shesha.drift.canary_check import CheckResult, Setting, differences, run_check
 from shesha.drift.canary_reference import Reference
 from shesha.drift.drift_scores import Choice, choose_measures
 from shesha.drift.history import History, InMemory, Kind
 from shesha.drift.input_stream import Stream
 from shesha.drift.monitor_settings import check_level, importable_name, plain_about
-from shesha.drift.noise_floor import Unchanged, many
-from shesha.drift.run_length import Evidence
+from shesha.drift.noise_floor import NoiseFloor, many
+from shesha.drift.sequential_evidence import Evidence
 from shesha.drift.stream_update import Updates
 from shesha.drift.verdict_advice import advice, decide_state
 from shesha.inputs import validation as check
 from shesha.measures import Measure, get
 from shesha.results import DriftVerdict, StreamVerdict
 from shesha.support import argument_types as kinds
-from shesha.support.arrays import array_shape
+from shesha.support.device_arrays import array_shape
 from shesha.support.seeds import draw_seed
 from shesha.support.sqlite import StoreError
 from shesha.support.types import Seed
@@ -104,16 +104,16 @@ class DriftMonitor:
     ) -> None:
         n_rows = next(iter(getattr(reference, "shape", None) or array_shape(reference)), 4)
         chosen = choose_measures(measures, n_rows)
-        held = Reference.build(reference, labels, chosen)
+        ref = Reference.build(reference, labels, chosen)
         unchanged = None
         if nulls is not None:
-            unchanged = Unchanged.build(many(nulls), held.representation, chosen, held.codes, len(held.classes))
+            unchanged = NoiseFloor.build(many(nulls), ref.representation, chosen, ref.codes, len(ref.classes))
         level = check_level(false_alarm, run_length, unchanged, n_resamples)
         allowed = TOLERANCE if unchanged is None else 0.0
         self.run_length = run_length
         self.about = plain_about(about)
         limit = allowed if tolerance is None else check.require_at_least(tolerance, "tolerance", 0.0)
-        self._setting = Setting(held, chosen, unchanged, level, limit, n_resamples, draw_seed(seed))
+        self._setting = Setting(ref, chosen, unchanged, level, limit, n_resamples, draw_seed(seed))
         self._history: History = InMemory()
 
     @property
@@ -237,7 +237,7 @@ class DriftMonitor:
         if setting.unchanged is not None:
             arrays |= {f"null_{name}": value for name, value in vars(setting.unchanged).items()}
         plain |= {name: getattr(setting, name) for name in _PLAIN}
-        plain["measures"] = [importable_name(one) for one in setting.measures]
+        plain["measures"] = [importable_name(measure) for measure in setting.measures]
         plain |= {"run_length": self.run_length, "about": self.about}
         self._history = monitor_files.write(place, plain, arrays, overwrite=overwrite)
 
@@ -253,13 +253,13 @@ class DriftMonitor:
             If it is half a monitor, or one of another version.
         """
         plain, arrays, history = monitor_files.read(kinds.path(folder, "folder"))
-        found = [get(one) for one in plain["measures"]]
-        held = Reference.from_stored(plain, arrays, found)
-        kept = [arrays[f"null_{part}"] for part in ("drifts", "rows", "classes") if f"null_{part}" in arrays]
+        measures = [get(name) for name in plain["measures"]]
+        ref = Reference.from_stored(plain, arrays, measures)
+        nulls = [arrays[f"null_{part}"] for part in ("drifts", "rows", "classes") if f"null_{part}" in arrays]
         monitor = cls.__new__(cls)
-        monitor.run_length, monitor.about = plain["run_length"], plain["about"]
-        monitor._setting = Setting(held, found, Unchanged(*kept) if kept else None, *(plain[name] for name in _PLAIN))
-        monitor._history = history
+        floor = NoiseFloor(*nulls) if nulls else None
+        monitor._setting = Setting(ref, measures, floor, *(plain[name] for name in _PLAIN))
+        monitor.run_length, monitor.about, monitor._history = plain["run_length"], plain["about"], history
         return monitor
 
     @cached_property
@@ -281,7 +281,7 @@ class DriftMonitor:
             return problem
         return ""
 
-    def _verdict(self, outcome: Found, evidence: Evidence, about: dict[str, str]) -> DriftVerdict:
+    def _verdict(self, outcome: CheckResult, evidence: Evidence, about: dict[str, str]) -> DriftVerdict:
         setting, primary = self._setting, outcome.scores[0]
         in_a_row = None
         if setting.unchanged is not None:
@@ -297,7 +297,7 @@ class DriftMonitor:
             setting.level,
             float("nan")
             if setting.unchanged is None
-            else rank_levels.false_alarm_limit(len(setting.unchanged), setting.level),
+            else rank_p_values.false_alarm_limit(len(setting.unchanged), setting.level),
             setting.tolerance,
             rows=outcome.rows,
             classes=outcome.classes,

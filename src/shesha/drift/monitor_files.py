@@ -55,13 +55,13 @@ def read(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], History]
 
 def _read_file(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     try:
-        with reading(place), np.load(place, allow_pickle=False) as found:
-            arrays = dict(found)
+        with reading(place), np.load(place, allow_pickle=False) as file:
+            arrays = dict(file)
             about = json.loads(str(arrays.pop(_ENTRY)))
             layout = about["layout"]
     except UnreadableFileError as error:
-        told = f"{place} must be a monitor that was saved as one file, got something else: {error}"
-        raise ValueError(told) from error
+        message = f"{place} must be a monitor that was saved as one file, got something else: {error}"
+        raise ValueError(message) from error
     _require_layout(layout, about)
     require_whole(place, about, arrays)
     return about, arrays
@@ -124,8 +124,8 @@ def _read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]],
             f"folder must contain a complete monitor, got {folder}: {name} is missing or damaged, perhaps by an "
             "incomplete copy; copy it again, or make the monitor again"
         )
-    with reading(folder / name), np.load(io.BytesIO(content), allow_pickle=False) as found:
-        arrays = dict(found)
+    with reading(folder / name), np.load(io.BytesIO(content), allow_pickle=False) as file:
+        arrays = dict(file)
     require_whole(folder / ABOUT, about, arrays)
     return about, arrays, about["sha256"][:16]
 

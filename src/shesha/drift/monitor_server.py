@@ -97,8 +97,8 @@ class _Collector:
         if updates:
             yield from self._update(name, updates[0])
 
-    def _gauge(self, gauge: str, told: str, name: str, value: Any) -> Any:
-        family = self._family(gauge, told, labels=["monitor"])
+    def _gauge(self, gauge: str, text: str, name: str, value: Any) -> Any:
+        family = self._family(gauge, text, labels=["monitor"])
         family.add_metric([name], number(value))
         return family
 
@@ -118,22 +118,24 @@ class _Collector:
             description = "Evidence of all checks against no change (Shiryaev-Roberts)."
             yield self._gauge("shesha_evidence", description, name, event["sequence"]["shiryaev_roberts"])
             limit = event["sequence"].get("threshold") or event["sequence"]["run_length"]
-            yield self._gauge("shesha_evidence_alarm", "Evidence at the alarm.", name, limit)
+            yield self._gauge("shesha_evidence_alarm", "Evidence at which the alarm is raised.", name, limit)
             yield self._gauge("shesha_checks", "Checks so far.", name, event["sequence"]["number"])
 
-    def _update(self, name: str, one: dict[str, Any]) -> Iterator[Any]:
-        yield self._states("shesha_stream_state", "1 for the state of the stream.", name, one["state"])
-        yield self._gauge("shesha_stream_rows", "New rows so far.", name, one["n_seen"])
-        told = "Evidence of change in the stream, as a power of ten."
-        yield self._gauge("shesha_stream_log10_evidence", told, name, one["log10_martingale"])
-        yield self._gauge("shesha_stream_log10_alarm", "Evidence at the alarm.", name, one["log10_threshold"])
+    def _update(self, name: str, update: dict[str, Any]) -> Iterator[Any]:
+        yield self._states("shesha_stream_state", "1 for the state of the stream.", name, update["state"])
+        yield self._gauge("shesha_stream_rows", "New rows so far.", name, update["n_seen"])
+        text = "Evidence of change in the stream, as a power of ten."
+        yield self._gauge("shesha_stream_log10_evidence", text, name, update["log10_martingale"])
+        yield self._gauge(
+            "shesha_stream_log10_alarm", "Evidence at which the alarm is raised.", name, update["log10_threshold"]
+        )
 
-    def _states(self, gauge: str, told: str, name: str, state: str) -> Any:
-        family = self._family(gauge, told, labels=["monitor", "state"])
-        for one in STATES:
-            family.add_metric([name, one], float(one == state))
+    def _states(self, gauge: str, text: str, name: str, state: str) -> Any:
+        family = self._family(gauge, text, labels=["monitor", "state"])
+        for label in STATES:
+            family.add_metric([name, label], float(label == state))
         return family
 
 
-def _seconds(at: str) -> float:
-    return datetime.fromisoformat(at).timestamp()
+def _seconds(time: str) -> float:
+    return datetime.fromisoformat(time).timestamp()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from shesha.drift import rank_levels
-from shesha.drift.noise_floor import Unchanged
+from shesha.drift import rank_p_values
+from shesha.drift.noise_floor import NoiseFloor
 from shesha.inputs import validation as check
 from shesha.measures import Measure, get
 
@@ -16,7 +16,7 @@ FEWEST_IN_A_ROW = 19
 
 
 def check_level(
-    false_alarm: float | None, run_length: float | None, unchanged: Unchanged | None, n_resamples: int
+    false_alarm: float | None, run_length: float | None, unchanged: NoiseFloor | None, n_resamples: int
 ) -> float:
     """Return the level of one check; ValueError if it cannot be reached."""
     check.count(n_resamples, "n_resamples", minimum=19)
@@ -35,11 +35,11 @@ def check_level(
         return max(LEVEL, 1 / (len(unchanged) + 1))
     level = LEVEL if false_alarm is None else check.fraction(false_alarm, "false_alarm", closed=False)
     there = n_resamples if unchanged is None else len(unchanged)
-    if there < rank_levels.fewest_for(level):
+    if there < rank_p_values.fewest_for(level):
         name = "n_resamples" if unchanged is None else "nulls"
         raise ValueError(
             f"false_alarm must be at least {1 / (there + 1):.3g} with {there} {name}, got {level:g}; pass at least "
-            f"{rank_levels.fewest_for(level)}"
+            f"{rank_p_values.fewest_for(level)}"
         )
     return level
 

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from shesha.drift.drift_scores import drifts
-from shesha.drift.row_movement import class_means, movement
+from shesha.drift.row_movement import class_means, row_movement
 from shesha.inputs import validation as check
 from shesha.measures import Measure
 from shesha.support.types import Labels, Matrix, Vector
-from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, align_rows
 
 
 @dataclass(frozen=True)
-class Unchanged:
+class NoiseFloor:
     """Drifts of K re-encodings, and the largest movement of rows and classes."""
 
     drifts: Matrix
@@ -40,14 +39,14 @@ class Unchanged:
         measures: Sequence[Measure],
         codes: Labels | None,
         n_classes: int,
-    ) -> Unchanged:
+    ) -> NoiseFloor:
         """Score re-encodings one by one, without keeping them."""
         rows_of_scores: list[Vector] = []
         rows, classes = np.zeros(reference.n_rows), np.zeros(n_classes)
         for k, null in enumerate(nulls):
-            one = check_same_rows(null, reference, f"nulls[{k}]")
-            rows_of_scores.append(drifts(measures, reference, one)[0])
-            moved = row_movement(reference, one)
+            encoding = check_same_rows(null, reference, f"nulls[{k}]")
+            rows_of_scores.append(drifts(measures, reference, encoding)[0])
+            moved = row_movement(reference, encoding)
             rows = np.fmax(rows, moved)
             if codes is not None:
                 classes = np.fmax(classes, class_means(moved, codes, n_classes))
@@ -62,11 +61,11 @@ class Unchanged:
 
 def check_same_rows(given: Any, reference: Representation, name: str) -> Representation:
     """Check another encoding of the reference rows, and align its rows."""
-    found = Representation.build(given, name)
-    if found.has_distances_only or len(found.shape) != 2:
-        raise ValueError(f"{name} must be a matrix (n_rows, n_features), got shape {found.shape}")
-    require_count(found.n_rows, reference, name)
-    return align_rows({"reference": reference, name: found})[name]
+    source = Representation.build(given, name)
+    if source.has_distances_only or len(source.shape) != 2:
+        raise ValueError(f"{name} must be a matrix (n_rows, n_features), got shape {source.shape}")
+    require_count(source.n_rows, reference, name)
+    return align_rows({"reference": reference, name: source})[name]
 
 
 def require_count(n_rows: int, reference: Representation, name: str) -> None:
@@ -76,14 +75,6 @@ def require_count(n_rows: int, reference: Representation, name: str) -> None:
             f"{name} must be the {reference.n_rows} rows of the reference encoded again, got {n_rows} rows; check "
             "compares the same inputs, so use update for new inputs, or two_sample for a window of them"
         )
-
-
-def row_movement(before: Representation, after: Representation) -> Vector:
-    """Return the movement of each row relative to the others; NaN for all if a row has no direction."""
-    try:
-        return movement(before.cached("unit rows", lambda: before.standard("cosine")), after.standard("cosine"))
-    except NotEstimable:
-        return np.full(before.n_rows, np.nan)
 
 
 def many(nulls: Any) -> Iterable[Any]:

@@ -7,6 +7,16 @@ import numpy as np
 from shesha.kernels.distances import PANEL
 from shesha.kernels.threads import parallel
 from shesha.support.types import Labels, Matrix, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import Representation
+
+
+def row_movement(before: Representation, after: Representation) -> Vector:
+    """Return the movement of each row relative to the others; NaN for all if a row has no direction."""
+    try:
+        return movement(before.cached("unit rows", lambda: before.standard("cosine")), after.standard("cosine"))
+    except NotEstimable:
+        return np.full(before.n_rows, np.nan)
 
 
 def movement(before: Matrix, after: Matrix) -> Vector:
@@ -27,8 +37,8 @@ def movement(before: Matrix, after: Matrix) -> Vector:
         a, b = (_profiles(rows, start, n) for rows in (before, after))
         a -= b
         # Half the squared distance of unit vectors keeps the digits of a tiny 1 - r.
-        found: Vector = 0.5 * np.einsum("ij,ij->i", a, a)
-        return found
+        half_distances: Vector = 0.5 * np.einsum("ij,ij->i", a, a)
+        return half_distances
 
     return np.concatenate(list(parallel(part, range(0, n, PANEL))))
 
@@ -36,10 +46,10 @@ def movement(before: Matrix, after: Matrix) -> Vector:
 def _profiles(rows: Matrix, start: int, n: int) -> Matrix:
     """Similarities of the rows of a panel to all others, centred and of unit length; 0 for a row and itself."""
     products = rows[start : start + PANEL] @ rows.T
-    own = np.arange(len(products))
-    products[own, own + start] = 0.0
+    rows_of_panel = np.arange(len(products))
+    products[rows_of_panel, rows_of_panel + start] = 0.0
     products -= products.sum(axis=1, keepdims=True) / (n - 1)
-    products[own, own + start] = 0.0
+    products[rows_of_panel, rows_of_panel + start] = 0.0
     lengths = np.sqrt(np.einsum("ij,ij->i", products, products))
     with np.errstate(invalid="ignore", divide="ignore"):
         products /= np.where(lengths > 1e-12, lengths, np.nan)[:, None]

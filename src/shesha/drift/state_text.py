@@ -52,7 +52,7 @@ def number_list(plain: Mapping[str, Any], name: str, low: float, high: float) ->
     value = plain[name]
     if not isinstance(value, list):
         raise damaged_state_error(f"{name} = {str(value)[:40]}")
-    return [_number(one, name, low, high) for one in value]
+    return [_number(item, name, low, high) for item in value]
 
 
 def count_list(plain: Mapping[str, Any], name: str, most: int = MOST) -> list[int]:
@@ -60,7 +60,7 @@ def count_list(plain: Mapping[str, Any], name: str, most: int = MOST) -> list[in
     value = plain[name]
     if not isinstance(value, list):
         raise damaged_state_error(f"{name} = {str(value)[:40]}")
-    return [count_field({name: one}, name, most) for one in value]
+    return [count_field({name: item}, name, most) for item in value]
 
 
 def damaged_state_error(got: str) -> StoreError:

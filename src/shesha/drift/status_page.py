@@ -91,7 +91,7 @@ def page(folder: Path, now: datetime | None = None) -> str:
         [_state_now(checks[-1], present)] if checks else ["<p>No check yet: run <code>shesha monitor check</code>.</p>"]
     )
     if checks:
-        parts += [_charts(checks, present), _who_moved(checks[-1]), _last_checks(checks[::-1], present)]
+        parts += [_charts(checks, present), _largest_movements(checks[-1]), _last_checks(checks[::-1], present)]
     if updates:
         parts.append(_last_updates(updates[::-1], present))
     return _PAGE.format(
@@ -105,7 +105,7 @@ def page(folder: Path, now: datetime | None = None) -> str:
 
 
 def readable_name(folder: Path) -> str:
-    """Return the folder's name with what is not UTF-8 replaced: neither gauges nor pages can hold such bytes."""
+    """Return the folder's name with bytes replaced that are not UTF-8, which gauges and pages cannot hold."""
     return os.fsencode(Path(os.path.realpath(folder)).name).decode("utf-8", "replace")
 
 
@@ -134,8 +134,8 @@ def time_ago(at: str, now: datetime) -> str:
     return "just now"
 
 
-def _time(at: str, now: datetime) -> str:
-    return f'<time datetime="{escape(at)}" title="{escape(at)}">{escape(time_ago(at, now))}</time>'
+def _time(time: str, now: datetime) -> str:
+    return f'<time datetime="{escape(time)}" title="{escape(time)}">{escape(time_ago(time, now))}</time>'
 
 
 def _state_now(last: dict[str, Any], now: datetime) -> str:
@@ -170,10 +170,10 @@ def _charts(checks: Sequence[dict[str, Any]], now: datetime) -> str:
     figures = []
     for score, name in zip(checks[-1]["scores"], _names(checks[-1]), strict=True):
         points = [
-            Check(time_ago(one["at"], now), number(own["drift"]), number(own["threshold"]), one["state"])
-            for one in checks
-            for own in one["scores"]
-            if own["measure"] == score["measure"]
+            Check(time_ago(check["at"], now), number(result["drift"]), number(result["threshold"]), check["state"])
+            for check in checks
+            for result in check["scores"]
+            if result["measure"] == score["measure"]
         ]
         role = " raises the alarm;" if score["tier"] == "primary" else ""
         last = f"{role} now {_short(points[-1].drift)}, threshold {_short(points[-1].threshold)}"
@@ -194,15 +194,17 @@ def _short(value: float) -> str:
     return f"{value:.2g}" if isfinite(value) else "no value"
 
 
-def _who_moved(last: dict[str, Any]) -> str:
+def _largest_movements(last: dict[str, Any]) -> str:
     parts = []
-    for title, found in (("Rows that moved most", last.get("rows")), ("Classes", last.get("classes"))):
-        moved = (found or ())[:_MOVED]
+    for title, movements in (("Rows that moved most", last.get("rows")), ("Classes", last.get("classes"))):
+        moved = (movements or ())[:_MOVED]
         columns = {
-            "name": [_cell(one["name"], "name") for one in moved],
-            "label": [_cell(one.get("label", "")) for one in moved] if any(one.get("label") for one in moved) else [],
-            "moved": [_cell(_short(number(one["movement"])), "n") for one in moved],
-            "at most, unchanged": [_cell(_short(number(one.get("floor"))), "n") for one in moved],
+            "name": [_cell(movement["name"], "name") for movement in moved],
+            "label": [_cell(movement.get("label", "")) for movement in moved]
+            if any(movement.get("label") for movement in moved)
+            else [],
+            "moved": [_cell(_short(number(movement["movement"])), "n") for movement in moved],
+            "at most, unchanged": [_cell(_short(number(movement.get("floor"))), "n") for movement in moved],
         }
         shown = {head: cells for head, cells in columns.items() if cells}
         if moved:
@@ -215,12 +217,12 @@ def _last_checks(checks: Sequence[dict[str, Any]], now: datetime) -> str:
     measures = [score["measure"] for score in checks[0]["scores"]]
     head = ["when", "state", *_names(checks[0]), "circumstances"]
     lines = []
-    for one in checks:
-        drifts = {score["measure"]: number(score["drift"]) for score in one["scores"]}
+    for check in checks:
+        drifts = {score["measure"]: number(score["drift"]) for score in check["scores"]}
         cells = [_cell(_short(drifts[name]) if name in drifts else "", "n") for name in measures]
-        about = ", ".join(f"{name} {text}" for name, text in sorted((one.get("about") or {}).items()))
+        about = ", ".join(f"{name} {text}" for name, text in sorted((check.get("about") or {}).items()))
         lines.append(
-            [f"<td>{_time(one['at'], now)}</td>", f"<td>{_state(one['state'])}</td>", *cells, _cell(about, "name")]
+            [f"<td>{_time(check['at'], now)}</td>", f"<td>{_state(check['state'])}</td>", *cells, _cell(about, "name")]
         )
     return f"<h2>Last checks</h2>{_table(head, lines)}"
 
@@ -228,19 +230,19 @@ def _last_checks(checks: Sequence[dict[str, Any]], now: datetime) -> str:
 def _last_updates(updates: Sequence[dict[str, Any]], now: datetime) -> str:
     lines = [
         [
-            f"<td>{_time(one['at'], now)}</td>",
-            f"<td>{_state(one['state'])}</td>",
-            _cell(f"{one['n_seen']:,}", "n"),
-            _cell(f"{number(one['log10_martingale']):.1f} of {number(one['log10_threshold']):.1f}", "n"),
+            f"<td>{_time(update['at'], now)}</td>",
+            f"<td>{_state(update['state'])}</td>",
+            _cell(f"{update['n_seen']:,}", "n"),
+            _cell(f"{number(update['log10_martingale']):.1f} of {number(update['log10_threshold']):.1f}", "n"),
         ]
-        for one in updates
+        for update in updates
     ]
     head = ["when", "state", "new rows so far", "evidence of change (powers of ten), and at the alarm"]
     return f"<h2>New inputs</h2>{_table(head, lines)}"
 
 
 def _table(head: Iterable[object], rows: Iterable[Sequence[str]]) -> str:
-    top = "".join(f'<th scope="col">{escape(str(one))}</th>' for one in head)
+    top = "".join(f'<th scope="col">{escape(str(title))}</th>' for title in head)
     lines = "".join("<tr>" + "".join(row) + "</tr>" for row in rows)
     return (
         '<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>'

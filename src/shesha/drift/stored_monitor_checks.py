@@ -1,4 +1,4 @@
-"""Checks of what a file says of a monitor, before anything is computed from it."""
+"""Check the stored values of a monitor before anything is computed from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shesha.support.types import Array
 
 
 def require_whole(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-    """Refuse a monitor of which a value is missing, of another type, out of range or of another shape.
+    """Refuse a monitor if a value is missing, out of range, or of the wrong type or shape.
 
     Raises
     ------
@@ -27,8 +27,8 @@ def require_whole(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, Ar
     if rows is None or rows.ndim != 2 or not _finite(rows):
         raise ValueError(_damage(place, "no finite matrix of its rows"))
     n_classes, nulls = len(plain["classes"]), {name: arrays[name] for name in _NULLS if name in arrays}
-    if nulls and (len(nulls) < len(_NULLS) or any(one.dtype.kind != "f" for one in nulls.values())):
-        raise ValueError(_damage(place, f"other arrays than numbers in each of {', '.join(_NULLS)}"))
+    if nulls and (len(nulls) < len(_NULLS) or any(array.dtype.kind != "f" for array in nulls.values())):
+        raise ValueError(_damage(place, f"other values than numbers in {', '.join(_NULLS)}"))
     shapes = {"names": (len(rows),), "codes": (len(rows),), "null_rows": (len(rows),), "null_classes": (n_classes,)}
     shapes["null_drifts"] = (*nulls.get("null_drifts", rows).shape[:1], len(plain["measures"]))
     for name in shapes.keys() & arrays.keys():
@@ -36,11 +36,13 @@ def require_whole(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, Ar
             raise ValueError(_damage(place, f"{name} of shape {arrays[name].shape} instead of {shapes[name]}"))
     codes = arrays.get("codes", np.zeros(0, dtype=np.intp))
     if codes.dtype.kind not in "iu" or not ((codes >= 0) & (codes < n_classes)).all():
-        raise ValueError(_damage(place, "codes of classes that it does not name"))
+        raise ValueError(_damage(place, "codes of classes without a name"))
 
 
-def _damage(place: Path, found: str) -> str:
-    return f"{place} must contain a whole monitor, got {found}: it is damaged; copy it again, or make the monitor anew"
+def _damage(place: Path, fault: str) -> str:
+    return (
+        f"{place} must contain a complete monitor, got {fault}: it is damaged; copy it again, or make the monitor again"
+    )
 
 
 def _finite(values: Array) -> bool:
@@ -56,7 +58,7 @@ def _number(low: float, high: float = inf, *, whole: bool = False) -> Callable[[
 
 
 def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
 _NULLS = ("null_drifts", "null_rows", "null_classes")

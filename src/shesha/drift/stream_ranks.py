@@ -49,12 +49,12 @@ def weighted_ranks(scores: Vector, weights: Vector, n_reference: int, rng: np.ra
     (array([0.40924042]), array([0.40924042]))
     """
     parts = rng.random(len(scores) - n_reference)
-    found = np.empty(len(parts))
+    ranks = np.empty(len(parts))
     for i, part in enumerate(parts):
-        seen, odds, last = scores[: n_reference + i + 1], weights[: n_reference + i + 1], scores[n_reference + i]
-        above, equal = expected_counts(odds, i + 1, (seen > last, seen == last))
-        found[i] = (above + part * equal) / (i + 1)
-    return found
+        previous, odds, last = scores[: n_reference + i + 1], weights[: n_reference + i + 1], scores[n_reference + i]
+        above, equal = expected_counts(odds, i + 1, (previous > last, previous == last))
+        ranks[i] = (above + part * equal) / (i + 1)
+    return ranks
 
 
 def expected_counts(odds: Vector, n_drawn: int, parts: tuple[Mask, ...]) -> list[float]:
@@ -72,13 +72,13 @@ def expected_counts(odds: Vector, n_drawn: int, parts: tuple[Mask, ...]) -> list
     if np.count_nonzero(possible) == n_drawn:
         return [float(np.count_nonzero(possible & part)) for part in parts]
     chances = _scale_odds(odds, n_drawn)
-    found = []
+    counts_of_parts = []
     for part in parts:
         inside, outside = count_distribution(chances[part]), count_distribution(chances[~part])
         counts = np.arange(max(0, n_drawn - len(outside) + 1), min(n_drawn, len(inside) - 1) + 1)
         joint = inside[counts] * outside[n_drawn - counts]
-        found.append(float(counts @ joint / joint.sum()))
-    return found
+        counts_of_parts.append(float(counts @ joint / joint.sum()))
+    return counts_of_parts
 
 
 def _scale_odds(odds: Vector, n_drawn: int) -> Vector:
@@ -90,8 +90,8 @@ def _scale_odds(odds: Vector, n_drawn: int) -> Vector:
         return float((grown / (1 + grown)).sum()) - n_drawn
 
     factor = np.exp(brentq(surplus, -50.0, 200.0, xtol=1e-6))
-    found: Vector = factor * scaled / (1 + factor * scaled)
-    return found
+    chances: Vector = factor * scaled / (1 + factor * scaled)
+    return chances
 
 
 def count_distribution(chances: Vector) -> Vector:
@@ -102,8 +102,8 @@ def count_distribution(chances: Vector) -> Vector:
     >>> count_distribution(np.array([0.5, 0.5, 0.5]))
     array([0.125, 0.375, 0.375, 0.125])
     """
-    found = [np.array([1 - one, one]) for one in chances] or [np.ones(1)]
-    while len(found) > 1:
-        odd = found[-1:] if len(found) % 2 else []
-        found = [np.convolve(a, b) for a, b in zip(found[::2], found[1::2], strict=False)] + odd
-    return found[0]
+    distributions = [np.array([1 - chance, chance]) for chance in chances] or [np.ones(1)]
+    while len(distributions) > 1:
+        odd = distributions[-1:] if len(distributions) % 2 else []
+        distributions = [np.convolve(a, b) for a, b in zip(distributions[::2], distributions[1::2], strict=False)] + odd
+    return distributions[0]

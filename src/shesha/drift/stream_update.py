@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shesha.drift.canary_reference import Reference
-from shesha.drift.input_stream import Stream, Typical
+from shesha.drift.input_stream import ReferenceDistribution, Stream
 from shesha.inputs import Names, split_names
 from shesha.inputs import validation as check
 from shesha.results import StreamVerdict
@@ -43,7 +43,7 @@ class Updates:
         self._reference, self._alpha, self._seed = reference, alpha, seed
         order = np.random.default_rng([_FIT, seed]).permutation(reference.n_rows)
         half = reference.n_rows // 2
-        self._typical = Typical.build(reference.rows[order[:half]])
+        self._typical = ReferenceDistribution.build(reference.rows[order[:half]])
         self._kept = order[half:]
 
     def begin(self) -> Stream:
@@ -70,12 +70,12 @@ class Updates:
 
     def _require_new(self, array: Matrix, names: Names | None) -> None:
         """Refuse the reference itself, which belongs in `check`."""
-        held = self._reference
+        reference = self._reference
         again = "batch must contain new inputs, got {}; for the same inputs encoded again, use check"
-        if len(array) == held.n_rows and np.array_equal(array, held.rows):  # type: ignore[arg-type]
+        if len(array) == reference.n_rows and np.array_equal(array, reference.rows):  # type: ignore[arg-type]
             raise ValueError(again.format("the rows of the reference"))
-        if names is not None and held.names is not None and "text" == names.kind == held.names.kind:
-            shared = np.intersect1d(names.values, held.names.values)
+        if names is not None and reference.names is not None and "text" == names.kind == reference.names.kind:
+            shared = np.intersect1d(names.values, reference.names.values)
             if len(shared):
                 raise ValueError(again.format(f"rows with names of the reference ({check.join_items(shared)})"))
 
@@ -90,8 +90,8 @@ class Updates:
 
     def broken(self, stream: Stream, n_rows: int, reason: str) -> StreamVerdict:
         """Return the verdict for invalid rows, which are not added to the stream."""
-        found = self._verdict(stream, n_rows, float("nan"), ())
-        return StreamVerdict(**{**found.__dict__, "state": "not estimable", "reason": reason})
+        verdict = self._verdict(stream, n_rows, float("nan"), ())
+        return StreamVerdict(**{**verdict.__dict__, "state": "not estimable", "reason": reason})
 
     @property
     def threshold(self) -> float:

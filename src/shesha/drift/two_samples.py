@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.drift.rank_levels import p_value, threshold
+from shesha.drift.rank_p_values import p_value, threshold
 from shesha.inputs import validation as check
 from shesha.inputs.number_range import require_squarable
 from shesha.kernels.threads import single_threaded_blas
@@ -109,17 +109,17 @@ def _means(pairs: Matrix, dealt: Matrix) -> tuple[Vector, Vector, Vector]:
     """Mean of a matrix over pairs within the reference, within the window and between them, for each division."""
     other = 1.0 - dealt
     n, m = other.sum(axis=1), dealt.sum(axis=1)
-    seen, rest = dealt @ pairs, other @ pairs
-    within = np.einsum("ij,ij->i", rest, other) / n**2, np.einsum("ij,ij->i", seen, dealt) / m**2
-    return *within, np.einsum("ij,ij->i", seen, other) / (n * m)
+    dealt_sums, rest = dealt @ pairs, other @ pairs
+    within = np.einsum("ij,ij->i", rest, other) / n**2, np.einsum("ij,ij->i", dealt_sums, dealt) / m**2
+    return *within, np.einsum("ij,ij->i", dealt_sums, other) / (n * m)
 
 
 def _energy(rows: Matrix, rng: np.random.Generator) -> Statistic:
     pairs = _distances(rows)
 
     def statistic(dealt: Matrix) -> Vector:
-        first, second, between = _means(pairs, dealt)
-        return np.maximum(2 * between - first - second, 0.0)
+        first, second, between_samples = _means(pairs, dealt)
+        return np.maximum(2 * between_samples - first - second, 0.0)
 
     return statistic
 
@@ -134,8 +134,8 @@ def _mmd(rows: Matrix, rng: np.random.Generator) -> Statistic:
     kernel = np.exp(-0.5 * (pairs / bandwidth) ** 2)
 
     def statistic(dealt: Matrix) -> Vector:
-        first, second, between = _means(kernel, dealt)
-        return np.sqrt(np.maximum(first + second - 2 * between, 0.0))
+        first, second, between_samples = _means(kernel, dealt)
+        return np.sqrt(np.maximum(first + second - 2 * between_samples, 0.0))
 
     return statistic
 
@@ -143,17 +143,17 @@ def _mmd(rows: Matrix, rng: np.random.Generator) -> Statistic:
 def _sliced_statistic(rows: Matrix, rng: np.random.Generator) -> Statistic:
     directions = rng.standard_normal((_DIRECTIONS, rows.shape[1]))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    along = directions @ rows.T
-    order = np.argsort(along, axis=1)
-    gaps = np.diff(np.take_along_axis(along, order, axis=1), axis=1)
+    projections = directions @ rows.T
+    order = np.argsort(projections, axis=1)
+    gaps = np.diff(np.take_along_axis(projections, order, axis=1), axis=1)
 
     def _area_between(line: Vector) -> float:
         """Area between the two distribution functions along each direction."""
         new = np.cumsum(line[order], axis=1)[:, :-1]
         both = np.arange(1, rows.shape[0])
         m = line.sum()
-        apart = np.abs(new / m - (both - new) / (len(line) - m))
-        return float((apart * gaps).sum(axis=1).mean())
+        gaps_between_means = np.abs(new / m - (both - new) / (len(line) - m))
+        return float((gaps_between_means * gaps).sum(axis=1).mean())
 
     return lambda dealt: np.array([_area_between(line) for line in dealt])
 
@@ -172,24 +172,24 @@ def _c2st(rows: Matrix, rng: np.random.Generator) -> Statistic:
     weights = np.zeros((n, n))
     folds = rng.permutation(n) % _FOLDS
     for fold in range(_FOLDS):
-        out, kept = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-        ridge = kernel[np.ix_(kept, kept)] + np.eye(len(kept)) * (np.trace(kernel) / n)
+        out, training = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        ridge = kernel[np.ix_(training, training)] + np.eye(len(training)) * (np.trace(kernel) / n)
         # What any classifier would say of all rows alike is no evidence: columns sum to zero.
-        smooth = np.linalg.solve(ridge, kernel[np.ix_(kept, out)]).T
-        weights[np.ix_(out, kept)] = smooth - smooth.mean(axis=1, keepdims=True)
+        smooth = np.linalg.solve(ridge, kernel[np.ix_(training, out)]).T
+        weights[np.ix_(out, training)] = smooth - smooth.mean(axis=1, keepdims=True)
 
     def statistic(dealt: Matrix) -> Vector:
-        return np.array([_area(said, line) for said, line in zip(dealt @ weights.T, dealt, strict=True)])
+        return np.array([_area(predictions, line) for predictions, line in zip(dealt @ weights.T, dealt, strict=True)])
 
     return statistic
 
 
-def _area(said: Vector, line: Vector) -> float:
+def _area(predictions: Vector, line: Vector) -> float:
     """Probability that a row of the window scores higher than a row of the reference; ties count half."""
     from scipy.stats import rankdata
 
     m = line.sum()
-    return float((rankdata(said)[line > 0].sum() - m * (m + 1) / 2) / (m * (len(line) - m)))
+    return float((rankdata(predictions)[line > 0].sum() - m * (m + 1) / 2) / (m * (len(line) - m)))
 
 
 _STATISTICS: dict[Test, Callable[[Matrix, np.random.Generator], Statistic]] = {

@@ -19,7 +19,7 @@ def decide_state(scores: Sequence[DriftScore], tolerance: float, sequence: Check
     alert = primary.beyond if sequence is None else sequence.alarm_since > 0
     if alert and (primary.drift > tolerance or sequence is not None):
         return "alert"
-    return "watch" if any(one.beyond for one in scores) else "ok"
+    return "watch" if any(score.beyond for score in scores) else "ok"
 
 
 def advice(state: State, scores: Sequence[DriftScore], alarm_since: int = 0) -> str:
@@ -30,24 +30,24 @@ def advice(state: State, scores: Sequence[DriftScore], alarm_since: int = 0) -> 
             f"{alarm_since}, which nobody has acknowledged. Look at the checks from there on, then acknowledge "
             "it."
         )
-    beyond = {one.tier for one in scores if one.beyond}
+    tiers_beyond = {score.tier for score in scores if score.beyond}
     if state == "ok":
         return "Nothing."
     if state == "not estimable":
         return f"Look at the encodings first, because the model may be broken. {_SUSPECTS}"
     if state == "watch":
-        if "primary" in beyond:
+        if "primary" in tiers_beyond:
             return (
                 "The change is real, but within the tolerance or below the alarm of many checks. Encode once more, "
                 "and measure the task if the change remains."
             )
-        if beyond == {"early"}:
+        if tiers_beyond == {"early"}:
             return (
                 "Only Procrustes changed, which often reacts first. Encode once more; if the change "
                 "remains, look at "
                 "the rows above."
             )
         return "Encode once more; if the change remains, look at the rows above and measure the task."
-    if "confirm" in beyond:
+    if "confirm" in tiers_beyond:
         return f"The leading directions changed too (CKA), so the task may suffer. Measure it now. {_SUSPECTS} {_NEW}"
     return f"Neighbourhoods changed, but the leading directions did not (CKA). Measure the task. {_SUSPECTS} {_NEW}"

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from shesha._version import __version__
-from shesha.extract._attention_sinks import FirstTokens
+from shesha.extract._attention_sink_warning import FirstTokens
 from shesha.extract._extraction_result import Activations
 from shesha.extract._fingerprints import model_fingerprint
 from shesha.extract._input_rows import Batch, Rows, token_counts
@@ -82,15 +82,15 @@ def run(work: Work, target: Path | None) -> Activations:
             memory = _Memory(len(work.rows))
             _fill(work, memory, device)
             return Activations(memory.arrays, about)
-        if (whole := read_finished(target)) is not None:
-            require_same(whole[0], about, target)
+        if (contents := read_finished(target)) is not None:
+            require_same(contents[0], about, target)
         else:
             with open_draft(target, about, len(work.rows)) as draft:
                 _fill(work, draft, device)
                 draft.finish()
-            whole = read_finished(target)
-        assert whole is not None
-        return Activations(whole[1], whole[0])
+            contents = read_finished(target)
+        assert contents is not None
+        return Activations(contents[1], contents[0])
 
 
 def _fill(work: Work, sink: _Sink, device: torch.device) -> None:
@@ -121,7 +121,7 @@ class Recorder:
         self._work = work
         self._batch = Batch()
         self.first_tokens = FirstTokens()
-        self._dtype = next((one.dtype for one in work.model.parameters() if one.is_floating_point()), torch.float32)
+        self._dtype = next((p.dtype for p in work.model.parameters() if p.is_floating_point()), torch.float32)
 
     def hooks(self) -> ExitStack:
         """Return the context in which the model can be read."""
@@ -162,12 +162,12 @@ class Recorder:
             raise ValueError(f"layer {name}: {error}") from error
 
     def _is_wanted(self, name: str) -> bool:
-        own, repeated, _ = name.partition(REPEAT)
-        return not (repeated and own in self._work.once)
+        module, repeated, _ = name.partition(REPEAT)
+        return not (repeated and module in self._work.once)
 
     def _layer_name(self, name: str) -> str:
-        own, mark, call = name.partition(REPEAT)
-        return self._work.names[own] + mark + call
+        module, mark, call = name.partition(REPEAT)
+        return self._work.names[module] + mark + call
 
 
 def batch_order(rows: Rows) -> Index:
@@ -216,7 +216,7 @@ def _about(work: Work, device: torch.device, *, to_file: bool) -> dict[str, Any]
 
 
 def _precisions(model: nn.Module, device: torch.device) -> str:
-    kinds = dict.fromkeys(str(one.dtype).removeprefix("torch.") for one in model.parameters())
+    kinds = dict.fromkeys(str(parameter.dtype).removeprefix("torch.") for parameter in model.parameters())
     auto = torch.is_autocast_enabled(device.type)
     kept = ", ".join(kinds) or "float32"
     return f"{kept}, autocast to {str(torch.get_autocast_dtype(device.type)).removeprefix('torch.')}" if auto else kept

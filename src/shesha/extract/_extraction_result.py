@@ -37,8 +37,8 @@ class Activations(dict[str, Array]):
     @property
     def n_tokens(self) -> tuple[int, ...] | None:
         """Number of tokens of each input, if there are tokens; audits check it as a covariate."""
-        found = self.info.get("inputs", {}).get("n_tokens")
-        return None if found is None else tuple(found)
+        counts = self.info.get("inputs", {}).get("n_tokens")
+        return None if counts is None else tuple(counts)
 
     def describe(self) -> str:
         """Describe the extraction in one line."""

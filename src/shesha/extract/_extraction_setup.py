@@ -48,10 +48,10 @@ def open_model(model: str | os.PathLike[str] | nn.Module, data: Sequence[Any], r
     """Load a model and its reader, unless they are loaded already."""
     kind = "images" if are_images(data) else "texts"
     if isinstance(model, nn.Module):
-        said = getattr(getattr(model, "config", None), "name_or_path", "")
+        model_id = getattr(getattr(model, "config", None), "name_or_path", "")
         # With a reader at hand a folder only adds limits and pooling: one without a configuration (GGUF) may lack them.
-        source = find_source(said) if said and (reader is None or (Path(said) / CONFIG).is_file()) else None
-        return Opened(input_network(model, kind), model, reader or _reader(source, kind), source, said)
+        source = find_source(model_id) if model_id and (reader is None or (Path(model_id) / CONFIG).is_file()) else None
+        return Opened(input_network(model, kind), model, reader or _reader(source, kind), source, model_id)
     if not isinstance(model, str | os.PathLike):
         raise TypeError(f"model must be a name, a path or a torch module, got {type(model).__name__}")
     name = os.fspath(model)
@@ -61,8 +61,8 @@ def open_model(model: str | os.PathLike[str] | nn.Module, data: Sequence[Any], r
         network, process = _timm.load(name.removeprefix(TIMM))
         return Opened(network, network, reader or process, None, name)
     source = find_source(name)
-    whole = load_model(name, source)
-    return Opened(input_network(whole, kind), whole, reader or _reader(source, kind), source, name)
+    full_model = load_model(name, source)
+    return Opened(input_network(full_model, kind), full_model, reader or _reader(source, kind), source, name)
 
 
 def _reader(source: Source | None, kind: str) -> Any:
@@ -102,8 +102,8 @@ def _texts(
     return rows, pooling(way), settings
 
 
-def _text_pool(found: Opened) -> Any:
-    return recommended_pooling(found.source) or ("last" if is_causal(found.network) else "mean")
+def _text_pool(opened: Opened) -> Any:
+    return recommended_pooling(opened.source) or ("last" if is_causal(opened.network) else "mean")
 
 
 def _images(opened: Opened, images: Sequence[Any], pool: Any) -> tuple[Rows, Pooled, dict[str, Any]]:
@@ -111,9 +111,9 @@ def _images(opened: Opened, images: Sequence[Any], pool: Any) -> tuple[Rows, Poo
     from_transformers = hasattr(reader, "image_processor_type") or hasattr(reader, "preprocess")
     process: Process = image_processor(reader) if from_transformers else reader
     argument = "pixel_values" if hasattr(opened.network, "config") else None
-    told = {"reader": getattr(reader, "__name__", type(reader).__name__)}
+    info = {"reader": getattr(reader, "__name__", type(reader).__name__)}
     rows = ImageRows(images, process, argument)
     if pool != "auto":
-        return rows, pooling(pool), told
+        return rows, pooling(pool), info
     way: Pool = "cls" if has_class_token(opened.network) else "mean"
-    return rows, either(pooling(way)), {**told, "pool": f"{way} of tokens, gap of feature maps"}
+    return rows, either(pooling(way)), {**info, "pool": f"{way} of tokens, gap of feature maps"}

@@ -58,7 +58,7 @@ def open_image(image: Any) -> Any:
 
 def are_images(data: Any) -> bool:
     """Whether data are images; a string is a text, and a path object names a file."""
-    return not any(isinstance(one, str) for one in data)
+    return not any(isinstance(item, str) for item in data)
 
 
 def image_processor(processor: Any) -> Process:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from shesha.extract._fingerprints import Digest
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.types import Index
 
 MASK = "attention_mask"
@@ -187,8 +187,8 @@ class ItemRows:
 def token_counts(rows: Rows) -> list[int] | None:
     """Return the number of tokens of each input without padding; None if unknown."""
     mask = rows.mask() if isinstance(rows, FieldRows) else None
-    found = rows.lengths() if mask is None else mask.sum(axis=1)
-    return None if found is None else [int(one) for one in found]
+    counts = rows.lengths() if mask is None else mask.sum(axis=1)
+    return None if counts is None else [int(count) for count in counts]
 
 
 def make_rows(inputs: Any, pad: int = 0) -> Rows:
@@ -209,7 +209,7 @@ def make_rows(inputs: Any, pad: int = 0) -> Rows:
 
 def _kind(inputs: Any, pad: int) -> Rows:
     if isinstance(inputs, str | bytes) or (
-        isinstance(inputs, Sequence) and any(isinstance(one, str) for one in inputs)
+        isinstance(inputs, Sequence) and any(isinstance(item, str) for item in inputs)
     ):
         raise TypeError("inputs must be arguments of the model, got text; use encode(model, texts) for texts")
     if isinstance(inputs, Mapping):
@@ -219,7 +219,7 @@ def _kind(inputs: Any, pad: int) -> Rows:
     if isinstance(inputs, Tensor) or hasattr(inputs, "__array__"):
         return ArrayRows(inputs)
     if _are_token_lists(inputs):
-        return TokenRows({name: [one.get(name) for one in inputs] for name in inputs[0]}, pad)
+        return TokenRows({name: [entry.get(name) for entry in inputs] for name in inputs[0]}, pad)
     if hasattr(inputs, "__len__") and hasattr(inputs, "__getitem__"):
         return ItemRows(inputs)
     raise TypeError(
@@ -232,14 +232,14 @@ def _are_token_lists(inputs: Any) -> bool:
     """Whether a tokenizer was called once per text: a list of mappings of names to lists of numbers."""
     if not isinstance(inputs, list | tuple) or not inputs:
         return False
-    return all(isinstance(one, Mapping) and one and all(map(_is_row, one.values())) for one in inputs)
+    return all(isinstance(entry, Mapping) and entry and all(map(_is_row, entry.values())) for entry in inputs)
 
 
 def _tokens(row: Any, name: str) -> NDArray[np.int64]:
-    found = to_host(row, name)
-    if found.ndim != 1 or (found.size and found.dtype.kind not in "iub"):
+    tokens = to_host(row, name)
+    if tokens.ndim != 1 or (tokens.size and tokens.dtype.kind not in "iub"):
         raise TypeError(f"inputs must contain lists of whole numbers in {name!r}, got {row!r}")
-    return found.astype(np.int64)
+    return tokens.astype(np.int64)
 
 
 def _stack(items: Sequence[Any], name: str) -> Tensor:
@@ -248,7 +248,7 @@ def _stack(items: Sequence[Any], name: str) -> Tensor:
         tensors = [torch.as_tensor(item) for item in items]
     except (ValueError, TypeError, RuntimeError) as error:
         raise TypeError(f"inputs must be items that torch can convert to a tensor, got others: {error}") from error
-    other = next((one for one in tensors if one.shape != tensors[0].shape), None)
+    other = next((tensor for tensor in tensors if tensor.shape != tensors[0].shape), None)
     if other is not None:
         raise ValueError(
             f"inputs must be items of one shape, got {tuple(tensors[0].shape)} and {tuple(other.shape)}: pass "
@@ -267,12 +267,12 @@ def _is_row(row: Any) -> bool:
 
 def _array(values: Any, name: str) -> Any:
     """Return an array or tensor with rows; memory-mapped files stay on disk."""
-    found = values if isinstance(values, Tensor) else np.asanyarray(values)
-    if found.ndim == 0:
+    array = values if isinstance(values, Tensor) else np.asanyarray(values)
+    if array.ndim == 0:
         raise ValueError(f"{name} must have one entry per row, got a single value")
-    if not isinstance(found, Tensor) and found.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must contain numbers, got an array of dtype {found.dtype}")
-    return found
+    if not isinstance(array, Tensor) and array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must contain numbers, got an array of dtype {array.dtype}")
+    return array
 
 
 def _tensor(values: Any, chosen: Index, device: torch.device, dtype: torch.dtype) -> Tensor:

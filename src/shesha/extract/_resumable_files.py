@@ -14,7 +14,7 @@ from typing import IO, Any
 import filelock
 import numpy as np
 
-from shesha.extract._array_layout import ABOUT, FORMATS, Region, lay_out, regions
+from shesha.extract._output_file_layout import ABOUT, FORMATS, Region, lay_out, regions
 from shesha.support import atomic_files
 from shesha.support.types import Array, Index
 
@@ -138,8 +138,8 @@ def read_finished(target: Path) -> tuple[dict[str, Any], dict[str, Array]] | Non
     about, arrays = _zarr_contents(target) if target.is_dir() else _safetensors_contents(target)
     if about is None:
         raise FileExistsError(f"out must be new, got {target}, which has other contents")
-    found = regions(target, arrays, json.dumps(about, sort_keys=True))
-    return about, {name: region.memory_map() for name, region in found.items()}
+    named_regions = regions(target, arrays, json.dumps(about, sort_keys=True))
+    return about, {name: region.memory_map() for name, region in named_regions.items()}
 
 
 def require_same(stored: Mapping[str, Any], asked: Mapping[str, Any], where: Path) -> None:
@@ -170,7 +170,7 @@ def _safetensors_contents(path: Path) -> tuple[Any, dict[str, tuple[tuple[int, .
     with path.open("rb") as stream:
         header = json.loads(stream.read(int.from_bytes(stream.read(8), "little")))
     text = header.get("__metadata__", {}).get(ABOUT)
-    return text and json.loads(text), {name: (one.shape, one.dtype.name) for name, one in tensors.items()}
+    return text and json.loads(text), {name: (tensor.shape, tensor.dtype.name) for name, tensor in tensors.items()}
 
 
 def _zarr_contents(path: Path) -> tuple[Any, dict[str, tuple[tuple[int, ...], str]]]:

@@ -56,12 +56,12 @@ def _as_message(tokenizer: Any, text: str) -> str:
 
 def token_limit(tokenizer: Any, model: Any, source: Source | None) -> int | None:
     """Return the token limit of a model: the smallest of model, tokenizer and folder."""
-    said = (
+    limits = (
         getattr(tokenizer, "model_max_length", None),
         getattr(getattr(model, "config", None), "max_position_embeddings", None),
         read_json(source, "sentence_bert_config.json").get("max_seq_length"),
     )
-    known = [int(one) for one in said if one is not None and 0 < one < _UNLIMITED]
+    known = [int(limit) for limit in limits if limit is not None and 0 < limit < _UNLIMITED]
     return min(known, default=None)
 
 

@@ -25,7 +25,7 @@ def load(name: str) -> tuple[nn.Module, Process]:
     image: Any = require("PIL.Image", "vision", "pillow is needed to read images")
 
     def process(images: list[Any]) -> torch.Tensor:
-        as_images = [one if hasattr(one, "convert") else image.fromarray(one) for one in images]
-        return torch.stack([transform(one) for one in as_images])
+        as_images = [picture if hasattr(picture, "convert") else image.fromarray(picture) for picture in images]
+        return torch.stack([transform(picture) for picture in as_images])
 
     return model, process

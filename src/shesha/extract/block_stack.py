@@ -20,7 +20,7 @@ def blocks(model: nn.Module) -> tuple[str, ...]:
     for name, block in _candidates(model, ""):
         kind = type(block)
         kinds.setdefault(kind, []).append(name)
-        sizes[kind] = sizes.get(kind, 0) + sum(one.numel() for one in block.parameters())
+        sizes[kind] = sizes.get(kind, 0) + sum(parameter.numel() for parameter in block.parameters())
     return tuple(kinds[max(kinds, key=lambda kind: sizes[kind])]) if kinds else ()
 
 

@@ -131,10 +131,10 @@ def _names(network: nn.Module, layers: str | Sequence[str]) -> dict[str, str]:
 
     if layers != "all":
         return {name: name for name in choose_layers(network, layers)}
-    found = blocks(network)
-    if not found:
+    block_names = blocks(network)
+    if not block_names:
         raise ValueError(
             f"layers must be named for {type(network).__name__}, which is not a stack of blocks, got 'all'; "
             "shesha.extract.layers(model, example) lists them"
         )
-    return {found[0] + INPUT: EMBEDDINGS, **{name: name for name in found}}
+    return {block_names[0] + INPUT: EMBEDDINGS, **{name: name for name in block_names}}

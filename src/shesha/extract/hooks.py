@@ -45,12 +45,12 @@ def first_tensor(value: Any) -> Tensor | None:
     if isinstance(value, Tensor):
         return value
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple | list) else ()
-    return next((tensor for one in inner if (tensor := first_tensor(one)) is not None), None)
+    return next((tensor for item in inner if (tensor := first_tensor(item)) is not None), None)
 
 
-def _detach_copy(kept: Tensor, of: Tensor) -> Tensor:
+def _detach_copy(kept: Tensor, source: Tensor) -> Tensor:
     """Copy values that share memory with the model, because a later in-place operation would change them."""
-    return kept.clone() if kept.untyped_storage().data_ptr() == of.untyped_storage().data_ptr() else kept
+    return kept.clone() if kept.untyped_storage().data_ptr() == source.untyped_storage().data_ptr() else kept
 
 
 @contextmanager

@@ -44,7 +44,7 @@ def layers(model: nn.Module, example: Any) -> dict[str, tuple[int, ...]]:
     from shesha.extract.model_state import evaluation_mode, model_device
 
     rows, place = make_rows(example), model_device(model)
-    dtype = next((one.dtype for one in model.parameters() if one.is_floating_point()), torch.float32)
+    dtype = next((parameter.dtype for parameter in model.parameters() if parameter.is_floating_point()), torch.float32)
     shapes: dict[str, tuple[int, ...]] = {}
     calls: dict[str, int] = {}
 

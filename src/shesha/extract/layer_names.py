@@ -36,13 +36,13 @@ def choose_layers(model: nn.Module, layers: str | Sequence[str]) -> tuple[str, .
         If one of them matches nothing; the message has close names.
     """
     known = [name for name, _ in model.named_modules() if name]
-    found: dict[str, None] = {}
+    selection: dict[str, None] = {}
     for pattern in _as_list(layers):
         side = INPUT if pattern.endswith(INPUT) else ""
         matched = match_names(pattern.removesuffix(INPUT), known, "layers", "modules")
-        found |= dict.fromkeys(name + side for name in matched)
+        selection |= dict.fromkeys(name + side for name in matched)
     place = {name: number for number, name in enumerate(known)}
-    return tuple(sorted(found, key=lambda name: place[name.removesuffix(INPUT)]))
+    return tuple(sorted(selection, key=lambda name: place[name.removesuffix(INPUT)]))
 
 
 def is_pattern(name: str) -> bool:
@@ -59,9 +59,9 @@ def _as_list(layers: str | Sequence[str]) -> list[str]:
 
 def match_names(pattern: str, known: Sequence[str], argument: str, what: str) -> list[str]:
     """Return the names that match a pattern; if there are none, suggest similar names."""
-    found = [name for name in known if _matches(name.split("."), pattern.split("."))]
-    if found:
-        return found
+    matches = [name for name in known if _matches(name.split("."), pattern.split("."))]
+    if matches:
+        return matches
     close = _close(pattern, known)
     offer = spelling.did_you_mean(close) or f"; there are {', '.join(_families(known)[:_MOST_CLOSE])}"
     raise ValueError(f"{argument} must match {what} of the model, got {pattern!r}, which matches none{offer}")
@@ -80,8 +80,8 @@ def _close(pattern: str, known: Sequence[str]) -> list[str]:
     offered = _families(known) if is_pattern(pattern) else [*known, *_families(known)]
     # What lies within a wrapper has the right name with a prefix before it.
     inside = [name for name in offered if name.endswith(f".{pattern}")]
-    alike = spelling.close_names(pattern, offered, n=_MOST_CLOSE, cutoff=0.5)
-    return list(dict.fromkeys([*inside, *alike]))[:_MOST_CLOSE]
+    lookalikes = spelling.close_names(pattern, offered, n=_MOST_CLOSE, cutoff=0.5)
+    return list(dict.fromkeys([*inside, *lookalikes]))[:_MOST_CLOSE]
 
 
 def _families(names: Iterable[str]) -> list[str]:
@@ -89,4 +89,4 @@ def _families(names: Iterable[str]) -> list[str]:
     members: dict[str, list[str]] = {}
     for name in names:
         members.setdefault(re.sub(r"(?<![^.])\d+(?![^.])", "*", name), []).append(name)
-    return [family if len(own) > 1 else own[0] for family, own in members.items()]
+    return [family if len(group) > 1 else group[0] for family, group in members.items()]

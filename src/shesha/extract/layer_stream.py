@@ -74,8 +74,8 @@ def stream_layers(
             stack.enter_context(evaluation_mode(work.model))
             stack.enter_context(recorder.hooks())
         for chosen in track(batches, len(batches), "batches"):
-            found = [recorder.read(chosen, place) for recorder, place in zip(recorders, devices, strict=True)]
-            for name, rows in ((name, rows) for one in found for name, rows in one.items()):
+            outputs = [recorder.read(chosen, place) for recorder, place in zip(recorders, devices, strict=True)]
+            for name, rows in ((name, rows) for output in outputs for name, rows in output.items()):
                 if rows.ndim != 2:
                     raise ValueError(f"layers must be pooled to one row per input, got {rows.shape} from {name}")
-            yield found
+            yield outputs

@@ -60,7 +60,7 @@ def move_to_device(model: nn.Module, device: str | torch.device | None) -> Itera
     if target == current:
         yield current
         return
-    if len({one.device for one in (*model.parameters(), *model.buffers())}) > 1:
+    if len({tensor.device for tensor in (*model.parameters(), *model.buffers())}) > 1:
         raise ValueError(f"device must be None for a model that is spread over several devices, got {str(device)!r}")
     try:
         model.to(target)

@@ -138,7 +138,5 @@ def _takes_two(pool: Callable[..., Any]) -> bool:
         parameters = inspect.signature(pool).parameters.values()
     except ValueError:
         return False
-    places = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    return sum(one.default is one.empty for one in places) == 2 or any(
-        one.kind == one.VAR_POSITIONAL for one in parameters
-    )
+    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return sum(p.default is p.empty for p in places) == 2 or any(p.kind == p.VAR_POSITIONAL for p in parameters)

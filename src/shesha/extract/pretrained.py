@@ -56,10 +56,10 @@ def find_source(name: str) -> Source:
     """Find a model: a folder, a GGUF file, a package, or a name that transformers has cached or can download."""
     place = Path(name).expanduser()
     if place.is_dir():
-        found = _source_in(place)
-        if found is None:
+        source = _source_in(place)
+        if source is None:
             raise ValueError(f"model must be a folder with a {CONFIG} or one GGUF file, got {place}")
-        return found
+        return source
     if place.suffix == _GGUF and place.is_file():
         return Source(str(place.parent), place.parent, place.name)
     return _find_packaged_weights(name) or Source(name, None)
@@ -80,9 +80,9 @@ def _find_packaged_weights(name: str) -> Source | None:
     if spec is None or spec.origin is None:
         return None
     root = Path(spec.origin).parent
-    folders = (root, *sorted(one for one in root.iterdir() if one.is_dir()))
-    weights = (one for one in folders if any(one.glob("*.safetensors")) or any(one.glob(f"*{_GGUF}")))
-    return next((found for one in weights if (found := _source_in(one)) is not None), None)
+    folders = (root, *sorted(folder for folder in root.iterdir() if folder.is_dir()))
+    weights = (folder for folder in folders if any(folder.glob("*.safetensors")) or any(folder.glob(f"*{_GGUF}")))
+    return next((source for folder in weights if (source := _source_in(folder)) is not None), None)
 
 
 def load_model(name: str, source: Source) -> nn.Module:
@@ -142,8 +142,8 @@ def input_network(model: nn.Module, kind: str) -> nn.Module:
     base = getattr(model, "base_model", model)
     tower = {"texts": "text_model", "images": "vision_model"}[kind]
     if getattr(base, "text_model", None) is not None and getattr(base, "vision_model", None) is not None:
-        found: nn.Module = getattr(base, tower)
-        return found
+        encoder: nn.Module = getattr(base, tower)
+        return encoder
     config = getattr(base, "config", None)
     return base.get_encoder() if getattr(config, "is_encoder_decoder", False) else base  # type: ignore[operator]
 

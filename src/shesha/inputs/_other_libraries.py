@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.inputs._row_names import NamedRows, Names
-from shesha.support.arrays import array_shape, refuse_masked
+from shesha.support.device_arrays import array_shape, refuse_masked
 from shesha.support.types import Array
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:
     if len(lists) == 1 and not numeric:
         return _stack_lists(frame.iloc[:, list(kinds).index(lists[0])], f"column {lists[0]!r} of {name}"), names
     if lists:
-        told = ", ".join(map(repr, lists[:3]))
+        columns = ", ".join(map(repr, lists[:3]))
         rest = f" and numbers in {numeric[0]!r}" if numeric else ""
         raise TypeError(
-            f"{name} must be one matrix, got lists in column {told}{rest}: pass one of them, {name}[{lists[0]!r}]"
+            f"{name} must be one matrix, got lists in column {columns}{rest}: pass one of them, {name}[{lists[0]!r}]"
         )
     for column, kind in kinds.items():
         if kind != "numbers":
@@ -78,12 +78,12 @@ def _kind(column: pd.Series[Any]) -> str:
 
 def _stack_lists(lists: Any, name: str) -> Array:
     """Return lists of equal length as the rows of a matrix."""
-    rows = [None if one is None or array_shape(one) == () else np.asarray(one) for one in lists]
-    missing = next((at for at, row in enumerate(rows) if row is None), None)
+    rows = [None if entry is None or array_shape(entry) == () else np.asarray(entry) for entry in lists]
+    missing = next((index for index, row in enumerate(rows) if row is None), None)
     if missing is not None:
         raise ValueError(f"{name} must contain a list in every row, got none in row {missing}")
     shapes = [row.shape for row in rows if row is not None]
-    odd = next((at for at, shape in enumerate(shapes) if shape != shapes[0]), None)
+    odd = next((index for index, shape in enumerate(shapes) if shape != shapes[0]), None)
     if odd is not None:
         raise ValueError(
             f"{name} must contain lists of one length, got shape {shapes[odd]} in row {odd} and {shapes[0]} before"
@@ -130,7 +130,7 @@ def _from_polars(frame: Any, name: str) -> Parted:
             f"{name} must be one matrix, got lists in column {nested[0]!r} among others: pass {name}[{nested[0]!r}]"
         )
     if len(numeric) < len(frame.columns):
-        column = next(one for one in frame.columns if one not in numeric)
+        column = next(label for label in frame.columns if label not in numeric)
         kind = str(frame[column].dtype)
         raise TypeError(
             f"{name} must contain numbers only, got {'text' if kind in _POLARS_TEXT else kind} in column {column!r}: "
@@ -156,19 +156,19 @@ def _polars_numbers(series: Any) -> Array:
     array: Array = series.to_numpy()
     if array.dtype.kind != "O":
         return array
-    return np.array([np.nan if one is None else float(one) for one in series.to_list()])
+    return np.array([np.nan if value is None else float(value) for value in series.to_list()])
 
 
 def _from_arrow_table(table: Any, name: str) -> Parted:
-    found = table.to_pandas()
+    frame = table.to_pandas()
     # The index that pandas left in the table's metadata comes back with it.
-    return _from_pandas_frame(found, name) if hasattr(found, "columns") else (_from_pandas_series(found, name)[0], None)
+    return _from_pandas_frame(frame, name) if hasattr(frame, "columns") else (_from_pandas_series(frame, name)[0], None)
 
 
 def _from_arrow_array(array: Any, name: str) -> Parted:
-    found = array.to_numpy(zero_copy_only=False)
-    nested = found.dtype.kind == "O" and len(found) and isinstance(found[0], np.ndarray | list)
-    return (_stack_lists(found, name) if nested else found), None
+    values = array.to_numpy(zero_copy_only=False)
+    nested = values.dtype.kind == "O" and len(values) and isinstance(values[0], np.ndarray | list)
+    return (_stack_lists(values, name) if nested else values), None
 
 
 def _from_xarray(array: Any, name: str) -> Parted:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.support.arrays import array_shape, to_host
+from shesha.support.device_arrays import array_shape, to_host
 from shesha.support.types import Array
 
 Kind = Literal["text", "numbered", "counted"]
@@ -40,9 +40,9 @@ class Names:
     def lazy(cls, record: Sequence[Any], load: Callable[[], ArrayLike]) -> Names:
         """Names with a known summary, which are loaded only if rows must be reordered."""
         *outline, doubtful = record
-        found = cls(load, doubtful=doubtful)
-        found.__dict__["outline"] = tuple(outline)
-        return found
+        names = cls(load, doubtful=doubtful)
+        names.__dict__["outline"] = tuple(outline)
+        return names
 
     @property
     def record(self) -> list[Any]:
@@ -57,12 +57,12 @@ class Names:
             return array
         if array.dtype.kind in "mM":
             array = _format_times(array)
-        text = [str(one) for one in array.tolist()]
-        if text and all(one.isascii() and one.isdigit() and len(one) < _DIGITS for one in text):
+        text = [str(value) for value in array.tolist()]
+        if text and all(name.isascii() and name.isdigit() and len(name) < _DIGITS for name in text):
             return np.array(text, dtype=np.int64)
-        found = np.empty(len(text), dtype=object)
-        found[:] = text
-        return found
+        names = np.empty(len(text), dtype=object)
+        names[:] = text
+        return names
 
     @cached_property
     def outline(self) -> tuple[str, int, bool, str, str]:
@@ -95,9 +95,9 @@ class Names:
 
     def positions(self, other: Names) -> NDArray[np.intp]:
         """Return the positions of the other's names among these."""
-        place, theirs = np.argsort(self.values, kind="stable"), np.argsort(other.values, kind="stable")
+        place, other_place = np.argsort(self.values, kind="stable"), np.argsort(other.values, kind="stable")
         order = np.empty(len(place), dtype=np.intp)
-        order[theirs] = place
+        order[other_place] = place
         return order
 
     def take(self, rows: NDArray[np.intp]) -> Names:
@@ -116,9 +116,9 @@ def _format_times(times: NDArray[Any]) -> NDArray[Any]:
     """Return times as text, independent of their unit: nanoseconds in pandas, microseconds since 3.0."""
     if times.dtype.kind == "m":
         return np.asarray((times / np.timedelta64(1, "s")).astype(str))
-    whole = times.astype("datetime64[s]")
-    exact = times if np.datetime_data(times.dtype)[0] in ("ms", "us", "ns", "ps", "fs", "as") else whole
-    return np.array([one.rstrip("0").rstrip(".") if "." in one else one for one in exact.astype(str)])
+    seconds = times.astype("datetime64[s]")
+    exact = times if np.datetime_data(times.dtype)[0] in ("ms", "us", "ns", "ps", "fs", "as") else seconds
+    return np.array([text.rstrip("0").rstrip(".") if "." in text else text for text in exact.astype(str)])
 
 
 _DIGITS = 18

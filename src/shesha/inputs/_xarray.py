@@ -26,18 +26,18 @@ def coordinate_values(X: Any, named: str, name: str = "X") -> tuple[str, Array]:
     """
     known = {str(key): value for key, value in X.coords.items() if value.ndim == 1}
     if named not in known:
-        told = ", ".join(map(repr, known)) or "none"
-        raise ValueError(f"{name} must have a coordinate {named!r} along one axis, got {told}")
+        names = ", ".join(map(repr, known)) or "none"
+        raise ValueError(f"{name} must have a coordinate {named!r} along one axis, got {names}")
     return str(known[named].dims[0]), known[named].values
 
 
 def transpose_axes(X: Any, roles: Sequence[Sequence[str]]) -> Any:
     """Order the axes by their roles, if the names identify these; otherwise leave them."""
-    place = {word: at for at, words in enumerate(roles) for word in words}
-    found = [place.get(str(dim).lower().rstrip("s")) for dim in X.dims]
-    if None in found or len(set(found)) < len(found):
+    place = {word: position for position, words in enumerate(roles) for word in words}
+    positions = [place.get(str(dim).lower().rstrip("s")) for dim in X.dims]
+    if None in positions or len(set(positions)) < len(positions):
         return X
-    return X.transpose(*[dim for _, dim in sorted(zip(found, X.dims, strict=True), key=lambda one: one[0] or 0)])
+    return X.transpose(*[dim for _, dim in sorted(zip(positions, X.dims, strict=True), key=lambda pair: pair[0] or 0)])
 
 
 def make_data_array(values: Array, axes: Mapping[str, Sequence[Any]], name: str, extra: str) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.inputs import split_names
 from shesha.support import memory as memory
 from shesha.support import plurals
-from shesha.support.arrays import array_shape, doubles, namespace, stays, to_host
+from shesha.support.device_arrays import array_shape, doubles, namespace, stays, to_host
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import NotEstimableWarning, warn
 
@@ -24,9 +24,9 @@ _CHECK_BLOCK = 1 << 22
 
 def join_items(items: Iterable[object]) -> str:
     """Name the first few items and count the rest."""
-    found = list(items)
-    text = ", ".join(str(item) for item in found[:_ROWS_NAMED])
-    return text if len(found) <= _ROWS_NAMED else f"{text} and {len(found) - _ROWS_NAMED} more"
+    entries = list(items)
+    text = ", ".join(str(item) for item in entries[:_ROWS_NAMED])
+    return text if len(entries) <= _ROWS_NAMED else f"{text} and {len(entries) - _ROWS_NAMED} more"
 
 
 def dense(X: Any, name: str = "X") -> NDArray[Any]:
@@ -99,11 +99,11 @@ def _check_device_array(X: Any, name: str) -> Any:
     if not xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
         raise TypeError(_NOT_REAL.format(name, X.dtype))
     shape(X.shape, name, 4, 1)
-    found = doubles(X)
-    bad = np.flatnonzero(~to_host(xp.all(xp.isfinite(found), axis=1)))
+    values = doubles(X)
+    bad = np.flatnonzero(~to_host(xp.all(xp.isfinite(values), axis=1)))
     if len(bad):
         raise ValueError(_NOT_FINITE.format(name, join_items(bad)))
-    return found
+    return values
 
 
 def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
@@ -164,7 +164,9 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
     if array.dtype.kind in "OMm":
         from pandas import isna
 
-        lists = [row for row, one in enumerate(array) if array_shape(one) or isinstance(one, list | tuple | dict | set)]
+        lists = [
+            row for row, label in enumerate(array) if array_shape(label) or isinstance(label, list | tuple | dict | set)
+        ]
         if lists:
             raise TypeError(f"{name} must be one label per row, got {array[lists[0]]!r} in row {lists[0]}")
 
@@ -191,7 +193,7 @@ CHANGES = ("scaling", "translation", "orthogonal")
 
 def changes(names: Collection[str]) -> frozenset[str]:
     """Return the declared invariances of a number."""
-    return frozenset(choice(one, CHANGES, "invariant") for one in names)
+    return frozenset(choice(name, CHANGES, "invariant") for name in names)
 
 
 _MOST = 2**31 - 1

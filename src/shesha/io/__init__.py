@@ -2,12 +2,12 @@
 
 from shesha.inputs import NamedRows
 from shesha.io._anndata_in_memory import from_anndata
+from shesha.io._file_contents import Contents
 from shesha.io._save import save
-from shesha.io._stored_array import Contents
 from shesha.io.file_checks import UnreadableFileError
 from shesha.io.formats import reader
 from shesha.io.large_matrices import open_matrix
-from shesha.io.readers import open_file, read, read_labels
+from shesha.io.read import open_file, read, read_labels
 
 __all__ = [
     "Contents",

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.inputs import NamedRows, Names, is_numeric, numbers
-from shesha.io._container_safety import require_own, require_sound
+from shesha.io._file_contents import Contents, Keys, StoredArray, contents, natural, why_not
+from shesha.io._hdf5_and_zarr_checks import require_own, require_sound
 from shesha.io._labels import pick
-from shesha.io._stored_array import Contents, Keys, StoredArray, contents, natural, why_not
 from shesha.io._tables import as_labels
 from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
 from shesha.support.types import Array
@@ -54,15 +54,15 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
     wanted = elements if keys is not None else _default(elements)
     if keys is not None and not isinstance(keys, str):
         keys = [_full(elements, key) for key in keys]
-    found = contents(path, wanted, keys)
+    result = contents(path, wanted, keys)
     unread = {name: "is read only if named in keys" for name in elements if name not in wanted}
-    return replace(found, skipped=found.skipped | unread, labels_available=columns, row_names=_row_names(path, root))
+    return replace(result, skipped=result.skipped | unread, labels_available=columns, row_names=_row_names(path, root))
 
 
 def _full(elements: dict[str, StoredArray], key: Any) -> Any:
     """Return the full name of an element given by its last part."""
-    found = [name for name in elements if name.partition("/")[2] == key] if key not in elements else []
-    return found[0] if len(found) == 1 else key
+    matches = [name for name in elements if name.partition("/")[2] == key] if key not in elements else []
+    return matches[0] if len(matches) == 1 else key
 
 
 def _row_names(path: Path, root: Any) -> Names | None:

@@ -57,6 +57,6 @@ def _choose_matrix(matrices: Mapping[str, Any], key: str, name: str, folder: str
     short = key.removeprefix(f"{folder or name}/") if isinstance(key, str) else key
     if kinds.label(short, name) not in matrices:
         # Since 0.13 anndata has X among the layers, under None.
-        known = join_names(str(one) for one in matrices if one is not None)
+        known = join_names(str(entry) for entry in matrices if entry is not None)
         raise ValueError(f"{name} must be among {known}, got {key!r}")
     return matrices[short]

@@ -33,7 +33,7 @@ def replace_path(target: Path, *, overwrite: bool, folder: bool) -> Iterator[Pat
 
 def _require_replaceable(target: Path, folder: bool) -> None:
     """Refuse to replace a folder that is not a Zarr store."""
-    if target.is_dir() and not (folder and any((target / one).is_file() for one in _STORES)):
+    if target.is_dir() and not (folder and any((target / marker).is_file() for marker in _STORES)):
         raise IsADirectoryError(f"path must be a file or a Zarr store to be replaced, got the directory {target}")
     if folder and target.is_file():
         raise NotADirectoryError(f"path must be a Zarr store, which is a directory, got the file {target}")
@@ -52,6 +52,6 @@ def _folder(target: Path) -> Iterator[Path]:
     finally:
         if old.is_dir() and not target.is_dir():
             old.rename(target)
-        for left in (draft, old):
-            if left.is_dir():
-                shutil.rmtree(left)
+        for leftover in (draft, old):
+            if leftover.is_dir():
+                shutil.rmtree(leftover)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shesha.io._stored_array import StoredArray, why_not
+from shesha.io._file_contents import StoredArray, why_not
 from shesha.io.file_checks import UnreadableFileError, join_names, reading
 from shesha.support.types import Array
 
@@ -37,8 +37,8 @@ def labels_of_arrays(path: Path, arrays: Mapping[str, StoredArray], column: str 
     if column is not None and column in arrays and column not in candidates:
         raise ValueError(f"column must be a 1-D array in {path}, got {column!r}, {_label_hint(arrays[column])}")
     if not candidates:
-        found = join_names(f"{name} ({_label_hint(array)})" for name, array in arrays.items())
-        raise UnreadableFileError(f"{path} must contain labels as a 1-D array, got {found}")
+        listing = join_names(f"{name} ({_label_hint(array)})" for name, array in arrays.items())
+        raise UnreadableFileError(f"{path} must contain labels as a 1-D array, got {listing}")
     return plain(arrays[pick(path, candidates, column)].load())
 
 

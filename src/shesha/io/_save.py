@@ -13,7 +13,7 @@ from shesha.inputs import validation as check
 from shesha.io._atomic_replacement import replace_path
 from shesha.io._writers import WRITERS, Content
 from shesha.support import argument_types as kinds
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.types import Array
 
 _KINDS = "fiub"
@@ -73,10 +73,10 @@ def save(
     """
     target = _target(path, overwrite)
     numbers = {_name(name): _numbers(array, name) for name, array in _mapping(arrays).items()}
-    given = None if labels is None else _labels(labels, list(numbers.values()))
+    label_array = None if labels is None else _labels(labels, list(numbers.values()))
     names = None if columns is None else kinds.names(columns, "columns")
-    content = Content(target, numbers, given, _name(label_column), names)
-    if given is not None and label_column in numbers:
+    content = Content(target, numbers, label_array, _name(label_column), names)
+    if label_array is not None and label_column in numbers:
         raise ValueError(f"label_column must differ from the names of the arrays, got {label_column!r}")
     ending = target.suffix.lower()
     with replace_path(target, overwrite=overwrite, folder=ending == ".zarr") as temporary:
@@ -121,20 +121,20 @@ def _name(name: str) -> str:
     return name
 
 
-def _numbers(given: ArrayLike, name: str) -> Array:
+def _numbers(values: ArrayLike, name: str) -> Array:
     try:
-        array = to_host(given, name)
+        array = to_host(values, name)
     except ValueError as error:
-        raise ValueError(f"{name} must be an array of numbers, got {type(given).__name__}: {error}") from error
+        raise ValueError(f"{name} must be an array of numbers, got {type(values).__name__}: {error}") from error
     if array.dtype.kind not in _KINDS or array.dtype.itemsize > _WIDEST:
         raise TypeError(f"{name} must contain floats or whole numbers of up to 64 bits, or booleans, got {array.dtype}")
     return np.asarray(array, dtype=array.dtype.newbyteorder("="))
 
 
-def _labels(given: ArrayLike, arrays: Sequence[Array]) -> Array:
+def _labels(values: ArrayLike, arrays: Sequence[Array]) -> Array:
     """Return one label per row, with text as ordinary strings."""
-    labels: Array = np.asarray(to_host(given, "labels"))
-    if labels.dtype.kind in "OT" and all(isinstance(one, str) for one in labels.ravel()):
+    labels: Array = np.asarray(to_host(values, "labels"))
+    if labels.dtype.kind in "OT" and all(isinstance(label, str) for label in labels.ravel()):
         labels = labels.astype(str)
     if labels.ndim != 1 or labels.dtype.kind not in _KINDS + "U":
         raise TypeError(

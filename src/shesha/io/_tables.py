@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.inputs import NamedRows, Names, is_numeric, numbers
+from shesha.io._file_contents import Contents, Keys, choose
 from shesha.io._labels import label_like_names, pick
-from shesha.io._stored_array import Contents, Keys, choose
 from shesha.io.csv import RAGGED, csv_frame
 from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
 from shesha.support.types import Array
@@ -133,10 +133,10 @@ def csv_table(path: Path, separator: str) -> Table:
 def _require_few_columns(path: Path, separator: str) -> None:
     """Refuse tables with too many columns, which would take minutes to read."""
     with path.open(encoding="utf-8-sig", newline="") as stream:
-        found = stream.readline().count(separator) + 1
-    if found > _MOST_COLUMNS:
+        n_columns = stream.readline().count(separator) + 1
+    if n_columns > _MOST_COLUMNS:
         raise UnreadableFileError(
-            f"{path} must have at most {_MOST_COLUMNS:,} columns as text, got {found:,}; save it as .npy or .npz"
+            f"{path} must have at most {_MOST_COLUMNS:,} columns as text, got {n_columns:,}; save it as .npy or .npz"
         )
 
 

@@ -42,6 +42,6 @@ def how_to_convert(path: Path) -> str:
         return ""
     names = {"old": path, "new": path.with_suffix(".npz"), "npy": path.with_suffix(".npy")}
     names["csv"] = path.with_suffix(".csv")
-    quoted = {name: repr(str(one)) for name, one in names.items()}
-    told = "\n".join(f"    {line.format(**quoted)}" for line in lines)
-    return f"; to convert it:\n{told}"
+    quoted = {name: repr(str(file)) for name, file in names.items()}
+    code = "\n".join(f"    {line.format(**quoted)}" for line in lines)
+    return f"; to convert it:\n{code}"

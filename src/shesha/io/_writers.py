@@ -12,8 +12,8 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
+from shesha.io._file_contents import natural
 from shesha.io._labels import label_like_names
-from shesha.io._stored_array import natural
 from shesha.io._tables import csv_table, has_names, is_unnamed, labels_of_table
 from shesha.io.file_checks import join_names
 from shesha.support.optional import require
@@ -120,8 +120,8 @@ def write_text(path: Path, content: Content, separator: str) -> None:
             f"columns must not all be numbers in a {content.target.suffix} file, got {join_names(map(str, frame))}"
         )
     if content.labels is not None and content.labels.dtype.kind == "U":
-        found = np.asarray(labels_of_table(path, csv_table(path, separator), content.label_column))
-        if found.tolist() != content.labels.tolist():
+        labels = np.asarray(labels_of_table(path, csv_table(path, separator), content.label_column))
+        if labels.tolist() != content.labels.tolist():
             raise ValueError(
                 f"labels must be text that a {content.target.suffix} file preserves, not missing values or numbers "
                 f"such as 'NA' and '01', got {join_names(map(repr, np.unique(content.labels).tolist()))}: "
@@ -159,10 +159,10 @@ def _columns(content: Content, n_features: int) -> list[str]:
     if content.columns is None:
         return [f"f{feature}" for feature in range(n_features)]
     names = content.columns
-    if len(names) != n_features or len(set(names)) < len(names) or not all(isinstance(one, str) for one in names):
+    if len(names) != n_features or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"columns must be {n_features} different names, got {join_names(map(repr, names))}")
     # The readers would take such a column for the labels, or for a number of the row.
-    if unfit := [*label_like_names(names), *(one for one in names if not one.strip() or is_unnamed(one))]:
+    if unfit := [*label_like_names(names), *(name for name in names if not name.strip() or is_unnamed(name))]:
         raise ValueError(f"columns must not be named like labels or row numbers, got {join_names(map(repr, unfit))}")
     return names
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from shesha.inputs import NamedRows
 from shesha.io._anndata import labels_of_anndata, open_anndata
-from shesha.io._container_safety import require_chunks
+from shesha.io._file_contents import Contents, Keys, StoredArray, contents, natural
+from shesha.io._hdf5_and_zarr_checks import require_chunks
 from shesha.io._labels import labels_of_arrays
-from shesha.io._stored_array import Contents, Keys, StoredArray, contents, natural
-from shesha.io._zarr_chunks import require_bounded_chunks
+from shesha.io._zarr_chunk_sizes import require_bounded_chunks
 from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
@@ -59,9 +59,9 @@ def _walk(path: Path) -> Iterator[Path]:
         _require_plain(path, name)
         if name in within:
             # Below an array there are only chunks, often very many.
-            within.update(f"{name}{os.sep}{one}" for one in below)
+            within.update(f"{name}{os.sep}{child}" for child in below)
         elif _node(Path(name)) == "array":
-            within.update(f"{name}{os.sep}{one}" for one in below)
+            within.update(f"{name}{os.sep}{child}" for child in below)
             yield Path(name)
 
 
@@ -150,7 +150,7 @@ def open_zarr_matrix(path: Path, key: str | None) -> ZarrMatrix:
         raise UnreadableFileError(f"{path} must be an array to be read in stretches, got AnnData: {root.path or '/'}")
     places = {("." if folder == path else folder.relative_to(path).as_posix()): folder for folder in folders}
     matrices = {place: ZarrMatrix(path, place, folder) for place, folder in places.items()}
-    usable = {place: found for place, found in matrices.items() if len(found.shape) == 2}
+    usable = {place: matrix for place, matrix in matrices.items() if len(matrix.shape) == 2}
     if key is None and len(usable) == 1:
         return next(iter(usable.values()))
     if key not in usable:

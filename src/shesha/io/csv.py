@@ -58,8 +58,8 @@ def _explain_parser_error(path: Path, message: str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        found = _TOO_MANY.search(str(error))
-        if found is None:
+        match = _TOO_MANY.search(str(error))
+        if match is None:
             raise
-        expected, line, saw = found.groups()
+        expected, line, saw = match.groups()
         raise UnreadableFileError(message.format(path, expected, saw, line)) from error

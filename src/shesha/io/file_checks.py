@@ -40,10 +40,10 @@ def require_existing(path: str | os.PathLike[str]) -> Path:
     """Return an existing path."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a string or a path, got {type(path).__name__}")
-    found = kinds.path(path, "path")
-    if not found.exists():
-        raise FileNotFoundError(f"path must be an existing file, got {found}")
-    return found
+    target = kinds.path(path, "path")
+    if not target.exists():
+        raise FileNotFoundError(f"path must be an existing file, got {target}")
+    return target
 
 
 def require_file(path: Path) -> Path:
@@ -117,6 +117,6 @@ def require_plausible(path: Path, name: str, declared: int, stored: int) -> None
 
 def join_names(names: Iterable[str]) -> str:
     """List names, with a count of those beyond a readable list."""
-    found = list(names)
-    text = ", ".join(found[:_NAMES_LISTED]) or "nothing"
-    return text if len(found) <= _NAMES_LISTED else f"{text} and {len(found) - _NAMES_LISTED} more"
+    items = list(names)
+    text = ", ".join(items[:_NAMES_LISTED]) or "nothing"
+    return text if len(items) <= _NAMES_LISTED else f"{text} and {len(items) - _NAMES_LISTED} more"

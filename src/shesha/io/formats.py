@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.io._anndata import labels_of_h5ad, open_h5ad
-from shesha.io._format import Format, array_format, table_format
+from shesha.io._file_contents import StoredArray
+from shesha.io._format_type import Format, array_format, table_format
 from shesha.io._numpy_files import npy_arrays, npz_arrays
-from shesha.io._stored_array import StoredArray
 from shesha.io._tables import csv_table, labels_of_table, parquet_table
 from shesha.io._zarr import labels_of_zarr, open_zarr
 from shesha.io.file_checks import UnreadableFileError, reading
 from shesha.io.list_columns import labels_of_dataset, open_dataset, open_parquet
 from shesha.io.safetensors import safetensors_arrays
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.entry_points import load_marks
 
 Read = Callable[[Path], Mapping[str, ArrayLike]]
@@ -86,14 +86,14 @@ def reader(ending: str) -> Callable[[F], F]:
 def registered_formats() -> dict[str, Format]:
     """Marked formats by ending, including those of other packages."""
     load_marks()
-    return {ending: found for ending, (_, found) in _own.items()}
+    return {ending: file_format for ending, (_, file_format) in _own.items()}
 
 
 def _describe(function: Read, path: Path) -> dict[str, StoredArray]:
     """Read a file whole, and describe its arrays as those of files are that need not be read whole."""
     with reading(path):
-        found = function(path)
-        arrays = {name: to_host(array) for name, array in found.items()}
+        result = function(path)
+        arrays = {name: to_host(array) for name, array in result.items()}
     for name in arrays:
         if not isinstance(name, str):
             raise UnreadableFileError(f"{path} must contain arrays by names that are text, got {name!r}")

@@ -145,8 +145,8 @@ class ParquetMatrix:
             table = self._file.read_row_group(place, columns=self._columns)
             if self._list is None:
                 return np.column_stack([column.to_numpy() for column in table.columns])
-        whole = table.column(0).combine_chunks()
-        return stack_lists(self._path, self._list, getattr(whole, "storage", whole))
+        array = table.column(0).combine_chunks()
+        return stack_lists(self._path, self._list, getattr(array, "storage", array))
 
 
 _OPENERS = {".npy": _open_npy, ".zarr": open_zarr_matrix, ".parquet": ParquetMatrix}

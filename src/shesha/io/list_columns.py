@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import NamedRows
-from shesha.io._stored_array import Contents, Keys, StoredArray, contents
+from shesha.io._file_contents import Contents, Keys, StoredArray, contents
 from shesha.io._tables import (
     Table,
     arrow_table,
@@ -73,13 +73,13 @@ def _open(
         raise ValueError(
             f"keys must name columns of lists, or of numbers, in {path}, not both, got {join_names(others)}"
         )
-    found = contents(path, {name: _describe(path, columns, name) for name in wanted}, keys, layer_axis)
+    result = contents(path, {name: _describe(path, columns, name) for name in wanted}, keys, layer_axis)
     skipped = dict(columns.table.skipped) | dict.fromkeys(
         (name for name in columns.table.names if name not in columns.table.skipped), _LEFT_OUT
     )
-    kept = {name: reason for name, reason in skipped.items() if name not in columns.lists} | found.skipped
+    kept = {name: reason for name, reason in skipped.items() if name not in columns.lists} | result.skipped
     rows = row_names(columns.table, [] if labels is None else labels)
-    return replace(found, skipped=kept, labels_available=tuple(columns.table.named_columns), row_names=rows)
+    return replace(result, skipped=kept, labels_available=tuple(columns.table.named_columns), row_names=rows)
 
 
 def _describe(path: Path, columns: Columns, name: str) -> StoredArray:
@@ -131,8 +131,8 @@ def list_columns(schema: Any) -> tuple[str, ...]:
 
 
 def _storage(column: Any) -> Any:
-    whole = column.combine_chunks()
-    return getattr(whole, "storage", whole)
+    array = column.combine_chunks()
+    return getattr(array, "storage", array)
 
 
 def _parquet_columns(path: Path) -> Columns:
@@ -167,11 +167,11 @@ def _dataset_columns(path: Path) -> Columns:
     def read(names: Sequence[str]) -> Any:
         pyarrow = optional("pyarrow", path)
         with reading(path):
-            found = pyarrow.concat_tables([_open_arrow(path, file).select(list(names)) for file in files])
+            table = pyarrow.concat_tables([_open_arrow(path, file).select(list(names)) for file in files])
             # Without this a damaged file makes the library read beyond its buffers.
-            found.validate(full=True)
-        require_memory(path, join_names(names), (found.nbytes,), np.dtype("u1"), "name fewer columns")
-        return found
+            table.validate(full=True)
+        require_memory(path, join_names(names), (table.nbytes,), np.dtype("u1"), "name fewer columns")
+        return table
 
     return Columns(
         arrow_table(path, schema, lambda names: read(names).to_pandas(ignore_metadata=True)),
@@ -206,7 +206,7 @@ def _arrow_files(path: Path) -> list[Path]:
         )
     with reading(path):
         state = json.loads((path / _STATE).read_text(encoding="utf-8"))
-        names = [str(one["filename"]) for one in state["_data_files"]]
+        names = [str(entry["filename"]) for entry in state["_data_files"]]
         chosen = bool(state.get("_indices_data_files") or state.get("_indices_files"))
     if chosen:
         raise UnreadableFileError(

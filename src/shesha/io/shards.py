@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.io._stored_array import natural
+from shesha.io._file_contents import natural
 from shesha.io.file_checks import UnreadableFileError
 from shesha.support.types import Array
 
@@ -68,8 +68,8 @@ class ShardedMatrix:
 
 
 def _shards(path: Path, openers: dict[str, Opener]) -> list[Path]:
-    found = [file for file in path.iterdir() if file.is_file() and not file.name.startswith((".", "_"))]
-    shards = [file for file in found if file.suffix.lower() in openers]
+    files = [file for file in path.iterdir() if file.is_file() and not file.name.startswith((".", "_"))]
+    shards = [file for file in files if file.suffix.lower() in openers]
     endings = " or ".join(openers)
     if not shards:
         raise UnreadableFileError(f"{path} must contain {endings} files with consecutive rows, got none")

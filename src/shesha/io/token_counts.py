@@ -37,15 +37,15 @@ def shared_token_counts(paths: Iterable[str | os.PathLike[str]]) -> tuple[int, .
     True
     """
     files = [file for path in paths for file in _files(Path(path))]
-    found = {counts for file in files if (counts := recorded_token_counts(file)) is not None}
-    return found.pop() if len(found) == 1 else None
+    records = {counts for file in files if (counts := recorded_token_counts(file)) is not None}
+    return records.pop() if len(records) == 1 else None
 
 
 def recorded_token_counts(path: Path) -> tuple[int, ...] | None:
     """Return the number of tokens of each input from the metadata of a .safetensors file or a .zarr store."""
     try:
         counts = _record(path)["inputs"]["n_tokens"]
-        return tuple(int(one) for one in counts)
+        return tuple(int(count) for count in counts)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         # What reads the arrays says what is wrong with a file; here it only records nothing.
         return None

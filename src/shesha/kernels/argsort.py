@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.kernels import native, radix_sort
-from shesha.kernels.numerical_precision import MAX_SPAN
 from shesha.kernels.packed_sort import sort_in_place
 from shesha.kernels.radix_sort import FixedPoint
+from shesha.kernels.rounding_and_scaling import MAX_SPAN
 from shesha.kernels.threads import parallel
 from shesha.support.types import Index, Keys, Vector
 
@@ -109,7 +109,7 @@ def sort_keys(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) -> f
 
 def block_bounds(stop: int, start: int = 0) -> Iterator[tuple[int, int]]:
     """Yield the start and stop of each block."""
-    return ((at, min(at + _BLOCK, stop)) for at in range(start, stop, _BLOCK))
+    return ((low, min(low + _BLOCK, stop)) for low in range(start, stop, _BLOCK))
 
 
 def _pack(values: Vector, form: FixedPoint, keys: Keys) -> None:
@@ -130,11 +130,11 @@ def _pack(values: Vector, form: FixedPoint, keys: Keys) -> None:
 
 def _links(keys: Keys, shift: np.uint64, gap: np.uint64) -> Index:
     """Return the sorted positions whose key is within the gap of the next one."""
-    found = [
+    links = [
         start + np.flatnonzero(np.diff(keys[start : stop + 1] >> shift) <= gap)
         for start, stop in block_bounds(len(keys))
     ]
-    return np.concatenate(found)
+    return np.concatenate(links)
 
 
 def _exact_ordering(values: Vector, tolerance: float) -> Ordering:

@@ -77,14 +77,14 @@ def _native_correlations(
     i, j = (np.ascontiguousarray(side, dtype=np.int64) for side in pairs)
 
     def correlations(draw: Cells) -> Vector:
-        starts, own = np.zeros(UNDEFINED + 3, dtype=np.int64), np.empty((len(i), 2), dtype=np.int32)
+        starts, sorted_pairs = np.zeros(UNDEFINED + 3, dtype=np.int64), np.empty((len(i), 2), dtype=np.int32)
         cell = np.ascontiguousarray(draw, dtype=np.int32)
-        native.call("shesha_sort_pairs", len(i), UNDEFINED + 1, i, j, cell, starts, own)
+        native.call("shesha_sort_pairs", len(i), UNDEFINED + 1, i, j, cell, starts, sorted_pairs)
         out = np.empty((len(groups), COMPILED_TOGETHER))
         table = np.empty((UNDEFINED, COMPILED_TOGETHER), dtype=np.int32)
-        for weights, found in zip(groups, out, strict=True):
-            native.call("shesha_cells", UNDEFINED, starts, own, weights, table)
-            native.call("shesha_cell_correlations", table, found)
+        for weights, values in zip(groups, out, strict=True):
+            native.call("shesha_cells", UNDEFINED, starts, sorted_pairs, weights, table)
+            native.call("shesha_cell_correlations", table, values)
         return out.ravel()[: counts.shape[1]]
 
     scores = np.array(list(parallel(correlations, cells)))
@@ -94,9 +94,9 @@ def _native_correlations(
 
 def _weights(counts: Matrix) -> NDArray[np.int32]:
     """Counts of a group of resamples, padded with zeros."""
-    found = np.zeros((len(counts), COMPILED_TOGETHER), dtype=np.int32)
-    found[:, : counts.shape[1]] = counts
-    return found
+    weights = np.zeros((len(counts), COMPILED_TOGETHER), dtype=np.int32)
+    weights[:, : counts.shape[1]] = counts
+    return weights
 
 
 def _tables(
@@ -104,8 +104,8 @@ def _tables(
 ) -> Iterator[Vector]:
     """Compute the same without compiled code."""
     tables = np.zeros((len(cells), UNDEFINED + 1, group.shape[1]))
-    for at in range(0, len(pairs[0]), _BLOCK):
-        stretch = slice(at, at + _BLOCK)
+    for start in range(0, len(pairs[0]), _BLOCK):
+        stretch = slice(start, start + _BLOCK)
         weights = group[pairs[0][stretch]] * group[pairs[1][stretch]]
         _add_weights(tables, [draw[stretch] for draw in cells], weights)
     return (_table_correlation(table[:UNDEFINED]) for table in tables)

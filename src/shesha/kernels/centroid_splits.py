@@ -44,10 +44,10 @@ def half_counts(chosen: NDArray[np.bool_], rows: Index, n_rows: int) -> tuple[Ma
     -------
     two arrays of shape (n_splits, n_rows)
     """
-    whole = np.bincount(rows, minlength=n_rows).astype(np.float64)
+    total = np.bincount(rows, minlength=n_rows).astype(np.float64)
     places = (np.arange(len(chosen))[:, None] * n_rows + rows)[chosen]
     first = np.bincount(places, minlength=len(chosen) * n_rows).reshape(len(chosen), n_rows).astype(np.float64)
-    return first, whole - first
+    return first, total - first
 
 
 def agreements(first: Cube, second: Cube, metric: Metric) -> Vector:
@@ -74,16 +74,16 @@ def agreements(first: Cube, second: Cube, metric: Metric) -> Vector:
     level = distance_rounding(standard[0], metric)
     close = np.asarray((np.diff(ordered, axis=1) <= 2 * level).any(axis=1))
     slow = np.logical_or(close[:n_splits], close[n_splits:])
-    found = _rank_correlations(distances[:n_splits], distances[n_splits:])
-    for at in np.flatnonzero(slow):
-        found[at] = _agreement(first[at], second[at], i, j, metric)
-    return found
+    correlations = _rank_correlations(distances[:n_splits], distances[n_splits:])
+    for split in np.flatnonzero(slow):
+        correlations[split] = _agreement(first[split], second[split], i, j, metric)
+    return correlations
 
 
 def _rank_correlations(a: Matrix, b: Matrix) -> Vector:
     """Rank correlation of each row of one matrix with that of the other, without ties."""
     m = a.shape[1]
-    places = [np.argsort(np.argsort(one, axis=1), axis=1) - (m - 1) / 2 for one in (a, b)]
+    places = [np.argsort(np.argsort(half, axis=1), axis=1) - (m - 1) / 2 for half in (a, b)]
     return np.asarray(np.einsum("sk,sk->s", *places) / ((m**3 - m) / 12))
 
 

@@ -30,14 +30,14 @@ class Sums:
 
     def subtract(self, other: Sums) -> Sums:
         """Return the difference of the sums."""
-        return Sums(*(getattr(self, one.name) - getattr(other, one.name) for one in fields(self)))
+        return Sums(*(getattr(self, field.name) - getattr(other, field.name) for field in fields(self)))
 
     @property
     def ratios(self) -> Vector:
         """Ratio of mean distances between and within classes; NaN if undefined."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = ((self.total - self.within) / (self.n_total - self.n_within)) / (self.within / self.n_within)
-        return np.asarray(np.where(np.isfinite(found), found, np.nan))
+            ratios = ((self.total - self.within) / (self.n_total - self.n_within)) / (self.within / self.n_within)
+        return np.asarray(np.where(np.isfinite(ratios), ratios, np.nan))
 
 
 def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> Sums:
@@ -60,12 +60,12 @@ def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> Su
         distances = distances_from(start)
         width = len(distances)
         distances[np.tril_indices(width)] = 0.0  # Pairs i < j only.
-        own = codes[start : start + width]
+        panel_codes = codes[start : start + width]
         here = counts[start : start + width]
         total = np.einsum("ib,ib->b", here, distances @ counts[start:])
         # Rows are sorted by class: from the panel's first row, its classes form one stretch.
-        stop = int(np.searchsorted(codes, own[-1], side="right"))
-        distances[:, : stop - start] *= own[:, None] == codes[start:stop]
+        stop = int(np.searchsorted(codes, panel_codes[-1], side="right"))
+        distances[:, : stop - start] *= panel_codes[:, None] == codes[start:stop]
         within = np.einsum("ib,ib->b", here, distances[:, : stop - start] @ counts[start:stop])
         return total, within
 
@@ -78,8 +78,8 @@ def sums_of_groups(distances: Vector, alike: NDArray[np.bool_], group: Index, we
     """Sums over given pairs, each weighted by its group's line of `weights`; `alike` marks pairs of one class."""
     n_groups = len(weights)
     of_pairs = np.ones(len(group)), alike.astype(np.float64)
-    sums = [np.bincount(group, distances * one, n_groups) @ weights for one in of_pairs]
-    return Sums(*sums, *(np.bincount(group, one, n_groups) @ weights for one in of_pairs))
+    sums = [np.bincount(group, distances * indicator, n_groups) @ weights for indicator in of_pairs]
+    return Sums(*sums, *(np.bincount(group, indicator, n_groups) @ weights for indicator in of_pairs))
 
 
 def ratios_of_pairs(distances: Vector, differ: NDArray[np.bool_], counts: Matrix, i: Index, j: Index) -> Vector:
@@ -99,7 +99,7 @@ def ratios_of_pairs(distances: Vector, differ: NDArray[np.bool_], counts: Matrix
                 totals[side, 1] += weights[mask].sum(axis=0)
         return totals
 
-    columns = [slice(at, at + _COLUMNS) for at in range(0, counts.shape[1], _COLUMNS)]
+    columns = [slice(start, start + _COLUMNS) for start in range(0, counts.shape[1], _COLUMNS)]
     (between, n_between), (within, n_within) = np.concatenate(list(parallel(sums, columns)), axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = (between / n_between) / (within / n_within)
@@ -110,5 +110,5 @@ def _pair_counts(codes: Labels, counts: Matrix) -> tuple[Matrix, Matrix]:
     """Number of pairs of different rows, in total and within classes, for each column of counts."""
     starts = np.flatnonzero(np.diff(codes, prepend=-1))
     per_class = np.add.reduceat(counts, starts, axis=0)
-    own = (counts**2).sum(axis=0)
-    return (counts.sum(axis=0) ** 2 - own) / 2, ((per_class**2).sum(axis=0) - own) / 2
+    squares = (counts**2).sum(axis=0)
+    return (counts.sum(axis=0) ** 2 - squares) / 2, ((per_class**2).sum(axis=0) - squares) / 2

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.support.types import Index, Labels, Matrix, Vector
 
@@ -59,8 +59,8 @@ def _between_class_share(sums: Matrix, counts: Index, mean: Vector, total: float
     """Share of the squares about the mean that are between the means of classes."""
     present = counts > 0
     means = sums[present] / counts[present][:, None] - mean
-    between = float(counts[present] @ np.einsum("ij,ij->i", means, means))
-    return min(1.0, max(0.0, between / total))
+    ss_between = float(counts[present] @ np.einsum("ij,ij->i", means, means))
+    return min(1.0, max(0.0, ss_between / total))
 
 
 def _class_sums(X: Matrix, origin: Vector | None, codes: Labels, n_classes: int) -> tuple[Matrix, float]:
@@ -89,10 +89,10 @@ def mean_separation(X: Matrix, members: Sequence[Index]) -> float:
     for rows in members:
         if not 2 <= len(rows) < len(X):
             continue
-        own = X[rows]
-        inside = own.sum(axis=0)
-        inter = float(np.linalg.norm(own - (total - inside) / (len(X) - len(own)), axis=1).mean())
-        intra = float(np.linalg.norm(own - inside / len(own), axis=1).mean())
+        class_rows = X[rows]
+        inside = class_rows.sum(axis=0)
+        inter = float(np.linalg.norm(class_rows - (total - inside) / (len(X) - len(class_rows)), axis=1).mean())
+        intra = float(np.linalg.norm(class_rows - inside / len(class_rows), axis=1).mean())
         if inter + intra > 0:
             scores.append((inter - intra) / (inter + intra))
     return float(np.mean(scores)) if scores else float("nan")
@@ -112,16 +112,16 @@ def class_variance_shares(X: Matrix, members: Sequence[Index], counts: Matrix) -
     """
     centred = centred_rows(X)
     with single_threaded_blas():
-        sums = [_products(counts[own].T, centred[own]) for own in members]
-    sizes = [counts[own].sum(axis=0) for own in members]
+        sums = [_products(counts[rows].T, centred[rows]) for rows in members]
+    sizes = [counts[rows].sum(axis=0) for rows in members]
     n = np.sum(sizes, axis=0)
     mean = np.sum(sums, axis=0) / n[:, None]
     from_mean = n * np.einsum("bj,bj->b", mean, mean)
-    between = np.sum([_squared(s) / np.maximum(m, 1) for s, m in zip(sums, sizes, strict=True)], axis=0) - from_mean
+    ss_between = np.sum([_squared(s) / np.maximum(m, 1) for s, m in zip(sums, sizes, strict=True)], axis=0) - from_mean
     squares = counts.T @ np.einsum("ij,ij->i", centred, centred)
     total = squares - from_mean
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.where(total > _FEW_DIGITS * squares, np.clip(between / total, 0.0, 1.0), np.nan))
+        return np.asarray(np.where(total > _FEW_DIGITS * squares, np.clip(ss_between / total, 0.0, 1.0), np.nan))
 
 
 def mean_separations(X: Matrix, members: Sequence[Index], counts: Matrix) -> Vector:
@@ -130,15 +130,15 @@ def mean_separations(X: Matrix, members: Sequence[Index], counts: Matrix) -> Vec
     Arguments as for `class_variance_shares`.
     """
     centred = centred_rows(X)
-    sums = [_products(counts[own].T, centred[own]) for own in members]
-    sizes = [counts[own].sum(axis=0) for own in members]
+    sums = [_products(counts[rows].T, centred[rows]) for rows in members]
+    sizes = [counts[rows].sum(axis=0) for rows in members]
     total, n = np.sum(sums, axis=0), np.sum(sizes, axis=0)
     scores = []
-    for own, mine, size in zip(members, sums, sizes, strict=True):
+    for rows, class_sums, size in zip(members, sums, sizes, strict=True):
         usable = (size >= 2) & (size < n)
         with np.errstate(invalid="ignore", divide="ignore"):
-            intra = _mean_distances(centred[own], mine / size[:, None], counts[own], size)
-            inter = _mean_distances(centred[own], (total - mine) / (n - size)[:, None], counts[own], size)
+            intra = _mean_distances(centred[rows], class_sums / size[:, None], counts[rows], size)
+            inter = _mean_distances(centred[rows], (total - class_sums) / (n - size)[:, None], counts[rows], size)
             score = (inter - intra) / (inter + intra)
         scores.append(np.where(usable & (inter + intra > 0), score, np.nan))
     return mean_of_known(np.array(scores))

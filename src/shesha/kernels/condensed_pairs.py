@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shesha.support.arrays import namespace
+from shesha.support.device_arrays import namespace
 
 
 def upper(n: int, like: Any, *, first: int | None = None) -> tuple[Any, Any]:

@@ -17,7 +17,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.spectrum import ENTRIES, Sliced
 from shesha.support.types import Matrix, Vector
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from shesha.kernels.condensed_pairs import condensed_index, upper
-from shesha.kernels.numerical_precision import CLOSE, MAX_SPAN
-from shesha.support.arrays import convert_like, free_memory, namespace, squared_lengths, take_rows, to_host
+from shesha.kernels.rounding_and_scaling import CLOSE, MAX_SPAN
+from shesha.support.device_arrays import convert_like, free_memory, namespace, squared_lengths, take_rows, to_host
 from shesha.support.memory import MemoryBudgetError, readable
 from shesha.support.types import Index, Matrix
 
@@ -45,13 +45,13 @@ def _upper(rows: Any, metric: str, start: int) -> Any:
         return xp.clip(1.0 - products, 0.0, 2.0)
     lengths = squared_lengths(later)
     scale = take_rows(lengths, i) + take_rows(lengths, j)
-    found = scale - 2.0 * products
-    close = found <= CLOSE * scale
+    distances = scale - 2.0 * products
+    close = distances <= CLOSE * scale
     if not bool(xp.any(close)):
-        return found
+        return distances
     exact = squared_differences(later, i[close], j[close])
     place = xp.clip(xp.cumulative_sum(xp.astype(close, xp.int64)) - 1, 0, None)
-    return xp.where(close, take_rows(exact, place), found)
+    return xp.where(close, take_rows(exact, place), distances)
 
 
 def _require_pairs(rows: Any) -> None:
@@ -77,7 +77,7 @@ def inner_products(rows: Any) -> tuple[Any, Any]:
 def squared_differences(rows: Any, i: Any, j: Any) -> Any:
     """Squared Euclidean distance of each pair of rows."""
     n, step = i.shape[0], max(1, _GATHERED // rows.shape[1])
-    stretches = [slice(at, min(at + step, n)) for at in range(0, n, step)]
+    stretches = [slice(start, min(start + step, n)) for start in range(0, n, step)]
     return namespace(rows).concat(
         [squared_lengths(take_rows(rows, i[some]) - take_rows(rows, j[some])) for some in stretches]
     )
@@ -95,9 +95,9 @@ def square(triangle: Any, n: int) -> Any:
     xp = namespace(triangle)
     i = xp.arange(n, device=triangle.device)[:, None]
     off = i != i.T
-    at = xp.where(off, condensed_index(i, i.T, n), xp.zeros_like(i))
-    whole = xp.reshape(take_rows(triangle, xp.reshape(at, (-1,))), (n, n))
-    return xp.where(off, whole, xp.zeros_like(whole))
+    indices = xp.where(off, condensed_index(i, i.T, n), xp.zeros_like(i))
+    matrix = xp.reshape(take_rows(triangle, xp.reshape(indices, (-1,))), (n, n))
+    return xp.where(off, matrix, xp.zeros_like(matrix))
 
 
 def row_sums(triangle: Any, n: int) -> Any:
@@ -167,25 +167,25 @@ def permutation_grids(first: Sequence[Any], second: Sequence[Any], n: int, order
     Whole matrices are relabelled, rows before columns: twice the numbers, but read in stretches, and no index of pairs.
     """
     xp = namespace(first[0])
-    left = xp.reshape(xp.stack([square(one, n) for one in first]), (-1, n * n)) / 2.0
+    left = xp.reshape(xp.stack([square(triangle, n) for triangle in first]), (-1, n * n)) / 2.0
     moved = convert_like(np.stack(orders), left)
     step = max(1, _HELD // (n * n))
-    parts = [_permuted_columns(left, second[at : at + step], moved, n) for at in range(0, len(second), step)]
-    for found in zip(*parts, strict=True):
-        yield np.concatenate(found, axis=1)
+    parts = [_permuted_columns(left, second[start : start + step], moved, n) for start in range(0, len(second), step)]
+    for blocks in zip(*parts, strict=True):
+        yield np.concatenate(blocks, axis=1)
 
 
 def _permuted_columns(left: Any, second: Sequence[Any], moved: Any, n: int) -> Iterator[Matrix]:
     """Yield the columns of some second matrices; the host waits for the device once per many permutations."""
     xp = namespace(left)
-    right = xp.stack([square(one, n) for one in second])
+    right = xp.stack([square(triangle, n) for triangle in second])
     for start in range(0, moved.shape[0], _TOGETHER):
-        found = []
-        for at in range(start, min(start + _TOGETHER, moved.shape[0])):
-            order = moved[at, :]
-            whole = xp.take(xp.take(right, order, axis=1), order, axis=2)
-            found.append(left @ xp.reshape(whole, (-1, n * n)).T)
-        yield from to_host(xp.stack(found))
+        columns = []
+        for index in range(start, min(start + _TOGETHER, moved.shape[0])):
+            order = moved[index, :]
+            matrices = xp.take(xp.take(right, order, axis=1), order, axis=2)
+            columns.append(left @ xp.reshape(matrices, (-1, n * n)).T)
+        yield from to_host(xp.stack(columns))
 
 
 def squared_distances_to_candidates(rows: Any, chosen: Index, candidates: Index) -> Matrix:
@@ -196,8 +196,8 @@ def squared_distances_to_candidates(rows: Any, chosen: Index, candidates: Index)
 def squared_distances_between(rows: Any, own: Index, others: Index) -> Matrix:
     """Squared distances between each row and the others in its line, of shape (m, width)."""
     own = np.broadcast_to(own, others.shape).ravel()
-    found = squared_differences(rows, convert_like(own, rows), convert_like(others.ravel(), rows))
-    return np.reshape(to_host(found), others.shape)
+    distances = squared_differences(rows, convert_like(own, rows), convert_like(others.ravel(), rows))
+    return np.reshape(to_host(distances), others.shape)
 
 
 def products_with_lists(rows: Any, lists: Index) -> Matrix:
@@ -207,7 +207,7 @@ def products_with_lists(rows: Any, lists: Index) -> Matrix:
     out = np.empty(lists.shape)
     for start in range(0, n, step):
         some = lists[start : start + step]
-        own = take_rows(rows, np.repeat(np.arange(start, start + len(some)), k))
-        found = namespace(rows).sum(own * take_rows(rows, some.ravel()), axis=1)
-        out[start : start + step] = to_host(found).reshape(some.shape)
+        queries = take_rows(rows, np.repeat(np.arange(start, start + len(some)), k))
+        products = namespace(rows).sum(queries * take_rows(rows, some.ravel()), axis=1)
+        out[start : start + step] = to_host(products).reshape(some.shape)
     return out

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.kernels.class_statistics import class_means
-from shesha.kernels.numerical_precision import huge_unit
+from shesha.kernels.rounding_and_scaling import huge_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.support.types import Index, Labels, Matrix
 
@@ -27,7 +27,7 @@ def overlaps(X: Matrix, codes: Labels, n_bootstrap: int, share: float, rng: np.r
 
     def overlap(draw: list[Index]) -> float:
         basis = _discriminant_basis(
-            classes, means, [np.bincount(one, minlength=len(rows)) for one, rows in zip(draw, classes, strict=True)]
+            classes, means, [np.bincount(index, minlength=len(rows)) for index, rows in zip(draw, classes, strict=True)]
         )
         if full.shape[1] == 0 or basis.shape[1] == 0:
             return float("nan")
@@ -36,7 +36,7 @@ def overlaps(X: Matrix, codes: Labels, n_bootstrap: int, share: float, rng: np.r
         return float(np.minimum(cosines, 1.0).sum() / max(full.shape[1], basis.shape[1]))
 
     parts = [draws[start : start + _AT_ONCE] for start in range(0, n_bootstrap, _AT_ONCE)]
-    return np.array([one for part in parallel(lambda part: [overlap(draw) for draw in part], parts) for one in part])
+    return np.array([item for part in parallel(lambda part: [overlap(draw) for draw in part], parts) for item in part])
 
 
 def _class_rows(X: Matrix, codes: Labels) -> tuple[list[Matrix], Matrix]:
@@ -55,7 +55,7 @@ def _discriminant_basis(classes: Sequence[Matrix], means: Matrix, counts: Sequen
 
     A row that is drawn twice has twice the weight: distinct rows are fewer than draws.
     """
-    drawn, n = [np.flatnonzero(one) for one in counts], sum(int(one.sum()) for one in counts)
+    drawn, n = [np.flatnonzero(count) for count in counts], sum(int(count.sum()) for count in counts)
     spread, shifted, start = np.empty((sum(map(len, drawn)), means.shape[1])), means.copy(), 0
     for place, (rows, chosen, count) in enumerate(zip(classes, drawn, counts, strict=True)):
         part, weights = spread[start : start + len(chosen)], count[chosen].astype(np.float64)
@@ -96,6 +96,6 @@ def _solve(factor: Matrix, right: Matrix) -> Matrix:
     transposed = factor.T.flags.f_contiguous
     product = dsyrk(1.0, factor.T, lower=True) if transposed else dsyrk(1.0, factor, trans=True, lower=True)
     np.einsum("ii->i", product)[:] += _RIDGE
-    _, found, failed = dposv(product, right, lower=True, overwrite_a=True)
+    _, solution, failed = dposv(product, right, lower=True, overwrite_a=True)
     # Without the digits for a decomposition, the ridge is below rounding: least squares are the limit.
-    return np.asarray(np.linalg.lstsq(factor.T @ factor, right)[0] if failed else found)
+    return np.asarray(np.linalg.lstsq(factor.T @ factor, right)[0] if failed else solution)

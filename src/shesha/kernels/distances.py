@@ -7,11 +7,11 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from shesha.kernels import device_kernels, native
-from shesha.kernels.numerical_precision import CLOSE, ROUNDING, length_unit
+from shesha.kernels.rounding_and_scaling import CLOSE, ROUNDING, length_unit
+from shesha.kernels.symmetric_matrices import row_start, write_rows
 from shesha.kernels.threads import parallel, threads_for
-from shesha.kernels.upper_triangles import row_start, write_rows
 from shesha.support import memory as memory
-from shesha.support.arrays import column_medians, elsewhere, namespace, squared_lengths, to_host
+from shesha.support.device_arrays import column_medians, elsewhere, namespace, squared_lengths, to_host
 from shesha.support.types import Index, Matrix, Vector
 
 Metric = Literal["cosine", "correlation", "euclidean"]
@@ -108,12 +108,12 @@ def condensed_distances(rows: Matrix, metric: Metric, *, squared: bool = False) 
     def fill(start: int) -> None:
         stop = min(start + PANEL, n)
         block = rows[start:stop] @ rows[start:].T
-        own = out[row_start(start, n) : row_start(stop, n)]
-        if native.is_available() and _write_compiled(block, None if lengths is None else lengths[start:], root, own):
+        part = out[row_start(start, n) : row_start(stop, n)]
+        if native.is_available() and _write_compiled(block, None if lengths is None else lengths[start:], root, part):
             return
         write_rows(out, n, start, stop, _distances(block, rows, metric, start))
         if root:
-            np.sqrt(own, out=own)
+            np.sqrt(part, out=part)
 
     for _ in parallel(fill, range(0, n, PANEL), at_once=threads_for(n * rows.size)):
         pass
@@ -148,8 +148,8 @@ def _recompute_close(block: Matrix, scale: Matrix, rows: Matrix, start: int) -> 
     later = j > i
     i, j = i[later], j[later]
     step = max(1, _PAIRS_AT_ONCE // rows.shape[1])
-    for at in range(0, len(i), step):
-        a, b = i[at : at + step], j[at : at + step]
+    for offset in range(0, len(i), step):
+        a, b = i[offset : offset + step], j[offset : offset + step]
         difference = rows[start + a] - rows[start + b]
         block[a, b] = np.einsum("ij,ij->i", difference, difference)
 
@@ -159,13 +159,13 @@ def pair_distances(rows: Matrix, i: Index, j: Index, metric: Metric, *, squared:
     out = np.empty(len(i))
     step = max(1, _PAIRS_AT_ONCE // rows.shape[1])
 
-    def fill(at: int) -> None:
-        a, b = rows[i[at : at + step]], rows[j[at : at + step]]
+    def fill(start: int) -> None:
+        a, b = rows[i[start : start + step]], rows[j[start : start + step]]
         if metric == "euclidean":
             a -= b
-            out[at : at + step] = np.einsum("ij,ij->i", a, a)
+            out[start : start + step] = np.einsum("ij,ij->i", a, a)
         else:
-            out[at : at + step] = np.clip(1.0 - np.einsum("ij,ij->i", a, b), 0.0, 2.0)
+            out[start : start + step] = np.clip(1.0 - np.einsum("ij,ij->i", a, b), 0.0, 2.0)
 
     for _ in parallel(fill, range(0, len(i), step)):
         pass

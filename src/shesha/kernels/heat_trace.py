@@ -113,10 +113,10 @@ def _columns(polynomial: Graph, start: int) -> Matrix:
 def _dense_steps(twice: Graph, before: Matrix, now: Matrix, step: int) -> Vector:
     """Apply the recurrence to a few columns, and sum the products of consecutive polynomials."""
     overlaps = np.zeros(2 * STEPS + 1)
-    for at in range(step + 1, STEPS + 1):
+    for degree in range(step + 1, STEPS + 1):
         after = twice @ now
         after -= before
         before, now = now, after
-        overlaps[2 * at - 1] = np.vdot(now, before)
-        overlaps[2 * at] = np.vdot(now, now)
+        overlaps[2 * degree - 1] = np.vdot(now, before)
+        overlaps[2 * degree] = np.vdot(now, now)
     return overlaps

@@ -50,21 +50,21 @@ def class_variance_shares(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
         sums = sums_of_classes(centred, shuffled[start : start + _TOGETHER], n_classes)
         return np.asarray(np.einsum("bcj,bcj->bc", sums, sums) @ (1 / sizes))
 
-    between = np.concatenate(list(parallel(some, range(0, len(shuffled), _TOGETHER))))
-    return np.asarray(np.clip(between / total, 0.0, 1.0))
+    ss_between = np.concatenate(list(parallel(some, range(0, len(shuffled), _TOGETHER))))
+    return np.asarray(np.clip(ss_between / total, 0.0, 1.0))
 
 
 def mean_separations(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
     """Mean over classes of (inter - intra) / (inter + intra) in each shuffle of the labels; NaN if no class has it."""
     centred = centred_rows(X)
     total, lengths = centred.sum(axis=0), np.einsum("ij,ij->i", centred, centred)
-    along = centred @ total
+    dots = centred @ total
 
     def some(start: int) -> Vector:
-        own = shuffled[start : start + _TOGETHER]
-        sums = sums_of_classes(centred, own, n_classes)
-        products = _own_class_products(centred, own, sums)
-        return np.array([_separation(lengths, along, total, *one) for one in zip(own, sums, products, strict=True)])
+        codes = shuffled[start : start + _TOGETHER]
+        sums = sums_of_classes(centred, codes, n_classes)
+        products = _own_class_products(centred, codes, sums)
+        return np.array([_separation(lengths, dots, total, *draw) for draw in zip(codes, sums, products, strict=True)])
 
     return np.concatenate(list(parallel(some, range(0, len(shuffled), _TOGETHER))))
 
@@ -74,24 +74,24 @@ def _own_class_products(X: Matrix, codes: Index, sums: Matrix) -> Matrix:
     own_products, (n_shuffles, n_classes, d) = np.empty(codes.shape), sums.shape
     if n_classes > _FEW:
         step = max(1, (_ENTRIES << 3) // d)
-        for own, of_classes, out in zip(codes, sums, own_products, strict=True):
-            for at in range(0, len(X), step):
-                part = slice(at, at + step)
-                np.einsum("ij,ij->i", X[part], of_classes[own[part]], out=out[part])
+        for labels, of_classes, out in zip(codes, sums, own_products, strict=True):
+            for start in range(0, len(X), step):
+                part = slice(start, start + step)
+                np.einsum("ij,ij->i", X[part], of_classes[labels[part]], out=out[part])
         return own_products
-    for at in range(0, len(X), _ROWS):
-        part = slice(at, at + _ROWS)
+    for start in range(0, len(X), _ROWS):
+        part = slice(start, start + _ROWS)
         products = (sums.reshape(-1, d) @ X[part].T).reshape(n_shuffles, n_classes, -1)
         own_products[:, part] = np.take_along_axis(products, codes[:, None, part], axis=1)[:, 0]
     return own_products
 
 
-def _separation(lengths: Vector, along: Vector, total: Vector, codes: Index, sums: Matrix, product: Vector) -> float:
+def _separation(lengths: Vector, dots: Vector, total: Vector, codes: Index, sums: Matrix, product: Vector) -> float:
     """Mean separation of one shuffle, from the product of each row with its class's sum."""
     n, sizes = len(lengths), np.bincount(codes, minlength=len(sums))
     usable = (sizes >= 2) & (sizes < n)
     means = []
-    for centre, times, number in ((sums, product, sizes), (total - sums, along - product, n - sizes)):
+    for centre, times, number in ((sums, product, sizes), (total - sums, dots - product, n - sizes)):
         number = np.maximum(number, 1)
         length = np.einsum("cj,cj->c", centre, centre) / number**2
         squared = lengths - 2 * times / number[codes] + length[codes]
@@ -132,23 +132,23 @@ def _compact_codes(codes: Index) -> NDArray[Any]:
 
 def _sums_by_products(numbers: Matrix, codes: NDArray[Any], n_classes: int) -> Vector:
     """Compute the sums of a panel with all classes of some shuffles, and select that of each row's own class."""
-    found = []
+    totals = []
     for start in range(0, len(codes), _TOGETHER):
-        own = codes[start : start + _TOGETHER]
-        members = (own.T[:, :, None] == np.arange(n_classes, dtype=own.dtype)).astype(np.float64)
-        sums = (numbers @ members.reshape(own.shape[1], -1)).reshape(len(numbers), *members.shape[1:])
-        found.append(np.einsum("ibc,ibc->b", sums, members[: len(numbers)]))
-    return np.concatenate(found)
+        batch = codes[start : start + _TOGETHER]
+        members = (batch.T[:, :, None] == np.arange(n_classes, dtype=batch.dtype)).astype(np.float64)
+        sums = (numbers @ members.reshape(batch.shape[1], -1)).reshape(len(numbers), *members.shape[1:])
+        totals.append(np.einsum("ibc,ibc->b", sums, members[: len(numbers)]))
+    return np.concatenate(totals)
 
 
 def _sums_by_masks(numbers: Matrix, codes: NDArray[Any], n_classes: int) -> Vector:
     """Compute the same pair by pair."""
-    found, step = np.zeros(len(codes)), max(1, _ENTRIES // numbers.shape[1])
-    for at in range(0, len(numbers), step):
-        stretch = numbers[at : at + step]
-        for b, own in enumerate(codes):
-            found[b] += np.vdot(stretch, own[at : at + len(stretch), None] == own)
-    return found
+    totals, step = np.zeros(len(codes)), max(1, _ENTRIES // numbers.shape[1])
+    for start in range(0, len(numbers), step):
+        stretch = numbers[start : start + step]
+        for b, labels in enumerate(codes):
+            totals[b] += np.vdot(stretch, labels[start : start + len(stretch), None] == labels)
+    return totals
 
 
 def sums_of_pairs(numbers: Vector, i: Index, j: Index, shuffled: Index) -> tuple[Vector, Vector]:
@@ -156,13 +156,13 @@ def sums_of_pairs(numbers: Vector, i: Index, j: Index, shuffled: Index) -> tuple
     codes = _compact_codes(shuffled)
 
     def some(start: int) -> Matrix:
-        own = np.ascontiguousarray(codes[start : start + _TOGETHER].T)
-        found = np.zeros((2, own.shape[1]))
-        for at in range(0, len(i), _PAIRS):
-            part = slice(at, at + _PAIRS)
-            alike = own.take(i[part], axis=0) == own.take(j[part], axis=0)
-            found += numbers[part] @ alike, alike.sum(axis=0)
-        return found
+        batch = np.ascontiguousarray(codes[start : start + _TOGETHER].T)
+        totals = np.zeros((2, batch.shape[1]))
+        for offset in range(0, len(i), _PAIRS):
+            part = slice(offset, offset + _PAIRS)
+            same_class = batch.take(i[part], axis=0) == batch.take(j[part], axis=0)
+            totals += numbers[part] @ same_class, same_class.sum(axis=0)
+        return totals
 
     sums, n_alike = np.concatenate(list(parallel(some, range(0, len(shuffled), _TOGETHER))), axis=1)
     return sums, n_alike

@@ -82,14 +82,14 @@ class _Problem:
     def _back(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(self._rows.T @ values.reshape(len(values), -1)).reshape(-1, *values.shape[1:])
 
-    def _loss(self, at: _Point, theta: NDArray[np.float64], outputs: NDArray[np.float64]) -> Vector:
-        target = (outputs * at.targets).sum(axis=2)
+    def _loss(self, point: _Point, theta: NDArray[np.float64], outputs: NDArray[np.float64]) -> Vector:
+        target = (outputs * point.targets).sum(axis=2)
         if self._binary:
             total = np.logaddexp(0.0, outputs[:, :, 0])
         else:
             top = outputs.max(axis=2)
             total = top + np.log(np.exp(outputs - top[:, :, None]).sum(axis=2))
-        fit = ((total - target) * at.weights[:, :, 0]).sum(axis=0)
+        fit = ((total - target) * point.weights[:, :, 0]).sum(axis=0)
         return np.asarray(fit + 0.5 * (self._penalty * theta**2).sum(axis=(0, 2)))
 
     def _probabilities(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -105,72 +105,72 @@ class _Problem:
         small = tolerance * (1 + (self._weights[:, :, 0] * np.abs(self._rows).max(axis=1)[:, None]).sum(axis=0))
         active = np.arange(n_fits)
         for _ in range(_STEPS):
-            at = _Point(theta[:, active], self._targets[:, active], self._weights[:, active])
-            outputs = self._times(at.theta)
+            point = _Point(theta[:, active], self._targets[:, active], self._weights[:, active])
+            outputs = self._times(point.theta)
             shares = self._probabilities(outputs)
-            gradient = self._back(at.weights * (shares - at.targets)) + self._penalty * at.theta
+            gradient = self._back(point.weights * (shares - point.targets)) + self._penalty * point.theta
             worst = np.abs(gradient).max(axis=(0, 2))
             going = worst > small[active]
             if not going.any():
                 active = active[:0]
                 break
-            active, at, gradient, shares = active[going], at.some(going), gradient[:, going], shares[:, going]
-            theta[:, active] = self._take_step(at, gradient, shares, outputs[:, going])
+            active, point, gradient, shares = active[going], point.some(going), gradient[:, going], shares[:, going]
+            theta[:, active] = self._take_step(point, gradient, shares, outputs[:, going])
         coefficients = np.moveaxis(theta, 0, 2)
         return Fits(coefficients[:, :, :-1], coefficients[:, :, -1], ~np.isin(np.arange(n_fits), active))
 
     def _take_step(
         self,
-        at: _Point,
+        point: _Point,
         gradient: NDArray[np.float64],
         shares: NDArray[np.float64],
         outputs: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        step = self._newton_step(at, gradient, shares)
-        along, slope = self._times(step), (gradient * step).sum(axis=(0, 2))
-        start = self._loss(at, at.theta, outputs)
+        step = self._newton_step(point, gradient, shares)
+        change, slope = self._times(step), (gradient * step).sum(axis=(0, 2))
+        start = self._loss(point, point.theta, outputs)
         length = np.ones(len(start))
         for _ in range(_HALVINGS):
             scaled = length[:, None]
-            found = self._loss(at, at.theta + scaled * step, outputs + scaled * along)
-            poor = found > start + _SUFFICIENT * length * slope + _SLACK * np.abs(start)
+            loss = self._loss(point, point.theta + scaled * step, outputs + scaled * change)
+            poor = loss > start + _SUFFICIENT * length * slope + _SLACK * np.abs(start)
             if not poor.any():
                 break
             length[poor] /= 2
-        return np.asarray(at.theta + length[:, None] * step)
+        return np.asarray(point.theta + length[:, None] * step)
 
     def _newton_step(
-        self, at: _Point, gradient: NDArray[np.float64], shares: NDArray[np.float64]
+        self, point: _Point, gradient: NDArray[np.float64], shares: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Solve Hessian * step = -gradient by preconditioned conjugate gradients, with a relative tolerance."""
-        curvature = (at.weights * shares * (1 - shares)).sum(axis=(0, 2)) / at.weights.sum(axis=(0, 2))
-        diagonal = curvature[None, :] * ((self._rows**2).T @ at.weights[:, :, 0]) / shares.shape[2]
+        curvature = (point.weights * shares * (1 - shares)).sum(axis=(0, 2)) / point.weights.sum(axis=(0, 2))
+        diagonal = curvature[None, :] * ((self._rows**2).T @ point.weights[:, :, 0]) / shares.shape[2]
         diagonal = (diagonal + self._penalty[:, :, 0])[:, :, None] + np.finfo(float).tiny
-        step, left = np.zeros_like(gradient), -gradient
+        step, residual = np.zeros_like(gradient), -gradient
         first = np.sqrt((gradient**2).sum(axis=(0, 2)))
         enough = first * np.minimum(0.1, np.sqrt(first / (1 + first)))
-        towards = left / diagonal
-        direction, size = towards, (left * towards).sum(axis=(0, 2))
+        towards = residual / diagonal
+        direction, size = towards, (residual * towards).sum(axis=(0, 2))
         for _ in range(10 * len(self._rows.T)):
-            going = np.sqrt((left**2).sum(axis=(0, 2))) > enough
+            going = np.sqrt((residual**2).sum(axis=(0, 2))) > enough
             if not going.any():
                 break
-            image = self._hessian_times(direction, at, shares)
+            image = self._hessian_times(direction, point, shares)
             bend = (direction * image).sum(axis=(0, 2))
             going &= bend > 0
             if not going.any():
                 break
             share = np.where(going, size / np.where(going, bend, 1.0), 0.0)[:, None]
             step = step + share * direction
-            left = left - share * image
-            towards = left / diagonal
-            new = (left * towards).sum(axis=(0, 2))
+            residual = residual - share * image
+            towards = residual / diagonal
+            new = (residual * towards).sum(axis=(0, 2))
             ratio = np.where(going, new / np.where(size > 0, size, 1.0), 0.0)[:, None]
             direction, size = np.where(going[:, None], towards + ratio * direction, direction), new
         return step
 
     def _hessian_times(
-        self, direction: NDArray[np.float64], at: _Point, shares: NDArray[np.float64]
+        self, direction: NDArray[np.float64], point: _Point, shares: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         outputs = self._times(direction)
         if self._binary:
@@ -178,7 +178,7 @@ class _Problem:
         else:
             weighted = shares * outputs
             bent = weighted - shares * weighted.sum(axis=2, keepdims=True)
-        return self._back(at.weights * bent) + self._penalty * direction
+        return self._back(point.weights * bent) + self._penalty * direction
 
 
 @dataclass(frozen=True)

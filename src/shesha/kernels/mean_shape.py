@@ -15,8 +15,8 @@ _TOLERANCE = 1e-10
 def rotate_onto(rows: Matrix, target: Matrix) -> Matrix:
     """Return rows after the rotation (or reflection) that brings them closest to the target."""
     left, _, right = np.linalg.svd(rows.T @ target)
-    found: Matrix = rows @ (left @ right)
-    return found
+    result: Matrix = rows @ (left @ right)
+    return result
 
 
 def closeness(rows: Matrix, target: Matrix) -> float:
@@ -42,7 +42,7 @@ def mean_shape(configurations: Sequence[Matrix], start: Matrix | None = None) ->
     mean = _most_central(configurations) if start is None else start
     length = -np.inf
     for step in range(1, _STEPS + 1):
-        mean = np.mean([rotate_onto(one, mean) for one in configurations], axis=0)
+        mean = np.mean([rotate_onto(configuration, mean) for configuration in configurations], axis=0)
         before, length = length, float(np.linalg.norm(mean))
         if length - before <= _TOLERANCE * length:
             return mean, step, True
@@ -51,8 +51,8 @@ def mean_shape(configurations: Sequence[Matrix], start: Matrix | None = None) ->
 
 def _most_central(configurations: Sequence[Matrix]) -> Matrix:
     totals = np.zeros(len(configurations))
-    for i, one in enumerate(configurations):
+    for i, configuration in enumerate(configurations):
         for j in range(i):
-            value = closeness(one, configurations[j])
+            value = closeness(configuration, configurations[j])
             totals[[i, j]] += value
     return configurations[int(np.argmax(totals))]

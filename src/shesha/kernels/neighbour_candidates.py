@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from shesha.kernels import native
 from shesha.kernels.distances import PANEL
-from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import parallel
-from shesha.support.arrays import squared_lengths
+from shesha.support.device_arrays import squared_lengths
 from shesha.support.types import Index, Matrix, Vector
 
 Single = NDArray[np.float32]
@@ -118,7 +118,7 @@ def product_terms(rows: Matrix) -> Terms:
 def candidates_of_all(terms: Terms, rows: Matrix, m: int, *, include_self: bool = False) -> Candidates:
     """Find m candidates of each row among all rows; each product of two rows serves both."""
     n = len(rows)
-    right = np.concatenate([terms.right(rows[at : at + _BLOCK]) for at in range(0, n, _BLOCK)])
+    right = np.concatenate([terms.right(rows[start : start + _BLOCK]) for start in range(0, n, _BLOCK)])
     values, places, bounds = _empty_lists(n, m)
     blocks = -(-n // _BLOCK)
 
@@ -126,13 +126,13 @@ def candidates_of_all(terms: Terms, rows: Matrix, m: int, *, include_self: bool 
         first, second = (block * _BLOCK for block in pair)
         columns = slice(second, second + _BLOCK)
         tile = np.empty((PANEL, len(bounds[columns])), dtype=np.float32)
-        for at in range(first, min(first + _BLOCK, n), PANEL):
-            own = slice(at, min(at + PANEL, first + _BLOCK, n))
-            some = tile[: own.stop - at]
-            np.matmul(terms.left(right[own]), right[columns].T, out=some)
-            lists = values[own], places[own], values[columns], places[columns], bounds[columns]
-            native.call("shesha_enter_tile", *some.shape, some, m, at, second, int(include_self), *lists)
-            bounds[own] = values[own, -1]
+        for start in range(first, min(first + _BLOCK, n), PANEL):
+            panel = slice(start, min(start + PANEL, first + _BLOCK, n))
+            some = tile[: panel.stop - start]
+            np.matmul(terms.left(right[panel]), right[columns].T, out=some)
+            lists = values[panel], places[panel], values[columns], places[columns], bounds[columns]
+            native.call("shesha_enter_tile", *some.shape, some, m, start, second, int(include_self), *lists)
+            bounds[panel] = values[panel, -1]
 
     for around in range(blocks):
         # The pairs of blocks whose numbers sum to the same share no block: no list is written from two threads.
@@ -150,11 +150,11 @@ def candidates_of_some(terms: Terms, queries: Matrix, blocks: Iterable[tuple[int
     for start, rows in blocks:
         right, first = terms.right(rows), start
 
-        def enter(at: int, right: Single = right, first: int = first) -> None:
-            own = slice(at, at + PANEL)
-            tile = left[own] @ right.T
-            lists = values[own], places[own], None, None, None
-            native.call("shesha_enter_tile", *tile.shape, tile, m, at, first, 0, *lists)
+        def enter(offset: int, right: Single = right, first: int = first) -> None:
+            panel = slice(offset, offset + PANEL)
+            tile = left[panel] @ right.T
+            lists = values[panel], places[panel], None, None, None
+            native.call("shesha_enter_tile", *tile.shape, tile, m, offset, first, 0, *lists)
 
         for _ in parallel(enter, range(0, len(left), PANEL)):
             pass

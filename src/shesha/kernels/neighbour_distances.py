@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.kernels.distances import PANEL
-from shesha.kernels.numerical_precision import CLOSE
+from shesha.kernels.rounding_and_scaling import CLOSE
 from shesha.kernels.threads import parallel
 from shesha.support.types import Index, Matrix, Vector
 
@@ -28,10 +28,10 @@ def neighbour_distances(rows: Matrix, ranks: Index, halves: Halves | None = None
     out = np.empty((1 + len(splits), n, len(ranks)))
 
     def fill(start: int) -> None:
-        near, found = _nearest(rows, lengths, start, width)
+        near, neighbours = _nearest(rows, lengths, start, width)
         out[0, start : start + len(near)] = near[:, ranks - 1]
         for table, first in zip(out[1:], splits, strict=True):
-            same = first[found] == first[start : start + len(near), None]
+            same = first[neighbours] == first[start : start + len(near), None]
             table[start : start + len(near)] = _distances_at_ranks(near, same, ranks)
 
     for _ in parallel(fill, range(0, n, PANEL)):
@@ -49,8 +49,8 @@ def _nearest(rows: Matrix, lengths: Vector, start: int, width: int) -> tuple[Mat
     panel = rows[start : start + PANEL]
     scale = lengths[start : start + len(panel), None] + lengths
     block = scale - 2.0 * (panel @ rows.T)
-    at = np.arange(len(panel))
-    block[at, start + at] = np.inf
+    index = np.arange(len(panel))
+    block[index, start + index] = np.inf
     nearest = np.argpartition(block, width - 1, axis=1)[:, :width]
     near = np.take_along_axis(block, nearest, axis=1)
     # Close rows lose their digits in inner products.
@@ -89,13 +89,13 @@ def distinct_rows(rows: Matrix) -> Index:
 
 def _repeats_of_earlier(rows: Matrix, lengths: Vector, start: int, same_point: Vector) -> list[int]:
     """Rows of a panel that coincide with an earlier row."""
-    own = rows[start : start + PANEL]
-    scale = lengths[start : start + len(own), None] + lengths
-    close = scale - 2.0 * (own @ rows.T) <= CLOSE * scale
+    panel = rows[start : start + PANEL]
+    scale = lengths[start : start + len(panel), None] + lengths
+    close = scale - 2.0 * (panel @ rows.T) <= CLOSE * scale
     repeats = []
-    for i in range(len(own)):
+    for i in range(len(panel)):
         before = np.flatnonzero(close[i, : start + i])
-        difference = rows[before] - own[i]
+        difference = rows[before] - panel[i]
         squared = np.einsum("ij,ij->i", difference, difference)
         if bool((squared <= same_point[start + i] + np.finfo(float).tiny).any()):
             repeats.append(i)

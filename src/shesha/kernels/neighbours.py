@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from shesha.kernels import device_kernels, native
 from shesha.kernels import neighbour_candidates as filters
 from shesha.kernels.distances import PANEL
+from shesha.kernels.symmetric_matrices import square
 from shesha.kernels.threads import parallel
-from shesha.kernels.upper_triangles import square
-from shesha.support.arrays import (
+from shesha.support.device_arrays import (
     convert_like,
     elsewhere,
     is_numpy,
@@ -106,9 +106,9 @@ def nearest_by_distance(rows: Matrix, k: int) -> Found:
         return block
 
     def exact(chosen: Index, candidates: Index, _: Matrix | None) -> tuple[Matrix, Matrix]:
-        found = _squared_distances(rows, chosen, candidates)
-        own = lengths[chosen, None]
-        return found, unit * ((own + lengths[candidates]) * np.sqrt(found) + found)
+        squares = _squared_distances(rows, chosen, candidates)
+        chosen_lengths = lengths[chosen, None]
+        return squares, unit * ((chosen_lengths + lengths[candidates]) * np.sqrt(squares) + squares)
 
     search = _Search(panel, 2 * _GRAM_ERROR * to_host(squared), exact, rows, filters.distance_terms)
     return _run(search, rows.shape[0], k)
@@ -123,8 +123,8 @@ def nearest_by_product(rows: Matrix, k: int, *, include_self: bool = False) -> F
         return (take_rows(rows, chosen) * -1.0) @ rows.T
 
     def exact(chosen: Index, candidates: Index, near: Matrix | None) -> tuple[Matrix, Matrix]:
-        found = _minus_products(rows, chosen, candidates) if near is None else near
-        return found, unit * lengths[chosen, None] * lengths[candidates]
+        values = _minus_products(rows, chosen, candidates) if near is None else near
+        return values, unit * lengths[chosen, None] * lengths[candidates]
 
     search = _Search(panel, unit * lengths * lengths.max(), exact, rows, filters.product_terms)
     return _run(search, rows.shape[0], k, include_self=include_self)
@@ -132,13 +132,13 @@ def nearest_by_product(rows: Matrix, k: int, *, include_self: bool = False) -> F
 
 def nearest_of_distances(condensed: Vector, n: int, k: int) -> Found:
     """Row i lists the k rows with the smallest given distance."""
-    whole = square(condensed, n)
+    matrix = square(condensed, n)
 
     def exact(chosen: Index, candidates: Index, near: Matrix | None) -> tuple[Matrix, Matrix]:
         assert near is not None
         return near, 4 * _EPS * near
 
-    return _run(_Search(lambda chosen: whole[chosen], np.zeros(n), exact), n, k)
+    return _run(_Search(lambda chosen: matrix[chosen], np.zeros(n), exact), n, k)
 
 
 def _run(search: _Search, n: int, k: int, *, include_self: bool = False) -> Found:
@@ -154,7 +154,7 @@ def _run(search: _Search, n: int, k: int, *, include_self: bool = False) -> Foun
         lists[chosen], tied = _nearest(search, block, k, chosen, n_others)
         return tied
 
-    tied = {row: found for some in parallel(fill, range(0, len(rest), PANEL)) for row, found in some.items()}
+    tied = {row: tie for some in parallel(fill, range(0, len(rest), PANEL)) for row, tie in some.items()}
     return Found(lists, bool(tied), _ties(tied))
 
 
@@ -166,18 +166,18 @@ def _fill_settled_rows(search: _Search, lists: Index, *, include_self: bool) -> 
         return np.arange(n)
     terms = search.terms(rows)
     sample = np.arange(0, n, -(-n // PANEL))
-    blocks = ((at, rows[at : at + _FILTERED]) for at in range(0, n, _FILTERED))
+    blocks = ((start, rows[start : start + _FILTERED]) for start in range(0, n, _FILTERED))
     some = filters.candidates_of_some(terms, rows[sample], blocks, m + 1)
     _, settled = _settle(search, sample, some, k)
     # A row is among its own candidates here, and no neighbour of its own.
     if np.count_nonzero(settled) < _SETTLED * len(sample):
         return np.arange(n)
-    found = filters.candidates_of_all(terms, rows, m, include_self=include_self)
+    candidates = filters.candidates_of_all(terms, rows, m, include_self=include_self)
 
     def fill(start: int) -> Index:
         chosen = np.arange(start, min(start + PANEL, n))
-        own = filters.Candidates(found.places[chosen], found.bounds[chosen])
-        lists[chosen], settled = _settle(search, chosen, own, k)
+        part = filters.Candidates(candidates.places[chosen], candidates.bounds[chosen])
+        lists[chosen], settled = _settle(search, chosen, part, k)
         return chosen[~settled]
 
     return np.concatenate(list(parallel(fill, range(0, n, PANEL))))
@@ -189,8 +189,8 @@ def _settle(search: _Search, chosen: Index, filtered: filters.Candidates, k: int
     values, slack = search.exact(chosen, candidates, None)
     order, tied = _order(values, _NEARLY * slack, k)
     last = order[:, k - 1 : k]
-    beyond = (np.take_along_axis(values, last, axis=1) + _NEARLY * slack.max(axis=1, keepdims=True))[:, 0]
-    settled = filtered.bounds > beyond
+    limit = (np.take_along_axis(values, last, axis=1) + _NEARLY * slack.max(axis=1, keepdims=True))[:, 0]
+    settled = filtered.bounds > limit
     settled[list(tied)] = False
     return np.take_along_axis(candidates, order[:, :k], axis=1), settled
 
@@ -205,8 +205,8 @@ def _ties(tied: _Tied) -> Ties | None:
         return None
     candidates = np.zeros((len(tied), width), dtype=np.intp)
     levels = np.full((len(tied), width), width, dtype=np.intp)
-    for at, (some, own) in enumerate(tied.values()):
-        candidates[at, : len(some)], levels[at, : len(own)] = some, own
+    for row, (some, row_levels) in enumerate(tied.values()):
+        candidates[row, : len(some)], levels[row, : len(row_levels)] = some, row_levels
     return Ties(np.array(list(tied), dtype=np.intp), candidates, levels)
 
 
@@ -216,8 +216,8 @@ def _exclude_self(block: Any, chosen: Index) -> Any:
         block[np.arange(len(block)), chosen] = np.inf
         return block
     xp, n = namespace(block), block.shape[1]
-    own = xp.arange(n, device=block.device)[None, :] == convert_like(chosen, block)[:, None]
-    return xp.where(own, xp.full_like(block, float("inf")), block)
+    self_mask = xp.arange(n, device=block.device)[None, :] == convert_like(chosen, block)[:, None]
+    return xp.where(self_mask, xp.full_like(block, float("inf")), block)
 
 
 def _nearest(search: _Search, block: Any, k: int, chosen: Index, n_others: int) -> tuple[Index, _Tied]:
@@ -231,7 +231,7 @@ def _nearest(search: _Search, block: Any, k: int, chosen: Index, n_others: int) 
     near = to_host(namespace(block).take_along_axis(block, convert_like(candidates, block), axis=1))
     order, levels = _order(*search.exact(chosen, candidates, near), k)
     nearest = np.take_along_axis(candidates, order[:, :k], axis=1)
-    tied = {int(chosen[i]): (candidates[i, order[i]], own) for i, own in levels.items()}
+    tied = {int(chosen[i]): (candidates[i, order[i]], row_levels) for i, row_levels in levels.items()}
     if n_candidates == n_others:
         return nearest, tied
     # Where others may be as near as the k-th, all that may be compete.
@@ -239,12 +239,12 @@ def _nearest(search: _Search, block: Any, k: int, chosen: Index, n_others: int) 
     for i in np.flatnonzero(near.max(axis=1) <= bound).tolist():
         row = to_host(block[i, :])
         competing = np.flatnonzero(row <= bound[i])[None, :]
-        own = int(chosen[i])
+        number = int(chosen[i])
         order, levels = _order(*search.exact(chosen[i : i + 1], competing, row[competing]), k)
         nearest[i] = competing[0, order[0, :k]]
-        tied.pop(own, None)
+        tied.pop(number, None)
         if levels:
-            tied[own] = competing[0, order[0]], levels[0]
+            tied[number] = competing[0, order[0]], levels[0]
     return nearest, tied
 
 
@@ -259,12 +259,12 @@ def _smallest(block: Any, m: int) -> Index:
 
 @elsewhere(device_kernels.squared_distances_to_candidates)
 def _squared_distances(rows: Matrix, chosen: Index, candidates: Index) -> Matrix:
-    own = rows[chosen, None, :]
+    queries = rows[chosen, None, :]
     out = np.empty(candidates.shape)
     step = max(1, (1 << 20) // (len(candidates) * rows.shape[1]))
     for column in range(0, candidates.shape[1], step):
         some = candidates[:, column : column + step]
-        difference = rows[some] - own
+        difference = rows[some] - queries
         out[:, column : column + step] = np.einsum("ijk,ijk->ij", difference, difference)
     return out
 

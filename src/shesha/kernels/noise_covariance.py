@@ -38,10 +38,10 @@ def residuals(rows: Matrix, codes: Labels) -> tuple[Matrix, int]:
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     counts = np.diff(starts, append=len(rows))
     means = np.add.reduceat(rows[order], starts, axis=0) / counts[:, None]
-    found = rows[order] - np.repeat(means, counts, axis=0)
+    noise = rows[order] - np.repeat(means, counts, axis=0)
     # What is left of a channel that never varies within conditions is rounding, and would be divided by.
-    found[:, np.abs(found).max(axis=0, initial=0.0) <= 4 * _EPS * len(rows) * np.abs(rows).max(axis=0, initial=0.0)] = 0
-    return found, len(rows) - len(starts)
+    noise[:, np.abs(noise).max(axis=0, initial=0.0) <= 4 * _EPS * len(rows) * np.abs(rows).max(axis=0, initial=0.0)] = 0
+    return noise, len(rows) - len(starts)
 
 
 def estimate_noise(left: Matrix, dof: int, n_channels: int, shrinkage: float | None) -> Noise | None:

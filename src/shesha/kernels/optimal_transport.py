@@ -61,9 +61,9 @@ def _linear_program(gain: Matrix, mass: float) -> Matrix:
         [sparse.kron(sparse.eye(p), np.ones((1, q))), sparse.kron(np.ones((1, p)), sparse.eye(q))]
     )
     most = np.concatenate([np.full(p, 1 / p), np.full(q, 1 / q)])
-    found = linprog(
+    solution = linprog(
         -gain.ravel(), A_ub=sums.tocsr(), b_ub=most, A_eq=np.ones((1, p * q)), b_eq=[min(mass, 1.0)], method="highs"
     )
-    if found.x is None:
-        raise RuntimeError(f"the transport between {p} and {q} units was not solved: {found.message}")
-    return np.asarray(found.x.reshape(p, q))
+    if solution.x is None:
+        raise RuntimeError(f"the transport between {p} and {q} units was not solved: {solution.message}")
+    return np.asarray(solution.x.reshape(p, q))

@@ -66,10 +66,10 @@ def _sort_in_groups(keys: Keys, n_bits: int) -> None:
     """Distribute the keys coarsely, then sort groups of neighbouring buckets in cache."""
     shift = n_bits - _COARSE_BITS
     starts = []
-    for at in range(0, len(keys), _PIECE):
-        piece = keys[at : at + _PIECE]
+    for start in range(0, len(keys), _PIECE):
+        piece = keys[start : start + _PIECE]
         piece[:], first = _dealt_out(piece, shift, _COARSE_BITS)
-        starts.append(at + first)
+        starts.append(start + first)
     before = np.sum([first - first[0] for first in starts], axis=0)
     cuts = np.unique(np.searchsorted(before, np.arange(0, len(keys), _GROUP)))
     bounds = [*map(int, cuts), len(before) - 1]

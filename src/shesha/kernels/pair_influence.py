@@ -62,13 +62,13 @@ def standard_errors(
         # Sums for rows that no pair has would only take memory.
         codes = np.unique(np.concatenate([i, j]), return_inverse=True)[1]
         i, j, size = codes[: len(i)], codes[len(i) :], 2 * len(i)
-    between = i != j
+    cross_pairs = i != j
     # A pair within a group belongs to it once.
     per_row = np.bincount(i, weights=influence, minlength=size)
-    per_row += np.bincount(j[between], weights=influence[between], minlength=size)
-    low, high = (end(i[between], j[between]).astype(np.int64) for end in (np.minimum, np.maximum))
+    per_row += np.bincount(j[cross_pairs], weights=influence[cross_pairs], minlength=size)
+    low, high = (end(i[cross_pairs], j[cross_pairs]).astype(np.int64) for end in (np.minimum, np.maximum))
     # Products of pairs that share both ends were counted for either.
-    shared = float((per_row**2).sum()) - _sum_of_squares(influence[between], low * size + high)
+    shared = float((per_row**2).sum()) - _sum_of_squares(influence[cross_pairs], low * size + high)
     return np.sqrt(own_part) / len(influence), np.sqrt(max(shared, own_part)) / len(influence)
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from shesha.kernels import device_kernels, native
 from shesha.kernels.condensed_pairs import condensed_index
+from shesha.kernels.symmetric_matrices import row_start
 from shesha.kernels.threads import parallel
-from shesha.kernels.upper_triangles import row_start
-from shesha.support.arrays import elsewhere, is_numpy
+from shesha.support.device_arrays import elsewhere, is_numpy
 from shesha.support.types import Index, Matrix, Vector
 
 _NUMBERS = 1 << 16
@@ -65,8 +65,8 @@ def _native_grids(
     unused = [nothing] * (native.cell_width(n_right) - n_right)
     right = _interleave([*(_whole(triangle, n) for triangle in second), *unused], n)
 
-    def some(at: int) -> Matrix:
-        drawn = np.array(orders[at : at + _ORDERS], dtype=np.intp)
+    def some(start: int) -> Matrix:
+        drawn = np.array(orders[start : start + _ORDERS], dtype=np.intp)
         return native.grids(left, n_left, right, drawn, _places(drawn, n))[:, :, :n_right]
 
     for totals in parallel(some, range(0, len(orders), _ORDERS)):
@@ -82,12 +82,12 @@ def _whole(triangle: Vector, n: int) -> Vector:
 
 def _places(orders: Index, n: int) -> Index:
     """Return the inverse permutations; all orders must be permutations."""
-    found = np.full(orders.shape, -1)
+    places = np.full(orders.shape, -1)
     if orders.shape == (len(orders), n) and orders.min() >= 0 and orders.max() < n:
-        np.put_along_axis(found, orders, np.arange(n)[None], axis=1)
-    if found.min() < 0:
+        np.put_along_axis(places, orders, np.arange(n)[None], axis=1)
+    if places.min() < 0:
         raise ValueError(f"each order must be a permutation of 0 to {n - 1}, got other values")
-    return found
+    return places
 
 
 def _numpy_grids(
@@ -106,15 +106,15 @@ def _numpy_grids(
     longest = max(block.shape[1] for block in left)
     highest = max(stop - start for start, stop in blocks)
 
-    def some(at: int) -> Matrix:
-        drawn = orders[at : at + _ORDERS]
+    def some(offset: int) -> Matrix:
+        drawn = orders[offset : offset + _ORDERS]
         totals = np.zeros((len(drawn), len(first), n_right))
         moved = np.empty((longest, n_right))
-        whole = np.empty((0 if n_right >= _WIDE else highest, n, n_right))
+        workspace = np.empty((0 if n_right >= _WIDE else highest, n, n_right))
         # Each stretch of the first matrices serves several orders while it is in the cache.
-        for (start, stop), own in zip(blocks, left, strict=True):
+        for (start, stop), block in zip(blocks, left, strict=True):
             for total, order in zip(totals, drawn, strict=True):
-                total += own @ gather(right, order, start, stop, moved, whole)
+                total += block @ gather(right, order, start, stop, moved, workspace)
         return totals
 
     for totals in parallel(some, range(0, len(orders), _ORDERS)):
@@ -132,20 +132,20 @@ def _stretches(n: int, n_right: int) -> list[tuple[int, int]]:
     return cuts
 
 
-def _gather_rows(right: Matrix, order: Index, start: int, stop: int, moved: Matrix, whole: Matrix) -> Matrix:
+def _gather_rows(right: Matrix, order: Index, start: int, stop: int, moved: Matrix, workspace: Matrix) -> Matrix:
     """Return rows start to stop of the relabelled upper triangle, row by row."""
-    at, n = 0, len(order)
+    offset, n = 0, len(order)
     for i in range(start, stop):
         length = n - i - 1
-        np.take(right[order[i]], order[i + 1 :], axis=0, out=moved[at : at + length], mode="clip")
-        at += length
-    return moved[:at]
+        np.take(right[order[i]], order[i + 1 :], axis=0, out=moved[offset : offset + length], mode="clip")
+        offset += length
+    return moved[:offset]
 
 
-def _gather_block(right: Matrix, order: Index, start: int, stop: int, moved: Matrix, whole: Matrix) -> Matrix:
+def _gather_block(right: Matrix, order: Index, start: int, stop: int, moved: Matrix, workspace: Matrix) -> Matrix:
     """Compute the same for few values per pair with whole rows at once; pairs below the diagonal meet zeros."""
     # Work memory is kept: pages that are new cost more than filling them.
-    rows = np.take(right, order[start:stop], axis=0, out=whole[: stop - start], mode="clip")
+    rows = np.take(right, order[start:stop], axis=0, out=workspace[: stop - start], mode="clip")
     length = (stop - start) * (len(order) - start - 1)
     out = moved[:length].reshape(stop - start, -1, right.shape[2])
     np.take(rows, order[start + 1 :], axis=1, out=out, mode="clip")
@@ -180,6 +180,6 @@ def _upper_block(triangles: Sequence[Vector], n: int, start: int, stop: int, *, 
         return np.stack([triangle[row_start(start, n) : row_start(stop, n)] for triangle in triangles])
     block = np.zeros((len(triangles), stop - start, n - start - 1))
     for i in range(start, stop):
-        for own, triangle in zip(block, triangles, strict=True):
-            own[i - start, i - start :] = triangle[row_start(i, n) : row_start(i + 1, n)]
+        for matrix, triangle in zip(block, triangles, strict=True):
+            matrix[i - start, i - start :] = triangle[row_start(i, n) : row_start(i + 1, n)]
     return block.reshape(len(triangles), -1)

@@ -92,19 +92,19 @@ def trustworthiness(rows: Matrix, places: Matrix, k: int, asked: Index) -> float
     """
     n, cost = len(rows), 0
     for start in range(0, len(asked), PANEL):
-        own = asked[start : start + PANEL]
-        apart, drawn = _squared(rows, own), _squared(places, own)
+        queries = asked[start : start + PANEL]
+        distances, drawn = _squared(rows, queries), _squared(places, queries)
         near = np.argpartition(drawn, k - 1, axis=1)[:, :k]
         for place in near.T:
-            nearer = np.count_nonzero(apart < apart[np.arange(len(own)), place][:, None], axis=1)
+            nearer = np.count_nonzero(distances < distances[np.arange(len(queries)), place][:, None], axis=1)
             cost += int(np.maximum(nearer + 1 - k, 0).sum())
     return 1.0 - 2.0 * cost / (len(asked) * k * (2 * n - 3 * k - 1))
 
 
-def _squared(rows: Matrix, own: Index) -> Matrix:
+def _squared(rows: Matrix, queries: Index) -> Matrix:
     """Squared distances of some rows to all, with infinity for a row and itself."""
     lengths = np.einsum("ij,ij->i", rows, rows)
     with single_threaded_blas():
-        out: Matrix = lengths[own][:, None] + lengths - 2.0 * (rows[own] @ rows.T)
-    out[np.arange(len(own)), own] = np.inf
+        out: Matrix = lengths[queries][:, None] + lengths - 2.0 * (rows[queries] @ rows.T)
+    out[np.arange(len(queries)), queries] = np.inf
     return out

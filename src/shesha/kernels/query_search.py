@@ -11,7 +11,7 @@ import numpy as np
 from shesha.kernels import neighbour_candidates as filters
 from shesha.kernels.neighbours import _EPS, _GRAM_ERROR, _SPARE, _order
 from shesha.kernels.threads import parallel
-from shesha.support.arrays import squared_lengths
+from shesha.support.device_arrays import squared_lengths
 from shesha.support.types import Index, Matrix, Vector
 
 Closeness = Literal["distance", "product"]
@@ -41,9 +41,9 @@ def nearest_to_queries(rows: Rows, queries: Index, k: int, closeness: Closeness)
     Equally near rows come in the order of their numbers, as in the search of all rows.
     """
     order = np.argsort(queries, kind="stable")
-    own, numbers = rows.read(queries[order]), queries[order]
+    query_rows, numbers = rows.read(queries[order]), queries[order]
     lists = np.empty((len(queries), k), dtype=np.intp)
-    lists[order] = _search(rows, own, numbers, k, closeness)
+    lists[order] = _search(rows, query_rows, numbers, k, closeness)
     return lists
 
 
@@ -60,9 +60,9 @@ def _search(rows: Rows, queries: Matrix, numbers: Index, k: int, closeness: Clos
                 sound = sound and terms.holds(block)
                 yield start, block
 
-        found = filters.candidates_of_some(terms, queries, check_blocks(), m)
+        candidates = filters.candidates_of_some(terms, queries, check_blocks(), m)
         if sound:
-            settled = _settle(rows, queries, numbers, found, lists, closeness)
+            settled = _settle(rows, queries, numbers, candidates, lists, closeness)
     rest = np.flatnonzero(~settled)
     if len(rest):
         lists[rest] = _search_exactly(rows, queries[rest], numbers[rest], k, closeness)
@@ -80,9 +80,9 @@ def _settle(
     for start in range(0, len(queries), step):
         some = slice(start, start + step)
         candidates = np.sort(filtered.places[some], axis=1)
-        unique, at = np.unique(candidates, return_inverse=True)
+        unique, inverse = np.unique(candidates, return_inverse=True)
         held = rows.read(unique)
-        for i, line in enumerate(at.reshape(candidates.shape), start):
+        for i, line in enumerate(inverse.reshape(candidates.shape), start):
             values, slack = _closeness(queries[i], held[line], closeness)
             values[candidates[i - start] == numbers[i]] = np.inf
             order, tied = _order(values[None], 4 * slack[None], k)
@@ -98,11 +98,11 @@ _HELD = 1 << 25
 def _closeness(query: Matrix, others: Matrix, closeness: Closeness) -> tuple[Vector, Vector]:
     """Closeness of a row to others, and the tolerance for ties."""
     unit = (4 + np.sqrt(len(query))) * _EPS
-    lengths, own = np.sqrt(squared_lengths(others)), float(np.sqrt(query @ query))
+    lengths, query_length = np.sqrt(squared_lengths(others)), float(np.sqrt(query @ query))
     if closeness == "product":
-        return -(others @ query), unit * own * lengths
-    found = squared_lengths(others - query)
-    return found, unit * ((own + lengths) * np.sqrt(found) + found)
+        return -(others @ query), unit * query_length * lengths
+    squares = squared_lengths(others - query)
+    return squares, unit * ((query_length + lengths) * np.sqrt(squares) + squares)
 
 
 @dataclass
@@ -146,4 +146,4 @@ def _search_exactly(rows: Rows, queries: Matrix, numbers: Index, k: int, closene
             some = np.flatnonzero((near[i] - slack <= bound) & np.isfinite(near[i]))
             if len(some):
                 lists.add(start + some, *_closeness(queries[i], block[some], closeness), k)
-    return np.array([one.places[_order(one.values[None], one.slack[None], k)[0][0, :k]] for one in nearest])
+    return np.array([lists.places[_order(lists.values[None], lists.slack[None], k)[0][0, :k]] for lists in nearest])

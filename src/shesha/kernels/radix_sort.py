@@ -76,8 +76,8 @@ def products(order: Index, first_ranks: Vector | None, second_ranks: Vector | No
 
     def some(start: int) -> Index:
         sums, stop = np.empty(2, dtype=np.intp), min(start + _PIECE, n)
-        own = None if second_ranks is None else second_ranks[start:stop]
-        native.call("shesha_products", stop - start, order[start:stop], start, first_ranks, own, n, sums)
+        part = None if second_ranks is None else second_ranks[start:stop]
+        native.call("shesha_products", stop - start, order[start:stop], start, first_ranks, part, n, sums)
         return sums
 
     return _total(parallel(some, range(0, n, _PIECE)))
@@ -100,8 +100,8 @@ def copy_in_order(values: Vector, order: Index, out: Vector) -> tuple[float, flo
     ranges = np.empty((-(-len(order) // _PIECE), 2))
 
     def take(piece: int) -> None:
-        own = slice(piece * _PIECE, min((piece + 1) * _PIECE, len(order)))
-        native.call("shesha_take", own.stop - own.start, values, order[own], out[own], ranges[piece])
+        part = slice(piece * _PIECE, min((piece + 1) * _PIECE, len(order)))
+        native.call("shesha_take", part.stop - part.start, values, order[part], out[part], ranges[piece])
 
     _each(take, range(len(ranges)))
     return float(ranges[:, 0].min()), float(ranges[:, 1].max())
@@ -124,19 +124,19 @@ def write_many_ranks(order: Index, ranks: Vector | None, centre: float, scale: f
     counts = np.zeros((-(-n // _PIECE), n_windows), dtype=np.intp)
 
     def count(piece: int) -> None:
-        own = order[piece * _PIECE : (piece + 1) * _PIECE]
-        native.call("shesha_count_places", len(own), own, shift, counts[piece])
+        part = order[piece * _PIECE : (piece + 1) * _PIECE]
+        native.call("shesha_count_places", len(part), part, shift, counts[piece])
 
     def deal(piece: int) -> None:
-        own = order[piece * _PIECE : (piece + 1) * _PIECE]
-        native.call("shesha_deal_places", len(own), own, piece * _PIECE, shift, at[piece], room)
+        part = order[piece * _PIECE : (piece + 1) * _PIECE]
+        native.call("shesha_deal_places", len(part), part, piece * _PIECE, shift, slots[piece], room)
 
     def write_window(window: int) -> None:
-        own = room[starts[window] : starts[window + 1]]
-        native.call("shesha_put_dealt_ranks", len(own), own, ranks, centre, scale, out)
+        part = room[starts[window] : starts[window + 1]]
+        native.call("shesha_put_dealt_ranks", len(part), part, ranks, centre, scale, out)
 
     _each(count, range(len(counts)))
-    at = starts[:-1] + np.cumsum(counts, axis=0) - counts
+    slots = starts[:-1] + np.cumsum(counts, axis=0) - counts
     _each(deal, range(len(counts)))
     out = order.view(np.float64)
     _each(write_window, range(n_windows))
@@ -153,18 +153,18 @@ def _dealt(values: Vector, form: FixedPoint, keys: Keys, indices: Places | None 
     counts = np.zeros((-(-n // _PIECE), 1 << top), dtype=np.intp)
 
     def count(piece: int) -> None:
-        own = values[piece * _PIECE : (piece + 1) * _PIECE]
-        native.call("shesha_count", len(own), own, form.low, form.scale, top, counts[piece])
+        part = values[piece * _PIECE : (piece + 1) * _PIECE]
+        native.call("shesha_count", len(part), part, form.low, form.scale, top, counts[piece])
 
     def deal(piece: int) -> None:
         part = slice(piece * _PIECE, (piece + 1) * _PIECE)
-        own, named = values[part], None if indices is None else indices[part]
+        data, named = values[part], None if indices is None else indices[part]
         bits = form.key_bits, form.index_bits, top
-        native.call("shesha_deal", len(own), own, part.start, named, form.low, form.scale, *bits, at[piece], keys)
+        native.call("shesha_deal", len(data), data, part.start, named, form.low, form.scale, *bits, slots[piece], keys)
 
     _each(count, range(len(counts)))
     starts = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
-    at = starts[:-1] + np.cumsum(counts, axis=0) - counts
+    slots = starts[:-1] + np.cumsum(counts, axis=0) - counts
     _each(deal, range(len(counts)))
     return starts
 
@@ -180,13 +180,13 @@ def _sort_groups(
     cuts = np.unique(np.searchsorted(starts, [*range(0, n, _PIECE), n]))
 
     def sort(group: int) -> _Group:
-        own = starts[cuts[group] : cuts[group + 1] + 1]
-        told, squares = np.zeros(7, dtype=np.intp), np.zeros(1)
+        ends = starts[cuts[group] : cuts[group + 1] + 1]
+        stats, squares = np.zeros(7, dtype=np.intp), np.zeros(1)
         bits = form.key_bits + form.index_bits - top, form.index_bits, form.gap
-        if native.call("shesha_sort_buckets", len(own) - 1, own, *bits, keys, then, places, ranks, n, told, squares):
+        if native.call("shesha_sort_buckets", len(ends) - 1, ends, *bits, keys, then, places, ranks, n, stats, squares):
             raise MemoryError(f"sorting {n:,} values")
-        told[6] = own[-1] - own[0]
-        return told, float(squares[0])
+        stats[6] = ends[-1] - ends[0]
+        return stats, float(squares[0])
 
     return list(parallel(sort, range(len(cuts) - 1)))
 

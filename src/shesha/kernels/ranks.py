@@ -22,7 +22,7 @@ from shesha.kernels.argsort import (
     value_range,
 )
 from shesha.kernels.threads import parallel
-from shesha.support.arrays import elsewhere
+from shesha.support.device_arrays import elsewhere
 from shesha.support.types import Index, Keys, Vector
 
 _CACHED = 1 << 21
@@ -115,8 +115,8 @@ def _product(first: Ordering, second: Ordering) -> float:
 
 def midranks(values: Vector, tolerance: float = 0.0) -> tuple[Vector, float]:
     """Ranks from 0 (ties share their mean rank) and their summed squared deviation from the mean."""
-    found = order_values(values, tolerance, np.empty(len(values), dtype=np.uint64))
-    return _scatter_ranks(found, np.empty(len(values)), 0.0, 1.0), found.variance
+    ordering = order_values(values, tolerance, np.empty(len(values), dtype=np.uint64))
+    return _scatter_ranks(ordering, np.empty(len(values)), 0.0, 1.0), ordering.variance
 
 
 @elsewhere(device_kernels.unit_ranks)
@@ -125,28 +125,28 @@ def unit_ranks(values: Vector, tolerance: float = 0.0, out: Vector | None = None
 
     `out` may be the values themselves; it is work memory, and may hold the result or not.
     """
-    found = order_values(values, tolerance, np.empty(len(values), dtype=np.uint64))
-    scale = 1 / np.sqrt(found.variance) if found.variance > 0 else np.nan
-    return _scatter_ranks(found, np.empty(len(values)) if out is None else out, (len(values) - 1) / 2, scale)
+    ordering = order_values(values, tolerance, np.empty(len(values), dtype=np.uint64))
+    scale = 1 / np.sqrt(ordering.variance) if ordering.variance > 0 else np.nan
+    return _scatter_ranks(ordering, np.empty(len(values)) if out is None else out, (len(values) - 1) / 2, scale)
 
 
-def _scatter_ranks(found: Ordering, room: Vector, centre: float, scale: float) -> Vector:
+def _scatter_ranks(ordering: Ordering, room: Vector, centre: float, scale: float) -> Vector:
     """Write (rank - centre) * scale for each value, to work memory or over the order."""
     if not native.is_available():
-        return _scatter_ranks_plainly(found, room, centre, scale)
+        return _scatter_ranks_plainly(ordering, room, centre, scale)
     if _CACHED < len(room) <= radix_sort.MOST_PLACES:
-        return radix_sort.write_many_ranks(found.order, found.ranks, centre, float(scale), room.view(np.uint64))
-    radix_sort.write_ranks(found.order, found.ranks, centre, float(scale), room)
+        return radix_sort.write_many_ranks(ordering.order, ordering.ranks, centre, float(scale), room.view(np.uint64))
+    radix_sort.write_ranks(ordering.order, ordering.ranks, centre, float(scale), room)
     return room
 
 
-def _scatter_ranks_plainly(found: Ordering, out: Vector, centre: float, scale: float) -> Vector:
+def _scatter_ranks_plainly(ordering: Ordering, out: Vector, centre: float, scale: float) -> Vector:
     def scatter(start: int) -> None:
         stop = min(start + _AT_ONCE, len(out))
-        ranks = np.arange(start, stop, dtype=np.float64) if found.ranks is None else found.ranks[start:stop] + 0.0
+        ranks = np.arange(start, stop, dtype=np.float64) if ordering.ranks is None else ordering.ranks[start:stop] + 0.0
         ranks -= centre
         ranks *= scale
-        out[found.order[start:stop]] = ranks
+        out[ordering.order[start:stop]] = ranks
 
     for _ in parallel(scatter, range(0, len(out), _AT_ONCE)):
         pass

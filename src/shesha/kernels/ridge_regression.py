@@ -30,16 +30,16 @@ class Training:
 
 def decompose_folds(rows: Matrix, fold: Index, n_folds: int) -> list[Training]:
     """Decompose the rows outside each fold; the columns of all rows have mean zero."""
-    whole = rows.T @ rows
-    return [_decompose_fold(rows, whole, fold == k) for k in range(n_folds)]
+    products = rows.T @ rows
+    return [_decompose_fold(rows, products, fold == k) for k in range(n_folds)]
 
 
-def _decompose_fold(rows: Matrix, whole: Matrix, out: NDArray[np.bool_]) -> Training:
+def _decompose_fold(rows: Matrix, products: Matrix, out: NDArray[np.bool_]) -> Training:
     held_out, rest = np.flatnonzero(out), np.flatnonzero(~out)
-    own = rows[held_out]
+    held_out_rows = rows[held_out]
     # What is left of sums that are zero over all rows.
-    mean = -own.sum(axis=0) / len(rest)
-    variances, axes = np.linalg.eigh(whole - own.T @ own - len(rest) * np.outer(mean, mean))
+    mean = -held_out_rows.sum(axis=0) / len(rest)
+    variances, axes = np.linalg.eigh(products - held_out_rows.T @ held_out_rows - len(rest) * np.outer(mean, mean))
     variances, axes = variances[::-1], axes[:, ::-1]
     rank = int(np.count_nonzero(variances > _RANK * max(float(variances[0]), 0.0)))
     return Training(rest, held_out, mean, variances[:rank], axes[:, :rank])
@@ -63,18 +63,18 @@ def predict_held_out(rows: Matrix, parts: list[Training], targets: Matrix) -> Ma
     The columns of rows and of targets have mean zero over all rows, as for `prediction_errors`.
     """
     cross = rows.T @ targets
-    found = np.empty_like(targets)
+    predictions = np.empty_like(targets)
     for part in parts:
         mean, deviation = _fold_prediction(rows, part, targets, cross)
-        found[part.held_out] = mean + deviation
-    return found
+        predictions[part.held_out] = mean + deviation
+    return predictions
 
 
 def _errors(rows: Matrix, part: Training, targets: Matrix, cross: Matrix) -> tuple[float, float]:
     mean, deviation = _fold_prediction(rows, part, targets, cross)
     wanted = targets[part.held_out] - mean
-    found = wanted - deviation
-    return float(np.vdot(found, found)), float(np.vdot(wanted, wanted))
+    residuals = wanted - deviation
+    return float(np.vdot(residuals, residuals)), float(np.vdot(wanted, wanted))
 
 
 def _fold_prediction(rows: Matrix, part: Training, targets: Matrix, cross: Matrix) -> tuple[Vector, Matrix]:
@@ -83,22 +83,22 @@ def _fold_prediction(rows: Matrix, part: Training, targets: Matrix, cross: Matri
     mean = -wanted.sum(axis=0) / len(part.rest)
     shared = cross - held_out_rows.T @ wanted - len(part.rest) * np.outer(part.mean, mean)
     # Inner products of the targets with the left singular vectors of the training rows.
-    along = (part.axes.T @ shared) / np.sqrt(part.variances)[:, None]
-    left = targets[part.rest] - mean
-    weights = np.sqrt(part.variances) / (part.variances + _penalty(part, along, float(np.vdot(left, left))))
-    return mean, ((held_out_rows - part.mean) @ part.axes) @ (weights[:, None] * along)
+    projections = (part.axes.T @ shared) / np.sqrt(part.variances)[:, None]
+    centred = targets[part.rest] - mean
+    weights = np.sqrt(part.variances) / (part.variances + _penalty(part, projections, float(np.vdot(centred, centred))))
+    return mean, ((held_out_rows - part.mean) @ part.axes) @ (weights[:, None] * projections)
 
 
-def _penalty(part: Training, along: Matrix, whole: float) -> float:
+def _penalty(part: Training, projections: Matrix, total: float) -> float:
     """The penalty that generalised cross-validation prefers among the training rows."""
     n = len(part.rest)
     if not len(part.variances):
         return 1.0
     penalties = PENALTIES * part.variances[0]
     kept = part.variances / (part.variances + penalties[:, None])
-    explained = np.einsum("ij,ij->i", along, along)
-    beyond = max(0.0, whole - float(explained.sum()))
-    beyond = beyond if beyond > _RANK * whole else 0.0
+    explained = np.einsum("ij,ij->i", projections, projections)
+    residual = max(0.0, total - float(explained.sum()))
+    residual = residual if residual > _RANK * total else 0.0
     freedom = 1.0 - (1.0 + kept.sum(axis=1)) / n
-    scores = (beyond + (1.0 - kept) ** 2 @ explained) / freedom**2
+    scores = (residual + (1.0 - kept) ** 2 @ explained) / freedom**2
     return float(penalties[int(np.argmin(scores))])

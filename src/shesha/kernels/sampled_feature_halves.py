@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.kernels.distances import Metric
-from shesha.kernels.numerical_precision import ROUNDING
 from shesha.kernels.packed_sort import repeated_places
 from shesha.kernels.pair_influence import spearman_influence
-from shesha.kernels.rotations import haar_columns
+from shesha.kernels.random_rotations import haar_columns
+from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.kernels.threads import parallel
 from shesha.support import memory as memory
 from shesha.support.types import Index, Matrix, Vector
@@ -125,12 +125,12 @@ def draw_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Ind
 def distinct_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Index, Index]:
     """Random pairs i < j without repeats, in random order; at least as many must exist."""
     every = n_rows * (n_rows - 1) // 2
-    found = rng.permutation(every)[:n_pairs] if 2 * n_pairs > every else np.empty(0, dtype=np.intp)
-    while len(found) < n_pairs:
-        found = _first_draws(np.concatenate([found, rng.integers(every, size=n_pairs + n_pairs // 2)]))[:n_pairs]
+    pairs = rng.permutation(every)[:n_pairs] if 2 * n_pairs > every else np.empty(0, dtype=np.intp)
+    while len(pairs) < n_pairs:
+        pairs = _first_draws(np.concatenate([pairs, rng.integers(every, size=n_pairs + n_pairs // 2)]))[:n_pairs]
     starts = np.arange(n_rows) * n_rows - np.arange(n_rows) * (np.arange(n_rows) + 1) // 2
-    i = np.searchsorted(starts, found, side="right") - 1
-    return i, found - starts[i] + i + 1
+    i = np.searchsorted(starts, pairs, side="right") - 1
+    return i, pairs - starts[i] + i + 1
 
 
 def _first_draws(drawn: Index) -> Index:
@@ -210,7 +210,7 @@ class _Side:
 
     def take(self, rows: Index) -> _Side:
         """Return the same for some rows, in any order."""
-        return _Side(self.rows[rows], tuple(one[rows] for one in self.projected), self.directions.take(rows))
+        return _Side(self.rows[rows], tuple(matrix[rows] for matrix in self.projected), self.directions.take(rows))
 
 
 def _often_drawn(
@@ -228,25 +228,25 @@ def _often_drawn(
 
 
 def _half_directions(x: Matrix, projected: tuple[Matrix, ...], metric: Metric, draws: Masks | Planes) -> _Directions:
-    whole = np.einsum("ij,ij->i", x, x)[:, None]
+    total = np.einsum("ij,ij->i", x, x)[:, None]
     first = draws.inner(projected, projected)
-    second = whole - first
+    second = total - first
     sums = None
     if metric == "correlation" and isinstance(draws, Masks):
         sums = x @ draws.first
         first -= sums**2 / draws.n_first
         second -= sums**2 / (x.shape[1] - draws.n_first)
-    few = second < _DIRECT * whole
+    few = second < _DIRECT * total
     for draw in map(int, np.flatnonzero(few.any(axis=0))):
         short = np.flatnonzero(few[:, draw])
         rest = draws.second_half(x[short], draw, metric)
         second[short, draw] = np.einsum("ij,ij->i", rest, rest)
-    return _Directions(_inverse_length(first, whole, metric), _inverse_length(second, whole, metric), sums, few)
+    return _Directions(_inverse_length(first, total, metric), _inverse_length(second, total, metric), sums, few)
 
 
-def _inverse_length(squared: Matrix, whole: Matrix, metric: Metric) -> Matrix:
+def _inverse_length(squared: Matrix, total: Matrix, metric: Metric) -> Matrix:
     # What is left of a constant row after centring is rounding.
-    defined = squared > (np.finfo(float).eps ** 2 * whole if metric == "correlation" else 0.0)
+    defined = squared > (np.finfo(float).eps ** 2 * total if metric == "correlation" else 0.0)
     return np.where(defined, 1.0 / np.sqrt(np.where(defined, squared, 1.0)), np.nan)
 
 
@@ -293,8 +293,8 @@ def score(
     With `partners`, a permutation of the rows, the second half is that of the partners of each pair.
     """
     i, j = pairs
-    found = closeness(rows, n_features, i, j, metric, draw)
-    a, b = found.first[0], found.second[0]
+    halves = closeness(rows, n_features, i, j, metric, draw)
+    a, b = halves.first[0], halves.second[0]
     if partners is not None:
         b = closeness(rows, n_features, partners[i], partners[j], metric, draw).second[0]
     kept = np.isfinite(a) & np.isfinite(b)

@@ -54,8 +54,8 @@ def _knots(unit: Vector, n_knots: int) -> Vector:
         return np.unique(np.quantile(unit, places))
     distinct = np.unique(unit)
     steps = np.concatenate([[0.0], np.cumsum(np.diff(distinct) ** _DENSITY)])
-    found: Vector = np.unique(np.interp(places * steps[-1], steps, distinct))
-    return found
+    knots: Vector = np.unique(np.interp(places * steps[-1], steps, distinct))
+    return knots
 
 
 def _standardise(values: Vector) -> Vector:

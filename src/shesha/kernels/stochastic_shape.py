@@ -25,8 +25,8 @@ def symmetric_roots(covariances: Array) -> Array:
            [0., 3.]])
     """
     values, axes = np.linalg.eigh(covariances)
-    found: Array = (axes * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ axes.swapaxes(1, 2)
-    return found
+    roots: Array = (axes * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ axes.swapaxes(1, 2)
+    return roots
 
 
 def gaussian_distance(
@@ -47,7 +47,7 @@ def gaussian_distance(
     >>> bool(gaussian_distance((means, turned[0]), (covariances, turned[1]), 1.0)[0] < 1e-9)
     True
     """
-    (m_x, m_y), (r_x, r_y) = means, (symmetric_roots(one) for one in covariances)
+    (m_x, m_y), (r_x, r_y) = means, (symmetric_roots(covariance) for covariance in covariances)
     from_means = m_y.T @ m_x
 
     def descend(rotation: Matrix, n_steps: int) -> tuple[float, Matrix]:
@@ -62,10 +62,10 @@ def gaussian_distance(
         return -overlap, rotation
 
     rotation = nearest_rotation(from_means)[0] if weight == 2 else _best(descend, from_means)
-    apart = ((m_x - m_y @ rotation) ** 2).sum()
-    spreads = sum(float(np.einsum("cii->", one)) for one in covariances)
+    mean_gap = ((m_x - m_y @ rotation) ** 2).sum()
+    spreads = sum(float(np.einsum("cii->", covariance)) for covariance in covariances)
     shared = float(np.linalg.svd(r_y @ rotation @ r_x, compute_uv=False).sum())
-    return float(weight * apart + (2 - weight) * (spreads - 2 * shared)) / len(m_x), rotation
+    return float(weight * mean_gap + (2 - weight) * (spreads - 2 * shared)) / len(m_x), rotation
 
 
 def energy_distance(first: Sequence[Matrix], second: Sequence[Matrix]) -> tuple[float, Matrix]:
@@ -91,18 +91,18 @@ def energy_distance(first: Sequence[Matrix], second: Sequence[Matrix]) -> tuple[
     def descend(rotation: Matrix, n_steps: int) -> tuple[float, Matrix]:
         reached = np.inf
         for _ in range(n_steps):
-            apart = distances(rotation)
-            now = float(np.mean([one.mean() for one in apart]))
+            gaps = distances(rotation)
+            now = float(np.mean([gap.mean() for gap in gaps]))
             if reached - now <= _TOLERANCE * now:
                 break
             reached = now
-            weights = [part / np.maximum(one, _NEAREST * now) for part, one in zip(pairs, apart, strict=True)]
+            weights = [part / np.maximum(gap, _NEAREST * now) for part, gap in zip(pairs, gaps, strict=True)]
             rotation, _ = nearest_rotation(_products(first, second, weights))
         return now, rotation
 
     rotation = _best(descend, _products(first, second, pairs))
-    between = float(np.mean([one.mean() for one in distances(rotation)]))
-    within = sum(float(np.mean([_mean_pair(one) for one in side])) for side in (first, second))
+    between = float(np.mean([gap.mean() for gap in distances(rotation)]))
+    within = sum(float(np.mean([_mean_pair(cloud) for cloud in side])) for side in (first, second))
     return between - 0.5 * within, rotation
 
 
@@ -110,7 +110,7 @@ def _best(descend: Callable[[Matrix, int], tuple[float, Matrix]], from_means: Ma
     """Return the rotation with the lowest value from several fixed starting points."""
     by_means, *others = [descend(start, _FIRST_STEPS) for start in _starts(from_means)]
     others.sort(key=lambda end: end[0])
-    return min((descend(one, _STEPS) for _, one in (by_means, *others[:_FINISHED])), key=lambda end: end[0])[1]
+    return min((descend(start, _STEPS) for _, start in (by_means, *others[:_FINISHED])), key=lambda end: end[0])[1]
 
 
 def _starts(from_means: Matrix) -> Iterator[Matrix]:
@@ -130,8 +130,8 @@ def _starts(from_means: Matrix) -> Iterator[Matrix]:
 
 def _products(first: Sequence[Matrix], second: Sequence[Matrix], weights: Sequence[Matrix]) -> Matrix:
     parts = [b.T @ w.T @ a for a, b, w in zip(first, second, weights, strict=True)]
-    found: Matrix = np.sum(parts, axis=0)
-    return found
+    product: Matrix = np.sum(parts, axis=0)
+    return product
 
 
 def nearest_rotation(product: Matrix) -> tuple[Matrix, float]:
@@ -143,15 +143,15 @@ def nearest_rotation(product: Matrix) -> tuple[Matrix, float]:
 def nearest_rotations(products: Array) -> Array:
     """Return the orthogonal matrix that is closest to each transposed matrix of a stack, transposed back."""
     left, _, right = np.linalg.svd(products)
-    found: Array = left @ right
-    return found
+    rotations: Array = left @ right
+    return rotations
 
 
 def lengths(a: Matrix, b: Matrix) -> Matrix:
     """Return the distances of all rows of one matrix to all of another."""
     squares = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T
-    found: Matrix = np.sqrt(np.maximum(squares, 0.0))
-    return found
+    distances: Matrix = np.sqrt(np.maximum(squares, 0.0))
+    return distances
 
 
 def _mean_pair(cloud: Matrix) -> float:

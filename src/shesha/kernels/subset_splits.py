@@ -10,7 +10,7 @@ from shesha.kernels import native, radix_sort, ranks
 from shesha.kernels.argsort import order_values
 from shesha.kernels.distances import Metric, distance_rounding
 from shesha.kernels.feature_halves import Closeness, halves, require_directed
-from shesha.kernels.rotations import Frame
+from shesha.kernels.random_rotations import Frame
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.support.types import Index, Matrix, Vector
 
@@ -31,8 +31,8 @@ def scores(rows: Matrix, metric: Metric, frame: Frame, draws: Sequence[object], 
 
     def score(closeness: Closeness) -> Vector:
         require_directed(closeness, metric)
-        found = None if pairs is None else _scores_from_full_order(closeness, tolerance, pairs, len(rows), subsets)
-        return _scores_from_distances(closeness, tolerance, (i, j), len(rows), subsets) if found is None else found
+        values = None if pairs is None else _scores_from_full_order(closeness, tolerance, pairs, len(rows), subsets)
+        return _scores_from_distances(closeness, tolerance, (i, j), len(rows), subsets) if values is None else values
 
     return np.array(list(parallel(lambda draw: both.visit(draw, score), draws)))
 
@@ -50,22 +50,22 @@ def _scores_from_full_order(
     if second.ranks is not None:
         return None
     place = np.empty(len(sorted_pairs), dtype=np.uint32)
-    found = []
+    correlations = []
     for subset in subsets:
         inside = np.zeros(n, dtype=np.uint8)
         inside[subset] = 1
-        found.append(radix_sort.subset_correlation(sorted_pairs, second.order, inside, place))
-    return np.array(found)
+        correlations.append(radix_sort.subset_correlation(sorted_pairs, second.order, inside, place))
+    return np.array(correlations)
 
 
 def _scores_from_distances(
     closeness: Closeness, tolerance: float, pairs: tuple[Index, Index], n: int, subsets: Sequence[Index]
 ) -> Vector:
     """Rank the distances within each subset."""
-    found = []
+    correlations = []
     for subset in subsets:
         inside = np.zeros(n, dtype=np.bool_)
         inside[subset] = True
-        own = inside[pairs[0]] & inside[pairs[1]]
-        found.append(ranks.spearman(closeness.first[own], closeness.second[own], (tolerance, tolerance)))
-    return np.array(found)
+        mask = inside[pairs[0]] & inside[pairs[1]]
+        correlations.append(ranks.spearman(closeness.first[mask], closeness.second[mask], (tolerance, tolerance)))
+    return np.array(correlations)

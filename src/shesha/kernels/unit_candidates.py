@@ -23,8 +23,8 @@ def column_spreads(X: Any) -> tuple[Vector, Vector]:
     mean = np.asarray(X.mean(axis=0)).ravel()
     squares = X.multiply(X).sum(axis=0) if hasattr(X, "tocsr") else np.einsum("ij,ij->j", X, X)
     squares = np.asarray(squares).ravel()
-    left = squares - n * mean**2
-    return mean, np.sqrt(np.where(left > 1e-12 * squares, left, 0.0))
+    centred_squares = squares - n * mean**2
+    return mean, np.sqrt(np.where(centred_squares > 1e-12 * squares, centred_squares, 0.0))
 
 
 def best_partners(X: Any, Y: Any, k: int) -> Edges:
@@ -34,21 +34,21 @@ def best_partners(X: Any, Y: Any, k: int) -> Edges:
     """
     n, sparse = X.shape[0], hasattr(X, "tocsr")
     (mean_x, spread_x), (mean_y, spread_y) = column_spreads(X), column_spreads(Y)
-    left = X.T.tocsr() if sparse else np.ascontiguousarray(X.T)
+    columns = X.T.tocsr() if sparse else np.ascontiguousarray(X.T)
     step = max(1, _ENTRIES // Y.shape[1])
     parts = []
     for start in range(0, X.shape[1], step):
-        block = left[start : start + step] @ Y
+        block = columns[start : start + step] @ Y
         i, j, products = (
             _entries(block) if sparse else _largest(block, n * mean_x[start : start + step], mean_y, spread_y, k)
         )
         i = i + start
         lengths = spread_x[i] * spread_y[j]
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.where(lengths > 0, (products - n * mean_x[i] * mean_y[j]) / lengths, 0.0)
-        parts.append(_first_of_each(i, j, np.minimum(found, 1.0), k))
-    i, j, found = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return i, j, found
+            correlations = np.where(lengths > 0, (products - n * mean_x[i] * mean_y[j]) / lengths, 0.0)
+        parts.append(_first_of_each(i, j, np.minimum(correlations, 1.0), k))
+    i, j, correlations = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return i, j, correlations
 
 
 def _entries(block: Any) -> tuple[Index, Index, Vector]:
@@ -68,18 +68,18 @@ def _largest(block: Any, mean: Vector, others: Vector, spread: Vector, k: int) -
 
 def _first_of_each(i: Index, j: Index, values: Vector, k: int) -> Edges:
     """The k largest positive values of each i; equal i must be adjacent."""
-    left, parts = values.copy(), []
+    rest, parts = values.copy(), []
     starts = np.flatnonzero(np.diff(i, prepend=-1))
     counts = np.diff(starts, append=len(i))
     for _ in range(k if len(i) else 0):
-        best = np.maximum.reduceat(left, starts)
-        at = np.flatnonzero((left == np.repeat(best, counts)) & (left > 0))
+        best = np.maximum.reduceat(rest, starts)
+        picks = np.flatnonzero((rest == np.repeat(best, counts)) & (rest > 0))
         # Of equal ones the first.
-        at = at[np.flatnonzero(np.diff(i[at], prepend=-1))]
-        if not len(at):
+        picks = picks[np.flatnonzero(np.diff(i[picks], prepend=-1))]
+        if not len(picks):
             break
-        parts.append(at)
-        left[at] = -1.0
+        parts.append(picks)
+        rest[picks] = -1.0
     chosen = np.sort(np.concatenate(parts)) if parts else np.empty(0, dtype=np.intp)
     return i[chosen], j[chosen], values[chosen]
 
@@ -106,9 +106,9 @@ def _diagonal(values: Vector) -> Any:
 def match_candidates(X: Any, Y: Any, k: int) -> Edges:
     """Match columns one to one so that the sum of correlations is largest, each among its k best partners."""
     X, Y = _scale(X), _scale(Y)
-    i, j, found = best_partners(X, Y, k)
+    i, j, correlations = best_partners(X, Y, k)
     back_j, back_i, back = best_partners(Y, X, k)
-    return _match(np.concatenate([i, back_i]), np.concatenate([j, back_j]), np.concatenate([found, back]), X, Y)
+    return _match(np.concatenate([i, back_i]), np.concatenate([j, back_j]), np.concatenate([correlations, back]), X, Y)
 
 
 def _match(i: Index, j: Index, values: Vector, X: Any, Y: Any) -> Edges:

@@ -25,10 +25,10 @@ class SortedVectors:
         """Sort the entries of each line once."""
         order = np.argsort(values, axis=1, kind="stable")
         first, behind = np.empty_like(order), np.empty_like(order)
-        for line, (own, places) in enumerate(zip(values, order, strict=True)):
-            ordered = own[places]
-            first[line] = np.searchsorted(ordered, own, side="left")
-            behind[line] = np.searchsorted(ordered, own, side="right")
+        for line, (vector, places) in enumerate(zip(values, order, strict=True)):
+            ordered = vector[places]
+            first[line] = np.searchsorted(ordered, vector, side="left")
+            behind[line] = np.searchsorted(ordered, vector, side="right")
         return cls(values, order, first, behind)
 
     def ranks(self, weights: Vector) -> Matrix:
@@ -52,5 +52,5 @@ def weighted_correlations(values: Matrix, weights: Vector) -> Matrix:
     lengths = np.sqrt(np.diagonal(products))
     largest = np.abs(values).max(axis=1) * np.sqrt(total)
     lengths = np.where(lengths > 1e-10 * largest, lengths, np.nan)
-    found: Matrix = np.clip(products / np.outer(lengths, lengths), -1.0, 1.0)
-    return found
+    correlations: Matrix = np.clip(products / np.outer(lengths, lengths), -1.0, 1.0)
+    return correlations

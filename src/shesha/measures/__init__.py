@@ -1,11 +1,12 @@
 """Similarity measures, each a function of two representations: `f(X, Y, *, ...) -> float`."""
 
-from shesha.measures._cards import card, overview
+from shesha.measures._card_printing import card, overview
 from shesha.measures._code_versions import code_version
 from shesha.measures._lookup import as_measure, choose, families, get, names, table
 from shesha.measures.cca import cca, pwcca, svcca
 from shesha.measures.distributions import mmd, sliced_wasserstein
 from shesha.measures.kernels import cka, distance_correlation, pwcka, rv, sampled_cka, unbiased_cka
+from shesha.measures.linear_predictivity import linear_predictivity
 from shesha.measures.local_alignment import cknna
 from shesha.measures.matching import (
     hard_correlation_match,
@@ -16,7 +17,6 @@ from shesha.measures.matching import (
 from shesha.measures.moment_measures import takes_moments
 from shesha.measures.neighbours import cycle_knn, jaccard, mutual_knn, rank_similarity, second_order_cosine
 from shesha.measures.ordinal import information_imbalance, quadruplet_similarity, triplet_similarity
-from shesha.measures.prediction import linear_predictivity
 from shesha.measures.rdm import rsa, rsm_norm_difference
 from shesha.measures.rdm_drift import rdm_drift
 from shesha.measures.registry import Measure, measure

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.measures.registry import INVARIANCES, Measure, find_by_alias, registered_measures
 from shesha.measures.user_functions import PlainMeasure, plain
-from shesha.results.similarity.recommended import RECOMMENDED
+from shesha.results.similarity.recommended_measures import RECOMMENDED
 from shesha.support import argument_types as kinds
 from shesha.support import spelling as spelling
 from shesha.support.entry_points import import_entry_points, load_marks
@@ -60,12 +60,12 @@ def get(name: str | Measure | Callable[..., float]) -> Measure:
         raise TypeError(f"a measure must be given by name or as a marked function, got {name!r}")
     load_entry_points()
     base, options = _parse(name)
-    found = find_by_alias(base)
-    if found is None:
+    measure = find_by_alias(base)
+    if measure is None:
         if base.casefold() in _group_members():
             raise ValueError(f"measure must be a single measure, got {name!r}, which names several")
         raise spelling.unknown(name, "measure", registered_measures(), _close(base), "`shesha measures`")
-    return found.with_options(**options)
+    return measure.with_options(**options)
 
 
 def as_measure(chosen: str | Measure | Callable[..., float]) -> Measure:
@@ -95,8 +95,8 @@ def choose(
     if not isinstance(chosen, Iterable) or not kinds.has_entries(chosen):
         raise TypeError(f"measures must be names or functions, got {chosen!r}")
     by_name: dict[str, Measure] = {}
-    for one in chosen:
-        for measure in _meant(one):
+    for choice in chosen:
+        for measure in _meant(choice):
             known = by_name.setdefault(measure.name, measure)
             if isinstance(measure, PlainMeasure) and known.function is not measure.function:
                 raise ValueError(f"measures must have distinct names, got {measure.name!r} twice")
@@ -105,11 +105,11 @@ def choose(
     return list(by_name.values())
 
 
-def _meant(one: str | Measure | Callable[..., float]) -> list[Measure]:
+def _meant(choice: str | Measure | Callable[..., float]) -> list[Measure]:
     load_entry_points()
-    if isinstance(one, str) and one.casefold() in _group_members():
-        return _group_members()[one.casefold()]
-    return [as_measure(one)]
+    if isinstance(choice, str) and choice.casefold() in _group_members():
+        return _group_members()[choice.casefold()]
+    return [as_measure(choice)]
 
 
 def _group_members() -> dict[str, list[Measure]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.measures.registry import measure
-from shesha.support.arrays import convert_like, namespace, thin_svd, to_host
+from shesha.support.device_arrays import convert_like, namespace, thin_svd, to_host
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Basis
@@ -75,7 +75,7 @@ def cca(a: Basis, b: Basis) -> float:
     formula="mean canonical correlation of the principal components with 99 % of each variance",
     reference="Raghu et al. 2017",
     caveats=(
-        "A single direction of large variance may be all that is compared.",
+        "If one direction has most of the variance, only this direction is compared.",
         "A small number of recorded units lowers it: two populations with the same latent signals score 0.48 with 10 "
         "units of each "
         "and 0.98 with 1,000 (300 rows; arXiv 2502.19648). Compare equal numbers of units.",

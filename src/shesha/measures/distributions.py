@@ -125,11 +125,11 @@ def _mean_kernel(x: Matrix, y: Matrix) -> float:
     lengths = np.einsum("ij,ij->i", y, y)
 
     def total(start: int) -> float:
-        own = x[start : start + PANEL]
-        block = own @ y.T
+        panel = x[start : start + PANEL]
+        block = panel @ y.T
         block *= -2.0
         block += lengths
-        block += np.einsum("ij,ij->i", own, own)[:, None]
+        block += np.einsum("ij,ij->i", panel, panel)[:, None]
         np.maximum(block, 0.0, out=block)
         block *= -0.5
         return float(np.exp(block, out=block).sum())

@@ -61,8 +61,8 @@ def held_out_score(measure: Measure, x: Matrix, y: Matrix, fold: Index) -> float
     form = _form(measure)
     assert form is not None
     totals = [
-        form.sums(Split(x[fold != one], y[fold != one], x[fold == one], y[fold == one]), measure.parameters)
-        for one in range(int(fold.max()) + 1)
+        form.sums(Split(x[fold != k], y[fold != k], x[fold == k], y[fold == k]), measure.parameters)
+        for k in range(int(fold.max()) + 1)
     ]
     return form.value(np.sum(totals, axis=0))
 
@@ -82,20 +82,20 @@ _USUAL = {"center": True, "scale": True, "published": False}
 def _rotation(x: Matrix, y: Matrix) -> tuple[Matrix, Matrix]:
     """Maps of both into the common space of the best rotation, within the span of the training rows."""
     # Fewer rows than columns: the rows' own space is enough.
-    left, right = (np.linalg.qr(one.T) if one.shape[1] > len(one) else (None, one.T) for one in (x, y))
+    left, right = (np.linalg.qr(side.T) if side.shape[1] > len(side) else (None, side.T) for side in (x, y))
     u, values, vt = np.linalg.svd(left[1] @ right[1].T, full_matrices=False)
     known = values > _UNDETERMINED * values.max(initial=0.0)
     maps = u[:, known], vt[known].T
-    first, second = (one if q is None else q @ one for (q, _), one in zip((left, right), maps, strict=True))
+    first, second = (axes if q is None else q @ axes for (q, _), axes in zip((left, right), maps, strict=True))
     return first, second
 
 
 def _shape_sums(split: Split, options: Mapping[str, Any]) -> Vector:
     """Inner product after the rotation, and the two squared norms."""
-    own = split.centred()
-    to_x, to_y = _rotation(own.x, own.y)
-    inner = float(np.sum((own.x_test @ to_x) * (own.y_test @ to_y)))
-    return np.array([inner, np.sum(own.x_test**2), np.sum(own.y_test**2)])
+    centred = split.centred()
+    to_x, to_y = _rotation(centred.x, centred.y)
+    inner = float(np.sum((centred.x_test @ to_x) * (centred.y_test @ to_y)))
+    return np.array([inner, np.sum(centred.x_test**2), np.sum(centred.y_test**2)])
 
 
 def _shape_cosine(sums: Vector) -> float:
@@ -113,7 +113,7 @@ def _cosine_sums(split: Split, options: Mapping[str, Any]) -> Vector:
 
 
 def _bases(split: Split) -> tuple[Basis, Basis]:
-    x, y = (Representation(one, np.finfo(float).eps).view(Basis) for one in (split.x, split.y))
+    x, y = (Representation(side, np.finfo(float).eps).view(Basis) for side in (split.x, split.y))
     return x, y
 
 
@@ -131,9 +131,9 @@ def _canonical_sums(split: Split, options: Mapping[str, Any]) -> Vector:
     if len(split.x_test) < _FEWEST:
         raise NotEstimable(f"folds of at least {_FEWEST} rows are needed, got one of {len(split.x_test)}")
     u, _, vt = np.linalg.svd(a.overlap(b), full_matrices=False)
-    own = split.centred()
-    variates = _coordinates(a, own.x_test) @ u, _coordinates(b, own.y_test) @ vt.T
-    first, second = (one - one.mean(axis=0) for one in variates)
+    centred = split.centred()
+    variates = _coordinates(a, centred.x_test) @ u, _coordinates(b, centred.y_test) @ vt.T
+    first, second = (variate - variate.mean(axis=0) for variate in variates)
     lengths = np.linalg.norm(first, axis=0) * np.linalg.norm(second, axis=0)
     correlations = np.sum(first * second, axis=0) / np.where(lengths > 0, lengths, 1.0)
     return np.array([correlations.mean() * len(first), len(first)])
@@ -141,9 +141,9 @@ def _canonical_sums(split: Split, options: Mapping[str, Any]) -> Vector:
 
 def _regression_sums(split: Split, options: Mapping[str, Any]) -> Vector:
     """Squared errors of X predicted from Y, and squared distances of X from the training mean."""
-    own, (_, basis) = split.centred(), _bases(split)
-    predicted = _coordinates(basis, own.y_test) @ (basis.directions.T @ own.x)
-    return np.array([np.sum((own.x_test - predicted) ** 2), np.sum(own.x_test**2)])
+    centred, (_, basis) = split.centred(), _bases(split)
+    predicted = _coordinates(basis, centred.y_test) @ (basis.directions.T @ centred.x)
+    return np.array([np.sum((centred.x_test - predicted) ** 2), np.sum(centred.x_test**2)])
 
 
 def _unexplained_share(sums: Vector) -> float:

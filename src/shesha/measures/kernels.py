@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels.numerical_precision import clip_rounding
+from shesha.kernels.rounding_and_scaling import clip_rounding
 from shesha.measures import sampled_estimates
 from shesha.measures._shared_caveats import FEW_UNITS, SUPERPOSITION
 from shesha.measures.registry import measure
@@ -122,8 +122,8 @@ def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Band
     formula="HSIC_u(X X' / p, Y Y' / q) / sqrt(S_X S_Y), S the mean of HSIC_u(x_j x_j', x_k x_k') over features j != k",
     reference="Chun, Canatar, Chung and Lee 2025 (arXiv 2502.15104); Song et al. 2012",
     caveats=(
-        "Rows and features count as random samples; with few features it varies much, and may exceed 1.",
-        "If features hardly agree, its norm is near zero and the value is arbitrary (7.9 occurs): use its interval.",
+        "Rows and features count as random samples; with few features, its variance is high, and it may exceed 1.",
+        "If features hardly agree, its denominator is near 0, and values are arbitrary (7.9 occurs): use its interval.",
         "The features of the two must be sampled independently: a representation compared with itself exceeds 1.",
         "A few directions of large variance dominate it.",
     ),

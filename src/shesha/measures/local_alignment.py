@@ -48,18 +48,18 @@ def _edges(side: Neighbours) -> _Edges:
 
 
 def _size(multiply: Callable[[_Edges, _Edges], float], side: Neighbours) -> float:
-    own = _edges(side)
-    return multiply(own, own)
+    edges = _edges(side)
+    return multiply(edges, edges)
 
 
 def _shared(a: Neighbours, b: Neighbours) -> tuple[_Edges, _Edges]:
     """Both matrices, restricted to their common edges."""
     n, ranks = a.n_rows, b.ranks_of_neighbours(a).T.ravel()
     # Truth values are searched several times as fast as numbers.
-    at = (ranks != 0).nonzero()[0]
-    rows, columns = at % n, a.rank_major_lists.ravel()[at]
-    of_a = a.products_with_rank(rows, at // n + 1)
-    of_b = b.products_with_rank(rows, ranks[at].astype(np.intp))
+    places = (ranks != 0).nonzero()[0]
+    rows, columns = places % n, a.rank_major_lists.ravel()[places]
+    of_a = a.products_with_rank(rows, places // n + 1)
+    of_b = b.products_with_rank(rows, ranks[places].astype(np.intp))
     return _Edges(n, rows, columns, of_a), _Edges(n, rows, columns, of_b)
 
 

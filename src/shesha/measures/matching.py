@@ -16,21 +16,21 @@ FAMILY = "matching"
 
 def _correlations(a: Features, b: Features) -> Matrix:
     """Correlation of every column of one with every column of the other; 0 for columns that are constant."""
-    found = a.correlations(b)
-    for side, width in ((a, found.shape[0]), (b, found.shape[1])):
+    correlations = a.correlations(b)
+    for side, width in ((a, correlations.shape[0]), (b, correlations.shape[1])):
         if len(side.constant_columns) == width:
             raise NotEstimable("all rows are equal")
-    return found
+    return correlations
 
 
 def _constant(a: Features, b: Features) -> str:
     """Return which columns are constant."""
-    found = [
+    parts = [
         f"columns {check.join_items(side.constant_columns)} of the {name}"
         for name, side in (("first", a), ("second", b))
         if len(side.constant_columns)
     ]
-    return f"constant features have no correlation and count as 0: {' and '.join(found)}" if found else ""
+    return f"constant features have no correlation and count as 0: {' and '.join(parts)}" if parts else ""
 
 
 def _best_matching(gain: Matrix) -> Matrix:
@@ -84,11 +84,11 @@ def _column_gain(narrow: Features, wide: Features, unit: float) -> Matrix:
     narrower side is matched; what is added to a whole column, only where the widths are equal.
     """
     x, y = (side.centred * (side.unit / unit) for side in (narrow, wide))
-    own, others = ((side.rows[0] - side.centred[0]) * (side.unit / unit) for side in (narrow, wide))
+    means, others = ((side.rows[0] - side.centred[0]) * (side.unit / unit) for side in (narrow, wide))
     others = others - others.mean()
-    if len(own) == len(others):
-        return np.asarray(x.T @ y - len(x) / 2 * np.subtract.outer(own - own.mean(), others) ** 2)
-    return np.asarray(x.T @ y + len(x) * np.outer(own, others))
+    if len(means) == len(others):
+        return np.asarray(x.T @ y - len(x) / 2 * np.subtract.outer(means - means.mean(), others) ** 2)
+    return np.asarray(x.T @ y + len(x) * np.outer(means, others))
 
 
 @measure(
@@ -104,15 +104,15 @@ def _column_gain(narrow: Features, wide: Features, unit: float) -> Matrix:
     reference="Li et al. 2015",
     caveats=(
         "It is the best of many matchings: independent data score well above 0 if n is small.",
-        "A constant feature, such as a unit that never fires, counts as 0, so a representation with one scores below "
-        "1 with itself.",
+        "A constant feature, such as a unit that never fires, has correlation 0; a representation with one scores "
+        "below 1 with itself.",
     ),
     self_value=1.0,
     groups=("ReSi",),
     remark=_constant,
 )
 def hard_correlation_match(a: Features, b: Features) -> float:
-    """Mean correlation of the best one-to-one matching of columns; with unequal widths, some stay unmatched.
+    """Mean correlation of the best one-to-one matching of columns; with unequal widths, some columns remain unmatched.
 
     Constant columns, which have no correlation, count as 0, with a warning.
 
@@ -138,8 +138,8 @@ def hard_correlation_match(a: Features, b: Features) -> float:
     reference="Li et al. 2015; Khosla and Williams 2024",
     caveats=(
         "It is the best of many matches: independent data score well above 0 if n is small.",
-        "A constant feature, such as a unit that never fires, counts as 0, so a representation with one scores below "
-        "1 with itself.",
+        "A constant feature, such as a unit that never fires, has correlation 0; a representation with one scores "
+        "below 1 with itself.",
     ),
     self_value=1.0,
     groups=("ReSi",),
@@ -175,14 +175,14 @@ def soft_correlation_match(a: Features, b: Features) -> float:
         "It is the best of many matchings: independent data score well above 0 if n is small. Calibrate it.",
         "A smaller mass leaves out the units that match worst, which raises the score of noise as well.",
         "With equal widths and full mass, it equals HardCorr.",
-        "A constant feature, such as a unit that never fires, counts as 0, so a representation with one scores below "
-        "1 with itself.",
+        "A constant feature, such as a unit that never fires, has correlation 0; a representation with one scores "
+        "below 1 with itself.",
     ),
     self_value=1.0,
     remark=_constant,
 )
 def soft_matching(a: Features, b: Features, *, mass: float = 1.0) -> float:
-    """Mean correlation of tuning curves under optimal transport, where a unit may match parts of several.
+    """Mean correlation of tuning curves under optimal transport, in which a unit may match parts of several units.
 
     Unlike a one-to-one matching it leaves no unit of the wider side out. With `mass` below 1 it leaves out the share
     of units that match worst, such as units of noise.

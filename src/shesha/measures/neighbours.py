@@ -117,7 +117,7 @@ def jaccard(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "co
     sample=SampledRows(_rank_similarity_of_rows),
 )
 def rank_similarity(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "cosine") -> float:
-    """Agreement of the ranks of common neighbours, weighted towards the nearest; rows without any count 0.
+    """Agreement of the ranks of common neighbours, weighted towards the nearest; 0 for rows without common ones.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def rank_similarity(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standa
     sample=SampledRows(_cosines_of_rows),
 )
 def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similarities: bool = False) -> float:
-    """Mean cosine between the two vectors of distances from each row to its neighbours in either.
+    """Mean cosine between the two vectors of distances from each row to its neighbours in either representation.
 
     Parameters
     ----------

@@ -132,7 +132,7 @@ def quadruplet_similarity(
     ),
 )
 def information_imbalance(a: RowRanks, b: RowRanks, *, k: int = 1, metric: Metric = "euclidean") -> float:
-    """Failure of nearest neighbours in the first to predict neighbours in the second: 0 for perfect, 1 for chance.
+    """How badly nearest neighbours in X predict nearest neighbours in Y: 0 is perfect, 1 is chance.
 
     Rows that compete for the last place among the nearest have a share of it each, and equally far ones their mean
     rank.

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels import upper_triangles
+from shesha.kernels import symmetric_matrices
 from shesha.kernels.distances import Metric
-from shesha.kernels.numerical_precision import clip_rounding
+from shesha.kernels.rounding_and_scaling import clip_rounding
 from shesha.measures import sampled_estimates
 from shesha.measures._shared_caveats import SUPERPOSITION, SYMMETRIC_INPUTS, TEXT_LENGTH
 from shesha.measures.registry import measure
@@ -84,7 +84,7 @@ def rsa(a: RankedRdm, b: RankedRdm, *, metric: Metric = "correlation", method: M
     cost="n^2 d",
     formula="norm of S - S', the matrices of Euclidean distances between rows",
     reference="Yin and Shen 2018; Klabunde et al. 2024",
-    caveats=("It is in the units of the features: a larger scale gives a larger difference.", "Grows with n."),
+    caveats=("It is in the units of the features: a larger scale gives a larger difference.", "It grows with n."),
     self_value=0.0,
     groups=("ReSi",),
     sample=sampled_estimates.SampledPairs(sampled_estimates.frobenius, metric="euclidean", lacks=_lacks_pairs),
@@ -104,5 +104,5 @@ def rsm_norm_difference(a: Distances, b: Distances, *, norm: Literal["spectral",
     0.0
     """
     if check.choice(norm, ("spectral", "frobenius"), "norm") == "frobenius":
-        return float(np.sqrt(2 * upper_triangles.squared_difference(a.condensed, b.condensed)))
-    return upper_triangles.largest_eigenvalue(a.condensed - b.condensed, a.n_rows)
+        return float(np.sqrt(2 * symmetric_matrices.squared_difference(a.condensed, b.condensed)))
+    return symmetric_matrices.largest_eigenvalue(a.condensed - b.condensed, a.n_rows)

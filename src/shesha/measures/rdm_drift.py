@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shesha.kernels.distances import Metric
-from shesha.kernels.numerical_precision import clip_rounding
+from shesha.kernels.rounding_and_scaling import clip_rounding
 from shesha.measures import sampled_estimates
 from shesha.measures.registry import measure
 from shesha.views import RankedRdm

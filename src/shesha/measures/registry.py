@@ -87,8 +87,8 @@ class Measure:
     @cached_property
     def parameters(self) -> dict[str, Any]:
         """All options with their values."""
-        found = inspect.signature(self.function).parameters.values()
-        return {p.name: p.default for p in found if p.kind is p.KEYWORD_ONLY} | dict(self.options)
+        parameters = inspect.signature(self.function).parameters.values()
+        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY} | dict(self.options)
 
     @property
     def higher_is_closer(self) -> bool:
@@ -121,8 +121,8 @@ class Measure:
         return self._copy_with_options(f"{self.name.split('(')[0]}({text})", changed)
 
     def _copy_with_options(self, name: str, options: dict[str, Any]) -> Measure:
-        found = replace(self, name=name, options=options)
-        return found if self.under is None else replace(found, **self.under(**found.parameters))
+        clone = replace(self, name=name, options=options)
+        return clone if self.under is None else replace(clone, **self.under(**clone.parameters))
 
     @cached_property
     def view_key(self) -> tuple[type[View], tuple[tuple[str, Any], ...]]:
@@ -142,8 +142,8 @@ class Measure:
         """Return the measure with a fixed seed, so that it makes the same random choices for all representations."""
         if "seed" not in self.parameters:
             return self
-        own = self.parameters["seed"]
-        return replace(self, options=dict(self.options) | {"seed": draw_seed(seed if own is None else own)})
+        own_seed = self.parameters["seed"]
+        return replace(self, options=dict(self.options) | {"seed": draw_seed(seed if own_seed is None else own_seed)})
 
     def score(self, X: Data, Y: Data, covariates: ArrayLike | Rdm | None = None) -> float:
         """Compare two representations, without any covariates; NotEstimable gives the reason for a missing value."""
@@ -151,8 +151,8 @@ class Measure:
 
     def score_and_remark(self, X: Data, Y: Data, covariates: ArrayLike | Rdm | None = None) -> tuple[float, str]:
         """Compare two representations; return the value, and a note if necessary."""
-        given = {"X": Representation.build(X, "X"), "Y": Representation.build(Y, "Y")}
-        sides, _ = adjust_for_covariates(list((align_rows(given) if self.paired else given).values()), covariates)
+        inputs = {"X": Representation.build(X, "X"), "Y": Representation.build(Y, "Y")}
+        sides, _ = adjust_for_covariates(list((align_rows(inputs) if self.paired else inputs).values()), covariates)
         a, b = aligned(sides[0], sides[1], self.view.folding, anywhere=self.anywhere)
         self.require_comparable(a, b)
         drawn = self.with_seed()
@@ -246,9 +246,9 @@ def measure(
         implied = {more for change in invariant for more in IMPLIED.get(change, ())}
         declared["groups"] = frozenset(declared.get("groups", ()))
         known = frozenset(implied).union(cast(Collection[Invariance], invariant))
-        told = (closer, bounds, symmetric, known, family, cost, formula, reference)
-        register(found := Measure(name, function, view, *told, **declared))
-        return _as_function(found, function)
+        properties = (closer, bounds, symmetric, known, family, cost, formula, reference)
+        register(new_measure := Measure(name, function, view, *properties, **declared))
+        return _as_function(new_measure, function)
 
     return mark
 
@@ -269,8 +269,8 @@ def _as_function(
             warn(f"{declared.name}: {remark}", MeasureWarning)
         return value
 
-    own = inspect.signature(function).parameters
-    kept = [parameter for parameter in own.values() if parameter.kind is parameter.KEYWORD_ONLY]
+    parameters = inspect.signature(function).parameters
+    kept = [parameter for parameter in parameters.values() if parameter.kind is parameter.KEYWORD_ONLY]
     data = [
         inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike | Rdm")
         for name in ("X", "Y")

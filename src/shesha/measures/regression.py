@@ -68,7 +68,7 @@ def _declare(ridge: float) -> Mapping[str, Any]:
     reference="Boix-Adsera et al. 2022",
     caveats=(
         "It is the squared distance, as published.",
-        "At ridge 0 it is rank X + rank Y - 2 sum rho^2, so noise directions count like any other.",
+        "At ridge 0 it is rank X + rank Y - 2 sum rho^2, so directions of noise count as much as all others.",
         "With a ridge above 0, it is invariant only to rotations, one scale and an offset.",
     ),
     self_value=0.0,
@@ -77,7 +77,7 @@ def _declare(ridge: float) -> Mapping[str, Any]:
     under=_declare,
 )
 def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
-    """Difference of ridge predictions from the two, over all possible targets.
+    """Difference between ridge predictions from the two representations, over all possible targets.
 
     Columns are centred and scaled to Frobenius norm sqrt(n). At ridge 0 any invertible affine map leaves it
     alone. The ReSi benchmark's code inverts rounding-level eigenvalues there, which can make it negative, and refuses
@@ -97,10 +97,10 @@ def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
     check.require_at_least(ridge, "ridge", 0.0)
     shrunk_a, shrunk_b = (side.variances / (side.variances + ridge) for side in (a, b))
     shared = float(shrunk_a @ a.squared_overlap(b) @ shrunk_b)
-    whole = float((shrunk_a**2).sum() + (shrunk_b**2).sum())
-    difference = whole - 2 * shared
+    total = float((shrunk_a**2).sum() + (shrunk_b**2).sum())
+    difference = total - 2 * shared
     # Equal spaces leave the rounding of sums of this size.
-    return difference if difference > _ROUNDING * whole else 0.0
+    return difference if difference > _ROUNDING * total else 0.0
 
 
 @measure(

@@ -107,8 +107,8 @@ def distance_correlation(sample: PairSample, options: Mapping[str, Any]) -> Esti
     squared = values[0] / sqrt(values[1] * values[2])
     if squared <= 0:
         raise NotEstimable("there are too few sampled distances to distinguish the value from 0: sample more pairs")
-    own = [(part - part.mean(axis=0)) @ gradient for part, gradient in zip(parts, gradients, strict=True)]
-    influence = squared * (own[0] / values[0] - own[1] / (2 * values[1]) - own[2] / (2 * values[2]))
+    terms = [(part - part.mean(axis=0)) @ gradient for part, gradient in zip(parts, gradients, strict=True)]
+    influence = squared * (terms[0] / values[0] - terms[1] / (2 * values[1]) - terms[2] / (2 * values[2]))
     return sqrt(min(squared, 1.0)), influence / (2 * sqrt(squared))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from shesha.inputs import validation as check
 from shesha.kernels.distances import standard_rows
 from shesha.measures.registry import measure
-from shesha.support.arrays import namespace, norm, singular_values, take_rows, thin_svd, to_host
+from shesha.support.device_arrays import namespace, norm, singular_values, take_rows, thin_svd, to_host
 from shesha.support.warnings import NotEstimable
 from shesha.views import Features
 
@@ -72,7 +72,7 @@ def aligned_cosine(a: Features, b: Features) -> float:
     cost="n d^2 + d^3",
     formula="arccos ||X'Y||_*, columns centred, Frobenius norm 1",
     reference="Williams et al. 2021",
-    caveats=("Two independent representations are not at pi/2: chance depends on n and d.",),
+    caveats=("The distance of independent representations is not pi/2: it depends on n and d.",),
     self_value=0.0,
     groups=("ReSi",),
     anywhere=True,
@@ -101,13 +101,13 @@ def angular_shape(a: Features, b: Features) -> float:
     cost="n d^2 + d^3",
     formula="sqrt(2 - 2 ||X'Y||_*), columns centred, Frobenius norm 1",
     reference="Schoenemann 1966; Ding et al. 2021",
-    caveats=("Two independent representations are not at sqrt(2): chance depends on n and d.",),
+    caveats=("The distance of independent representations is not sqrt(2): it depends on n and d.",),
     self_value=0.0,
     groups=("ReSi",),
     anywhere=True,
 )
 def orthogonal_procrustes(a: Features, b: Features) -> float:
-    """Distance after the best rotation, with offset and scale removed.
+    """Distance after centring, scaling and the best rotation.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def orthogonal_procrustes(a: Features, b: Features) -> float:
     anywhere=True,
 )
 def procrustes_size_and_shape(a: Features, b: Features) -> float:
-    """Distance after the best rotation, with offsets removed but not sizes.
+    """Distance after centring and the best rotation, without scaling.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def _declare(center: bool, scale: bool, published: bool) -> Mapping[str, Any]:
 def procrustes_similarity(
     a: Features, b: Features, *, center: bool = True, scale: bool = True, published: bool = False
 ) -> float:
-    """Share of the squared size that the best rotation explains, with offset and scale removed.
+    """Share of the squared norm that the best rotation explains, after centring and scaling.
 
     Unequal widths are allowed: the narrower matrix counts as padded with zeros.
 

@@ -36,7 +36,7 @@ def cka(X: ArrayLike, Y: ArrayLike, debiased: bool = False) -> float:
 
 
 def procrustes_similarity(X: ArrayLike, Y: ArrayLike, center: bool = True, scale: bool = True) -> float:
-    """Share of the squared size that the best rotation explains.
+    """Share of the squared norm that the best rotation explains.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ def _no_near_rows_note(a: Uniformity, b: Uniformity) -> str:
     groups=("ReSi",),
 )
 def magnitude_difference(a: Magnitude, b: Magnitude) -> float:
-    """Difference between the lengths of the two mean rows.
+    """Difference between the norms of the two mean rows.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.support.arrays import is_numpy, namespace, stays, to_host
+from shesha.support.device_arrays import is_numpy, namespace, stays, to_host
 
 
 def batch_sides(batch: Any) -> list[Any]:

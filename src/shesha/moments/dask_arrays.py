@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial, reduce
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -12,8 +12,8 @@ import numpy as np
 from shesha.kernels.threads import single_threaded_blas
 from shesha.moments.batch_checks import check_batch, require_finite
 from shesha.moments.jackknife_accumulator import MOST_PARTS, Accumulator, compact_parts
-from shesha.moments.panel_sums import Pairs, panel_rows, sum_panel
-from shesha.moments.sums import Sums, merge
+from shesha.moments.panel_sums import Pairs, add_panel, panel_rows
+from shesha.moments.sums import Sums
 from shesha.support.optional import require
 
 _TOGETHER = 8
@@ -39,8 +39,8 @@ def sum_dask(sides: Sequence[Any], names: Sequence[str], pairs: Pairs) -> list[S
     join = dask.delayed(partial(_join, most=most))
     while len(level) > 1:
         level = [join(level[i : i + _TOGETHER]) for i in range(0, len(level), _TOGETHER)]
-    (found,) = dask.compute(level[0])
-    return list(found)
+    (sums,) = dask.compute(level[0])
+    return list(sums)
 
 
 def _check_shapes(sides: Sequence[Any], names: Sequence[str]) -> None:
@@ -71,7 +71,7 @@ def _chunk_sums(sides: Sequence[Any], names: Sequence[str], pairs: Pairs, most: 
     lengths = sides[0].chunks[0]
     spans = np.column_stack([np.cumsum([0, *lengths[:-1]]), lengths])
     places = da.from_array(np.array([tuple(span) for span in spans], dtype="i8,i8"), chunks=1)
-    operands = [one for place, side in enumerate(sides) for one in (side, (0, place + 1))]
+    operands = [operand for place, side in enumerate(sides) for operand in (side, (0, place + 1))]
     summed = da.blockwise(
         partial(
             _sum_chunk,
@@ -95,8 +95,8 @@ def _chunk_sums(sides: Sequence[Any], names: Sequence[str], pairs: Pairs, most: 
 
 def _concatenation(side: Any) -> bool | None:
     """How the last operation on a side takes its chunks: Dask fuses operations of one kind only."""
-    found = getattr(side.dask.layers.get(side.name), "concatenate", True)
-    return found if found is None else bool(found)
+    flag = getattr(side.dask.layers.get(side.name), "concatenate", True)
+    return flag if flag is None else bool(flag)
 
 
 def _sum_chunk(
@@ -127,8 +127,11 @@ def _sum_chunk(
 
 def _sum_rows(sides: Sequence[Any], pairs: Pairs, size: int) -> Sums:
     starts = range(0, int(sides[0].shape[0]), size)
-    panels = (sum_panel([side[i : i + size] for side in sides], pairs) for i in starts)
-    return reduce(partial(merge, in_place=True), panels)
+    found: Sums | None = None
+    for start in starts:
+        found = add_panel(found, [side[start : start + size] for side in sides], pairs)
+    assert found is not None
+    return found
 
 
 def _join(lists: list[list[Sums]], most: int = MOST_PARTS) -> list[Sums]:

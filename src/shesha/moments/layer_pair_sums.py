@@ -89,14 +89,14 @@ class LayerMoments:
             raise ValueError("batches must contain at least one layer of each model, got none")
         if self._names is not None and names != self._names:
             raise ValueError(f"layers must be {self._names}, as in earlier batches, got {names}")
-        told = [*(f"first[{name}]" for name in names[0]), *(f"second[{name}]" for name in names[1])]
-        sides = check_batch([*first.values(), *second.values()], told, self._given or None)
-        require_finite(sides, told, len(self))
+        side_names = [*(f"first[{name}]" for name in names[0]), *(f"second[{name}]" for name in names[1])]
+        sides = check_batch([*first.values(), *second.values()], side_names, self._given or None)
+        require_finite(sides, side_names, len(self))
         if self._names is None:
             self._set_widths([int(side.shape[1]) for side in sides], len(names[0]))
         self._names = names
         earlier = self.precisions or [0.0] * len(sides)
-        self.precisions = [max(one, storage_rounding(side)) for one, side in zip(earlier, sides, strict=True)]
+        self.precisions = [max(error, storage_rounding(side)) for error, side in zip(earlier, sides, strict=True)]
         self._pending.append([self._keep(side, place >= len(names[0])) for place, side in enumerate(sides)])
         self._n_pending += int(sides[0].shape[0])
         if self._n_pending >= _PANEL_ROWS:
@@ -138,7 +138,7 @@ class LayerMoments:
         kept = [self.width(width) for width in widths]
         self._require_memory(kept, n_first)
         self._given = widths
-        self.projected = [own > after for own, after in zip(widths, kept, strict=True)]
+        self.projected = [width > after for width, after in zip(widths, kept, strict=True)]
 
     def _sum_pending(self) -> None:
         if not self._n_pending:

@@ -79,8 +79,8 @@ class Moments:
         """
         if len(sides) != len(self.names):
             raise TypeError(f"sides must be {len(self.names)} matrices, one for each name, got {len(sides)}")
-        found = check_batch(sides, self.names, None if self._state is None else self._state.widths)
-        self._add(found, rows, checked=False)
+        batch = check_batch(sides, self.names, None if self._state is None else self._state.widths)
+        self._add(batch, rows, checked=False)
 
     def _add(self, sides: list[Any], rows: ArrayLike | None, *, checked: bool) -> None:
         n = int(sides[0].shape[0])
@@ -123,7 +123,7 @@ class Moments:
             raise TypeError(f"other must be Moments, got {type(other).__name__}")
         if other.names != self.names:
             raise ValueError(f"names must be {', '.join(self.names)}, got {', '.join(other.names)}")
-        states = [one._state for one in (self, other) if one._state is not None]
+        states = [moments._state for moments in (self, other) if moments._state is not None]
         if len({state.widths for state in states}) > 1:
             raise ValueError(f"widths must be {self.widths}, got {other.widths}")
         if None not in (self._named_rows, other._named_rows) and self._named_rows != other._named_rows:
@@ -216,10 +216,10 @@ class Moments:
     def load_with_header(cls, path: str | os.PathLike[str]) -> tuple[Moments, dict[str, Any]]:
         """Read moments, and the values that were saved with them."""
         state, header, register = files.load(path)
-        found = cls(header["names"])
-        found._state, found._register, found._named_rows = state, register, header["named_rows"]
-        found._precisions = [float(one) for one in header["precisions"]]
-        return found, header
+        moments = cls(header["names"])
+        moments._state, moments._register, moments._named_rows = state, register, header["named_rows"]
+        moments._precisions = [float(precision) for precision in header["precisions"]]
+        return moments, header
 
     def __len__(self) -> int:
         """Return the number of rows that have been counted."""

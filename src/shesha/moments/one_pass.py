@@ -70,10 +70,10 @@ def count_sides(fresh: M, sources: Sequence[Any], state: State) -> M:
         names = fresh.names
         raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({first:,}), got {second:,}")
     source = describe_source(sides)
-    found, counted = _resume(fresh, state)
+    moments, counted = _resume(fresh, state)
     if counted is not None and counted != source:
         raise ValueError(f"state must be of the same data, got {state} of other data: choose another file")
-    return _count(found, stretches(sides, len(found)), state, source)
+    return _count(moments, stretches(sides, len(moments)), state, source)
 
 
 def count_stream(fresh: M, batches: Iterable[Any], state: State) -> M:
@@ -81,12 +81,12 @@ def count_stream(fresh: M, batches: Iterable[Any], state: State) -> M:
     if isinstance(batches, str | os.PathLike) or hasattr(batches, "shape"):
         kind = type(batches).__name__
         raise TypeError(f"Moments.of takes two representations, or one iterable of batches, got one {kind}")
-    found, counted = _resume(fresh, state)
+    moments, counted = _resume(fresh, state)
     source = counted or []
-    found = _count(found, stream(batches, fresh.names, len(found), source), state, source)
-    if not len(found):
+    moments = _count(moments, stream(batches, fresh.names, len(moments), source), state, source)
+    if not len(moments):
         raise ValueError("batches must contain at least one row, got an empty stream")
-    return found
+    return moments
 
 
 def count_dask(fresh: M, sources: Sequence[Any], state: State) -> M:
@@ -106,12 +106,12 @@ def _resume(fresh: M, state: State) -> tuple[M, list[Any] | None]:
     """Return what was counted before, and the description of its source."""
     if state is None or not Path(state).exists():
         return fresh, None
-    found, header = fresh.load_with_header(state)
-    if found.names != fresh.names:
+    moments, header = fresh.load_with_header(state)
+    if moments.names != fresh.names:
         raise ValueError(
-            f"state must be of {', '.join(fresh.names)}, got {state}, which is of {', '.join(found.names)}"
+            f"state must be of {', '.join(fresh.names)}, got {state}, which is of {', '.join(moments.names)}"
         )
-    return found, header.get("source", [])
+    return moments, header.get("source", [])
 
 
 def _count(moments: M, batches: Iterable[list[Any]], state: State, source: list[Any]) -> M:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from shesha.kernels.numerical_precision import length_unit
-from shesha.moments.sums import SideSums, Sums, add_outer_product, shift_means
-from shesha.support.arrays import convert_like, doubles, is_numpy, namespace, squared_lengths, stays, to_host
+from shesha.kernels.rounding_and_scaling import length_unit
+from shesha.moments.sums import SideSums, Sums, add_outer_product, merge, shift_means
+from shesha.support.device_arrays import convert_like, doubles, is_numpy, namespace, squared_lengths, stays, to_host
 from shesha.support.memory import memory_budget
 from shesha.support.types import Array, Matrix, Vector
 
@@ -52,24 +52,40 @@ def sum_panel(sides: Sequence[Any], pairs: Pairs) -> Sums:
     ValueError
         If an entry is NaN or infinite.
     """
+    return add_panel(None, sides, pairs)
+
+
+def add_panel(sums: Sums | None, sides: Sequence[Any], pairs: Pairs) -> Sums:
+    """Add the sums over some rows to others, in place: only the first panel needs memory that lasts."""
     arrays = [_as_array(side) for side in sides]
-    if all(map(is_numpy, arrays)) and len(pairs) == len(all_pairs(len(arrays))):
-        together = _sum_together(arrays, pairs)
-        if together is not None:
-            return together
+    together = _sum_together(arrays, pairs)
+    if together is None:
+        apart = _sum_apart(arrays, pairs)
+        return apart if sums is None else merge(sums, apart, in_place=True)
+    found, room = together
+    sums = found.copy() if sums is None else merge(sums, found, in_place=True)
+    _recycle(room)
+    return sums
+
+
+def _sum_apart(arrays: Sequence[Any], pairs: Pairs) -> Sums:
+    """Sums over some rows by a product for each pair of sides."""
     panels = [Panel.build(side) for side in arrays]
     cross = {(i, j): panels[i].products(panels[j]) for i, j in pairs}
-    sums = Sums(int(sides[0].shape[0]), tuple(panel.sums() for panel in panels), cross)
+    sums = Sums(int(arrays[0].shape[0]), tuple(panel.sums() for panel in panels), cross)
     for panel in panels:
         _recycle(panel.z)
     return sums
 
 
-def _sum_together(arrays: Sequence[Array], pairs: Pairs) -> Sums | None:
+def _sum_together(arrays: Sequence[Array], pairs: Pairs) -> tuple[Sums, Matrix] | None:
     """Sums over rows whose columns stand side by side, so that one symmetric product has those of all pairs.
 
-    None where there are too many columns, or squares leave the range of doubles.
+    They lie in memory that is returned with them, to be recycled. None where arrays are on a device, pairs are missing,
+    there are too many columns, or squares leave the range of doubles.
     """
+    if not all(map(is_numpy, arrays)) or len(pairs) < len(all_pairs(len(arrays))):
+        return None
     n, widths = int(arrays[0].shape[0]), [int(side.shape[1]) for side in arrays]
     if sum(widths) > _MOST_TOGETHER:
         return None
@@ -80,17 +96,16 @@ def _sum_together(arrays: Sequence[Array], pairs: Pairs) -> Sums | None:
     room = _allocate_panel((size + 2 * width, width))
     block, product, products = np.split(room, [size, size + width])
     total = _add_blocks(arrays, pilots, columns, block, product, products)
-    sums = None
-    if total is not None:
-        means = [total[own] / n for own in columns]
+    if total is None:
+        _recycle(room)
+        return None
+    means = [total[own] / n for own in columns]
 
-        def about_means(i: int, j: int) -> Matrix:
-            return _about_means(products[columns[i], columns[j]].copy(), n, means[i], means[j])
+    def about_means(i: int, j: int) -> Matrix:
+        return _about_means(products[columns[i], columns[j]], n, means[i], means[j])
 
-        sides = [SideSums(pilots[i], means[i][:-1], 1.0, about_means(i, i)) for i in range(len(arrays))]
-        sums = Sums(n, tuple(sides), {(i, j): about_means(i, j) for i, j in pairs})
-    _recycle(room)
-    return sums
+    sides = [SideSums(pilots[i], means[i][:-1], 1.0, about_means(i, i)) for i in range(len(arrays))]
+    return Sums(n, tuple(sides), {(i, j): about_means(i, j) for i, j in pairs}), room
 
 
 def _add_blocks(

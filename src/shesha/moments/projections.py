@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.support.arrays import convert_like, doubles, is_numpy, stays
+from shesha.support.device_arrays import convert_like, doubles, is_numpy, stays
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Matrix, Seed
 

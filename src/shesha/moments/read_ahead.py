@@ -53,9 +53,9 @@ def _one_ahead(items: Iterator[Item]) -> Iterator[Item]:
     """Yield the items, and make the next one in a thread while the last one is used."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         ahead = pool.submit(lambda: list(islice(items, 1)))
-        while found := ahead.result():
+        while head := ahead.result():
             ahead = pool.submit(lambda: list(islice(items, 1)))
-            yield found[0]
+            yield head[0]
 
 
 def _read_pages(rows: Any) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.plurals import count
 from shesha.support.types import Index
 
@@ -60,8 +60,8 @@ def _codes(ids: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> Index:
         raise ValueError(f"rows must be 1-D, got shape {ids.shape}")
     if ids.dtype.kind in "iu":
         return ids.astype(np.int64)
-    if ids.dtype.kind in "USTO" and all(isinstance(one, str | bytes) for one in ids.tolist()):
-        return np.array([_hash(one) for one in ids.tolist()], dtype=np.int64)
+    if ids.dtype.kind in "USTO" and all(isinstance(label, str | bytes) for label in ids.tolist()):
+        return np.array([_hash(label) for label in ids.tolist()], dtype=np.int64)
     raise TypeError(f"rows must be whole numbers or text, got an array of dtype {ids.dtype}")
 
 

@@ -13,7 +13,7 @@ from shesha.io import open_matrix
 from shesha.moments.batch_checks import batch_sides
 from shesha.moments.read_ahead import read_ahead, stretch_rows
 from shesha.moments.stream_fingerprint import StreamFingerprint
-from shesha.support.arrays import stays, to_host
+from shesha.support.device_arrays import stays, to_host
 from shesha.support.progress import track
 
 
@@ -30,10 +30,10 @@ def open_side(side: Any, name: str) -> Any:
         return side.tocsr()
     if stays(side) or (hasattr(side, "shape") and hasattr(side, "dtype") and len(side.shape) == 2):
         return side
-    found = to_host(side, name)
-    if found.ndim != 2:
-        raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {found.shape}")
-    return found
+    array = to_host(side, name)
+    if array.ndim != 2:
+        raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {array.shape}")
+    return array
 
 
 def stretches(sides: Sequence[Any], start: int) -> Iterator[list[Any]]:

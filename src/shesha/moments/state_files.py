@@ -94,12 +94,12 @@ def _state(arrays: Any, header: Mapping[str, Any]) -> Accumulator:
 
 
 def _part_arrays(name: str, part: Sums) -> dict[str, Array]:
-    found: dict[str, Array] = {f"{name} n": np.array(part.n_rows)}
+    arrays: dict[str, Array] = {f"{name} n": np.array(part.n_rows)}
     for i, side in enumerate(part.sides):
-        found[f"{name} side {i}"] = side.products
-        found[f"{name} mean {i}"] = np.stack([side.origin, side.offset])
-        found[f"{name} unit {i}"] = np.array(side.unit)
-    return found | {f"{name} cross {i} {j}": block for (i, j), block in part.cross.items()}
+        arrays[f"{name} side {i}"] = side.products
+        arrays[f"{name} mean {i}"] = np.stack([side.origin, side.offset])
+        arrays[f"{name} unit {i}"] = np.array(side.unit)
+    return arrays | {f"{name} cross {i} {j}": block for (i, j), block in part.cross.items()}
 
 
 def _part(arrays: Any, name: str, widths: tuple[int, ...], pairs: list[tuple[int, int]]) -> Sums:
@@ -122,6 +122,6 @@ def _require_shape(array: Array, shape: tuple[int, ...]) -> None:
 
 
 def _plain(side: Any) -> Array:
-    from shesha.support.arrays import to_host
+    from shesha.support.device_arrays import to_host
 
     return np.asarray(side.toarray() if hasattr(side, "toarray") else to_host(side))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 
 _SAME_ROW = 1e-2
 """Largest relative difference of a row's sums between two runs of one model, which round otherwise."""

@@ -74,10 +74,10 @@ class SummedBasis(Basis):
 
     def _overlap(self, other: SummedBasis) -> Matrix:
         block = self.sums.cross_products(self.index, other.index)[:-1, :-1]
-        found = self.axes.T @ block @ other.axes
+        overlap = self.axes.T @ block @ other.axes
         if self.constant is not None and other.constant is not None:
-            found += np.outer(self.constant, other.constant)
-        return np.asarray(found)
+            overlap += np.outer(self.constant, other.constant)
+        return np.asarray(overlap)
 
 
 def _decompose(side: SideSums, source: SummedSource) -> tuple[Vector, Matrix]:
@@ -119,8 +119,8 @@ def _directions_without_centring(source: SummedSource) -> dict[str, Any]:
     towards = mean / length if length else np.zeros(d)
     across = np.eye(d) - np.outer(towards, towards)
     largest = sqrt(n * length**2 + float(towards @ products @ towards))
-    whole = _storage_rounding(side.squared_norm + n * length**2, source, d)
-    level = max(max(n, d) * np.finfo(float).eps * largest, whole)
+    rounding = _storage_rounding(side.squared_norm + n * length**2, source, d)
+    level = max(max(n, d) * np.finfo(float).eps * largest, rounding)
     values, axes = _keep_above(*_decompose_products(across @ products @ across), level)
     scaled = axes / values
     constant = np.zeros(len(values))

@@ -80,12 +80,12 @@ class SummedGram(Gram):
 
     def _raw_inner(self, other: SummedGram) -> float:
         block, n = self.sums.cross_products(self.index, other.index), self.n_rows
-        found = float((block[:-1, :-1] ** 2).sum())
+        inner = float((block[:-1, :-1] ** 2).sum())
         if not self.unbiased:
-            return found
+            return inner
         # Song et al. 2012, eq. 5, as for Gram matrices; the last entry is centred.
         diagonals = float(block[-1, -1]) + self.traces * other.traces / n
-        return found - n / (n - 2) * diagonals + self.traces * other.traces / ((n - 1) * (n - 2))
+        return inner - n / (n - 2) * diagonals + self.traces * other.traces / ((n - 1) * (n - 2))
 
 
 class SummedFeatures(Features):
@@ -115,8 +115,8 @@ class SummedFeatures(Features):
     def centred_norm(self) -> float:
         """Frobenius norm of the centred rows; 0 if all rows are equal up to rounding."""
         squared, mean = self.side.squared_norm, self.side.mean / self.unit
-        whole = squared + self.n_rows * float(mean @ mean)
-        return sqrt(squared) if squared > self.precision**2 * whole else 0.0
+        total = squared + self.n_rows * float(mean @ mean)
+        return sqrt(squared) if squared > self.precision**2 * total else 0.0
 
     @cached_property
     def _deviations(self) -> tuple[Vector, Index]:
@@ -135,7 +135,7 @@ class SummedFeatures(Features):
         """Correlation of every column of one with every column of the other; 0 for columns that are constant."""
         assert isinstance(other, SummedFeatures)
         block = self.sums.cross_products(self.index, other.index)[:-1, :-1]
-        scales = [np.divide(1.0, one, out=np.zeros_like(one), where=one > 0) for one in (self._length, other._length)]
+        scales = [np.divide(1.0, v, out=np.zeros_like(v), where=v > 0) for v in (self._length, other._length)]
         return np.clip(block * scales[0][:, np.newaxis] * scales[1], -1.0, 1.0)
 
     @property

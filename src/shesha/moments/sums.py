@@ -73,8 +73,8 @@ class Sums:
         """Products of z of two sides, in either order, or of a side with itself."""
         if first == second:
             return self.sides[first].products
-        found = self.cross.get((first, second))
-        return self.cross[second, first].T if found is None else found
+        block = self.cross.get((first, second))
+        return self.cross[second, first].T if block is None else block
 
     def copy(self) -> Sums:
         """The same sums in memory of their own."""
@@ -141,13 +141,13 @@ class Meeting:
 
 def join_blocks(first: Matrix, second: Matrix, row: Meeting, column: Meeting, *, in_place: bool = False) -> Matrix:
     """Products of two sides over both sets of rows; `in_place` overwrites both blocks and returns the first."""
-    found, other = (first, second) if in_place else (first.copy(), second.copy())
-    for place, block in enumerate((found, other)):
+    total, other = (first, second) if in_place else (first.copy(), second.copy())
+    for place, block in enumerate((total, other)):
         _rescale(block, row.ratios[place], column.ratios[place])
         shift_means(block, row.moves[place], column.moves[place])
-    found += other
-    add_outer_product(found, row.weight * row.step, column.step)
-    return found
+    total += other
+    add_outer_product(total, row.weight * row.step, column.step)
+    return total
 
 
 def add_outer_product(block: Matrix, column: Vector, row: Vector) -> None:

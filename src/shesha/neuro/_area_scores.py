@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from shesha.kernels.condition_distances import centre_and_scale
 from shesha.kernels.distances import Metric
-from shesha.kernels.trial_geometry import centre_and_scale
-from shesha.neuro._order_null import Null, Orders
+from shesha.neuro._trial_permutations import Null, Orders
 from shesha.neuro._trials import Trials
 from shesha.neuro.behaviour import coupling_score
 from shesha.neuro.centroid_drift import drift_score
@@ -62,24 +62,24 @@ class AreaOptions:
 Scorer = Callable[[Trials, Vector | None, AreaOptions], TrialScore]
 
 
-def _split(trials: Trials, outcome: Vector | None, own: AreaOptions) -> TrialScore:
-    orders, halves = own.orders(trials.n_trials, own.null), own.halves(trials.n_trials)
-    equal = EqualTrials.build(own.trials_per_half, halves, own.n_splits, own.seed)
-    return split_score(trials, halves, orders, own.metric, own.normalize, {}, equal)
+def _split(trials: Trials, outcome: Vector | None, options: AreaOptions) -> TrialScore:
+    orders, halves = options.orders(trials.n_trials, options.null), options.halves(trials.n_trials)
+    equal = EqualTrials.build(options.trials_per_half, halves, options.n_splits, options.seed)
+    return split_score(trials, halves, orders, options.metric, options.normalize, {}, equal)
 
 
-def _wuc(trials: Trials, outcome: Vector | None, own: AreaOptions) -> TrialScore:
-    orders, halves = own.orders(trials.n_trials, own.null), own.halves(trials.n_trials)
-    return wuc_score(trials, halves, orders, own.normalize, None, {})
+def _wuc(trials: Trials, outcome: Vector | None, options: AreaOptions) -> TrialScore:
+    orders, halves = options.orders(trials.n_trials, options.null), options.halves(trials.n_trials)
+    return wuc_score(trials, halves, orders, options.normalize, None, {})
 
 
-def _drift(trials: Trials, outcome: Vector | None, own: AreaOptions) -> TrialScore:
-    rows = centre_and_scale(trials.rates, unit=own.normalize, centred=False)
-    return drift_score(rows, trials, own.orders(trials.n_trials, own.drift_null))
+def _drift(trials: Trials, outcome: Vector | None, options: AreaOptions) -> TrialScore:
+    rows = centre_and_scale(trials.rates, unit=options.normalize, centred=False)
+    return drift_score(rows, trials, options.orders(trials.n_trials, options.drift_null))
 
 
-def _coupling_score(trials: Trials, outcome: Vector | None, own: AreaOptions) -> TrialScore:
-    orders = own.orders(trials.n_trials, own.null)
+def _coupling_score(trials: Trials, outcome: Vector | None, options: AreaOptions) -> TrialScore:
+    orders = options.orders(trials.n_trials, options.null)
     if outcome is None:
         return orders.summarise(
             "coupling", np.full(1, np.nan), trials, reason="the session has no outcome of the trials"
@@ -101,24 +101,24 @@ def score_area(trials: Trials, outcome: Vector | None, options: AreaOptions) -> 
     with warnings.catch_warnings():
         # Reasons are kept beside the scores.
         warnings.simplefilter("ignore", NotEstimableWarning)
-        return {name: _mean([ALL[name](one, outcome, options) for one in drawn], options) for name in options.scores}
+        return {name: _mean([ALL[name](draw, outcome, options) for draw in drawn], options) for name in options.scores}
 
 
-def _mean(found: list[TrialScore], options: AreaOptions) -> AreaScore:
+def _mean(scores: list[TrialScore], options: AreaOptions) -> AreaScore:
     """Mean over draws of neurons, of the score and of each permutation, which all draws share."""
-    known = [one for one in found if one.observed == one.observed]
+    known = [score for score in scores if score.observed == score.observed]
     if not known:
-        return AreaScore(value=float("nan"), reason=found[0].reason)
+        return AreaScore(value=float("nan"), reason=scores[0].reason)
     first = known[0]
-    if len(found) == 1 or not first.null:
-        return replace(_plain(first), value=float(np.mean([one.observed for one in known])))
-    values = np.array([[one.observed, *one.null] for one in known]).mean(axis=0)
+    if len(scores) == 1 or not first.null:
+        return replace(_plain(first), value=float(np.mean([score.observed for score in known])))
+    values = np.array([[score.observed, *score.null] for score in known]).mean(axis=0)
     orders = replace(options.orders(first.n_trials, "permute"), exchanged=first.exchanged)
     trials = Trials(np.zeros((first.n_trials, 1)), np.zeros(first.n_trials, dtype=np.intp), ("",))
-    one = orders.summarise(first.name, values, trials, closer=first.closer, best=None)
-    return _plain(replace(one, n_unused=first.n_unused, dropped=first.dropped))
+    summary = orders.summarise(first.name, values, trials, closer=first.closer, best=None)
+    return _plain(replace(summary, n_unused=first.n_unused, dropped=first.dropped))
 
 
-def _plain(one: TrialScore) -> AreaScore:
+def _plain(score: TrialScore) -> AreaScore:
     fields = ("null_mean", "null_sd", "threshold", "score", "p_value", "n_unused", "dropped")
-    return AreaScore(value=one.observed, reason=one.reason, **{name: getattr(one, name) for name in fields})
+    return AreaScore(value=score.observed, reason=score.reason, **{name: getattr(score, name) for name in fields})

@@ -47,9 +47,9 @@ class Trials:
         few = np.flatnonzero(counts < min_trials)
         number = np.cumsum(counts >= min_trials) - 1
         codes = np.where(counts[codes] >= min_trials, number[codes], -1).astype(np.intp)
-        kept = tuple(one for k, one in enumerate(names) if counts[k] >= min_trials)
-        told = (f"conditions left out, with fewer than {min_trials} trials: {check.join_items(names[k] for k in few)}",)
-        return cls(values, codes, kept, source, told if len(few) else ())
+        kept = tuple(condition for k, condition in enumerate(names) if counts[k] >= min_trials)
+        note = (f"conditions left out, with fewer than {min_trials} trials: {check.join_items(names[k] for k in few)}",)
+        return cls(values, codes, kept, source, note if len(few) else ())
 
     @property
     def n_trials(self) -> int:
@@ -69,8 +69,8 @@ class Trials:
     @property
     def rates(self) -> Matrix:
         """Mean over time, of shape (n_trials, n_neurons)."""
-        found: Matrix = self.values if self.values.ndim == 2 else self.values.mean(axis=2)
-        return found
+        rates: Matrix = self.values if self.values.ndim == 2 else self.values.mean(axis=2)
+        return rates
 
     @property
     def silent(self) -> Mask:
@@ -96,19 +96,19 @@ def responses(X: Any, name: str = "X", *, min_trials: int = 2) -> tuple[Array, A
 
 def condition_codes(X: Any, conditions: Conditions, n_trials: int, name: str = "X") -> tuple[Labels, tuple[str, ...]]:
     """Number the conditions of the trials; several columns (contrast left, contrast right) are one condition each."""
-    given = align_labels(X, _conditions_from_coordinates(X, conditions, name), "conditions", name)
-    columns = check.dense(given, "conditions")
+    labels = align_labels(X, _conditions_from_coordinates(X, conditions, name), "conditions", name)
+    columns = check.dense(labels, "conditions")
     if columns.ndim == 2:
         if len(columns) != n_trials:
             raise ValueError(f"conditions must have one line for each of the {n_trials} trials, got {len(columns)}")
         if not columns.shape[1]:
             raise ValueError("conditions must have at least one column, got none")
         parts = [check.labels(column, n_trials, "conditions", min_classes=1) for column in columns.T]
-        codes, seen = np.unique(np.stack([code for code, _ in parts]), axis=1, return_inverse=True)[::-1]
-        names = [" ".join(str(part[1][at]) for part, at in zip(parts, line, strict=True)) for line in seen.T]
+        codes, levels = np.unique(np.stack([code for code, _ in parts]), axis=1, return_inverse=True)[::-1]
+        names = [" ".join(str(part[1][level]) for part, level in zip(parts, line, strict=True)) for line in levels.T]
         return codes.ravel().astype(np.intp), tuple(names)
-    found, classes = check.labels(given, n_trials, "conditions", min_classes=1)
-    return found, tuple(map(str, classes))
+    class_codes, classes = check.labels(labels, n_trials, "conditions", min_classes=1)
+    return class_codes, tuple(map(str, classes))
 
 
 def _conditions_from_coordinates(X: Any, conditions: Any, name: str) -> Any:
@@ -122,8 +122,8 @@ def _conditions_from_coordinates(X: Any, conditions: Any, name: str) -> Any:
         return conditions
     if not isinstance(conditions, str) and not (isinstance(named, list | tuple) and set(named) <= set(X.coords)):
         return conditions
-    found = [coordinate_values(X, one, name) for one in named]
-    for one, (axis, _) in zip(named, found, strict=True):
+    pairs = [coordinate_values(X, coordinate, name) for coordinate in named]
+    for coordinate, (axis, _) in zip(named, pairs, strict=True):
         if axis != X.dims[0]:
-            raise ValueError(f"conditions must be along the axis {X.dims[0]!r}, got {one!r} along {axis!r}")
-    return found[0][1] if isinstance(conditions, str) else np.column_stack([values.astype(str) for _, values in found])
+            raise ValueError(f"conditions must be along the axis {X.dims[0]!r}, got {coordinate!r} along {axis!r}")
+    return pairs[0][1] if isinstance(conditions, str) else np.column_stack([values.astype(str) for _, values in pairs])

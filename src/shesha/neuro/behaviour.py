@@ -10,11 +10,11 @@ from scipy.stats import rankdata
 
 from shesha.inputs import align_labels, split_names
 from shesha.inputs import validation as check
-from shesha.kernels.trial_geometry import centred_ranks
-from shesha.neuro._order_null import Null, Orders, over_orders
+from shesha.kernels.condition_distances import centred_ranks
+from shesha.neuro._trial_permutations import Null, Orders, over_orders
 from shesha.neuro._trials import Trials, responses
 from shesha.results import TrialScore
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.types import Seed, Vector
 
 
@@ -95,5 +95,5 @@ def _ranks(values: Vector) -> Vector:
     ranks = rankdata(values)
     ranks -= ranks.mean()
     length = float(np.linalg.norm(ranks))
-    found: Vector = ranks / (length if length > 0 else np.nan)
-    return found
+    unit_ranks: Vector = ranks / (length if length > 0 else np.nan)
+    return unit_ranks

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.kernels.trial_geometry import centre_and_scale
-from shesha.neuro._order_null import Null, Orders, over_orders
+from shesha.kernels.condition_distances import centre_and_scale
+from shesha.neuro._trial_permutations import Null, Orders, over_orders
 from shesha.neuro._trials import Trials, responses
 from shesha.results import Tertiles, TrialScore
 from shesha.support import argument_types as kinds
@@ -121,12 +121,12 @@ def tertiles(
         len(rows), n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
     )
     both = np.array([steps(rows[order], 3) for order in orders.orders])
-    told: dict[str, Any] = {"reason": "a third of the session has no response", "best": None}
+    options: dict[str, Any] = {"reason": "a third of the session has no response", "best": None}
     return Tertiles(
-        orders.summarise("early to middle", both[:, 0], trials, closer="lower", **told),
-        orders.summarise("middle to late", both[:, 1], trials, closer="lower", **told),
+        orders.summarise("early to middle", both[:, 0], trials, closer="lower", **options),
+        orders.summarise("middle to late", both[:, 1], trials, closer="lower", **options),
         orders.summarise(
-            "early to middle minus middle to late", both[:, 0] - both[:, 1], trials, closer="either", **told
+            "early to middle minus middle to late", both[:, 0] - both[:, 1], trials, closer="either", **options
         ),
     )
 
@@ -180,13 +180,13 @@ def permutation_null(
     orders = Orders.build(
         len(values), n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
     )
-    told = kinds.text(name, "name") or getattr(statistic, "__name__", "statistic")
+    label = kinds.text(name, "name") or getattr(statistic, "__name__", "statistic")
 
     def score(order: Index) -> float:
-        return check.real_number(statistic(values[order]), f"what {told} returns")
+        return check.real_number(statistic(values[order]), f"what {label} returns")
 
     return orders.summarise(
-        told, over_orders(score, orders), trials, closer=closer, best=None, reason="the statistic is NaN"
+        label, over_orders(score, orders), trials, closer=closer, best=None, reason="the statistic is NaN"
     )
 
 

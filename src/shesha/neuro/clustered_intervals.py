@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.stats import rankdata
 from scipy.stats import t as student
 
 from shesha.kernels.standardisation import is_constant
-from shesha.support.types import Matrix, Vector
+from shesha.support.types import Vector
 
 Interval = tuple[float, float]
 UNKNOWN: Interval = (float("nan"), float("nan"))
@@ -51,26 +50,17 @@ def jackknife_correlation(
     """
     codes = np.unique(np.asarray(clusters), return_inverse=True)[1]
     n = int(codes.max()) + 1 if len(codes) else 0
-    whole = _fisher(score(np.ones(len(codes), dtype=bool)))
-    if n < 3 or np.isnan(whole):
+    estimate = _fisher(score(np.ones(len(codes), dtype=bool)))
+    if n < 3 or np.isnan(estimate):
         return UNKNOWN, float("nan")
     rest = np.array([_fisher(score(codes != code)) for code in range(n)])
     error = float(np.sqrt((n - 1) / n * ((rest - rest.mean()) ** 2).sum()))
     if is_constant(rest, n_terms=len(codes)):
         return UNKNOWN, float("nan")
     margin = float(student.ppf((1 + confidence) / 2, n - 1)) * error
-    return (float(np.tanh(whole - margin)), float(np.tanh(whole + margin))), float(
-        2 * student.sf(abs(whole) / error, n - 1)
+    return (float(np.tanh(estimate - margin)), float(np.tanh(estimate + margin))), float(
+        2 * student.sf(abs(estimate) / error, n - 1)
     )
-
-
-def partial_rank_correlation(first: Vector, second: Vector, given: Matrix) -> float:
-    """Partial Spearman correlation; NaN if the covariates explain everything."""
-    columns = [np.ones(len(first)), *(rankdata(column) for column in given.T)]
-    known = np.column_stack(columns)
-    a, b = (ranks - known @ np.linalg.lstsq(known, ranks)[0] for ranks in (rankdata(first), rankdata(second)))
-    length = float(np.linalg.norm(a) * np.linalg.norm(b))
-    return float(a @ b) / length if length > 1e-9 * len(first) else float("nan")
 
 
 def _fisher(correlation: float) -> float:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels.trial_geometry import Cube, count_trials, equal_sums
+from shesha.kernels.condition_distances import Cube, count_trials, equal_sums
 from shesha.neuro._trials import Trials
 from shesha.neuro.trial_halves import Halves
 from shesha.support.seeds import spawn
@@ -83,8 +83,8 @@ class EqualTrials:
         low, high = int(sizes.min()), int(sizes.max())
         text = f"{low} of each condition" if low == high else f"{low} to {high} of each condition"
         share = included.mean(axis=0)
-        dropped = tuple(name for name, of in zip(trials.names, share, strict=True) if of == 0)
-        partly = [name for name, of in zip(trials.names, share, strict=True) if 0 < of < 1]
+        dropped = tuple(name for name, fraction in zip(trials.names, share, strict=True) if fraction == 0)
+        partly = [name for name, fraction in zip(trials.names, share, strict=True) if 0 < fraction < 1]
         notes = [f"conditions left out, with fewer than {self.fewest} trials in a {part}: {check.join_items(dropped)}"]
         notes = notes if dropped else []
         if partly:

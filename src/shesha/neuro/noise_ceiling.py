@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
+from shesha.kernels.condition_distances import Cube, centre_and_scale, centred_ranks, condition_distances, half_sums
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.standardisation import centred_units
-from shesha.kernels.trial_geometry import Cube, centre_and_scale, centred_ranks, condition_distances, half_sums
 from shesha.neuro._trials import Conditions, Trials, condition_codes
 from shesha.neuro.equal_trials import FEWEST_IN_HALF, EqualTrials, Numbers, Use, check_numbers, unused_trials
 from shesha.results import NoiseCeiling
@@ -137,8 +137,8 @@ def _centred(values: Matrix) -> Matrix:
 
 def _unit(values: Matrix) -> Matrix:
     lengths = np.linalg.norm(values, axis=1, keepdims=True)
-    found: Matrix = values / np.where(lengths > 0, lengths, np.nan)
-    return found
+    unit_vectors: Matrix = values / np.where(lengths > 0, lengths, np.nan)
+    return unit_vectors
 
 
 _SCALED: Mapping[Method, Callable[[Matrix], Matrix]] = {
@@ -155,17 +155,17 @@ def _ceilings(draws: Cube, scaled: Callable[[Matrix], Matrix]) -> tuple[Matrix, 
     if known.shape[2] < _FEWEST_PAIRS:
         unknown = np.full(draws.shape[:2], np.nan)
         return unknown, unknown, unknown[:, 0]
-    left_out, included, reliabilities = zip(*(_ceiling(one, scaled) for one in known), strict=True)
+    left_out, included, reliabilities = zip(*(_ceiling(repeats, scaled) for repeats in known), strict=True)
     return np.array(left_out), np.array(included), np.array(reliabilities)
 
 
 def _ceiling(repeats: Matrix, scaled: Callable[[Matrix], Matrix]) -> tuple[Vector, Vector, float]:
     vectors = scaled(repeats)
     total: Vector = vectors.sum(axis=0)
-    whole = scaled(total[None])[0]
+    scaled_total = scaled(total[None])[0]
     others = scaled(total - vectors)
     pairs = [float(a @ b) for a, b in combinations(vectors, 2)]
-    return np.einsum("ij,ij->i", vectors, others), vectors @ whole, float(np.mean(pairs))
+    return np.einsum("ij,ij->i", vectors, others), vectors @ scaled_total, float(np.mean(pairs))
 
 
 def _rdms_as_matrix(rdms: ArrayLike) -> tuple[Matrix, int]:
@@ -182,13 +182,13 @@ def _rdms_as_matrix(rdms: ArrayLike) -> tuple[Matrix, int]:
         raise ValueError(f"rdms must contain at least 2 repeats, got {len(array)}")
     if np.isinf(array).any():
         raise ValueError("rdms must be finite, or NaN for missing distances, got infinity")
-    found = check.real(array, "rdms")
+    values = check.real(array, "rdms")
     if square:
-        return found[:, *np.triu_indices(found.shape[1], k=1)], int(found.shape[1])
-    n = round((1 + np.sqrt(1 + 8 * found.shape[1])) / 2)
-    if n * (n - 1) // 2 != found.shape[1]:
-        raise ValueError(f"rdms must contain the distances of all pairs of conditions, got {found.shape[1]} of them")
-    return found, n
+        return values[:, *np.triu_indices(values.shape[1], k=1)], int(values.shape[1])
+    n = round((1 + np.sqrt(1 + 8 * values.shape[1])) / 2)
+    if n * (n - 1) // 2 != values.shape[1]:
+        raise ValueError(f"rdms must contain the distances of all pairs of conditions, got {values.shape[1]} of them")
+    return values, n
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,5 +222,5 @@ class _Runs:
             sums = half_sums(fields, trials.codes, trials.n_conditions, self.run, each)[0][None]
         else:
             sums = equal.sums(fields, trials.codes, trials.n_conditions)
-        found = np.array([condition_distances(one[:, :, :-1], one[:, :, -1], metric) for one in sums])
-        return found, unused_trials(equal, trials, "run")
+        rdms = np.array([condition_distances(draw[:, :, :-1], draw[:, :, -1], metric) for draw in sums])
+        return rdms, unused_trials(equal, trials, "run")

@@ -77,10 +77,10 @@ def from_rsatoolbox(given: Any, conditions: str = "condition", runs: str | None 
         return matrices, names
     if not hasattr(given, "measurements") or not hasattr(given, "obs_descriptors"):
         raise TypeError(f"given must be a Dataset or RDMs of rsatoolbox, got a {type(given).__name__}")
-    found = [
+    descriptors = [
         _check_descriptor(given.obs_descriptors, name, "observation") for name in (conditions, runs) if name is not None
     ]
-    return np.asarray(given.measurements), *found
+    return np.asarray(given.measurements), *descriptors
 
 
 def _check_descriptor(known: Any, name: str, kind: str) -> Array:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from scipy.stats import spearmanr
+from scipy.stats import rankdata, spearmanr
 from scipy.stats import t as student
 
 from shesha.inputs import validation as check
-from shesha.neuro.clustered_intervals import jackknife_correlation, partial_rank_correlation
+from shesha.neuro.clustered_intervals import jackknife_correlation
 from shesha.results import Association, SessionTable
 from shesha.support import argument_types as kinds
-from shesha.support.types import Array
+from shesha.support.types import Array, Matrix, Vector
 
 CLUSTERS = ("session", "animal")
 
@@ -77,13 +77,13 @@ def association(
 
     named = known[clusters].astype(str).tolist()
     (low, high), p_value = jackknife_correlation(score, named, confidence)
-    whole = score(np.ones(len(values), dtype=bool))
-    naive = float(spearmanr(values[:, 0], values[:, 1]).pvalue) if not given else _naive(whole, len(values), len(given))
+    value = score(np.ones(len(values), dtype=bool))
+    naive = float(spearmanr(values[:, 0], values[:, 1]).pvalue) if not given else _naive(value, len(values), len(given))
     return Association(
         first=first,
         second=second,
         given=tuple(given),
-        value=whole,
+        value=value,
         low=low,
         high=high,
         p_value=p_value,
@@ -98,3 +98,12 @@ def association(
 def _naive(correlation: float, n: int, n_given: int) -> float:
     free = n - 2 - n_given
     return float(2 * student.sf(abs(correlation) * np.sqrt(free / (1 - correlation**2)), free))
+
+
+def partial_rank_correlation(first: Vector, second: Vector, given: Matrix) -> float:
+    """Partial Spearman correlation; NaN if the covariates explain everything."""
+    columns = [np.ones(len(first)), *(rankdata(column) for column in given.T)]
+    known = np.column_stack(columns)
+    a, b = (ranks - known @ np.linalg.lstsq(known, ranks)[0] for ranks in (rankdata(first), rankdata(second)))
+    length = float(np.linalg.norm(a) * np.linalg.norm(b))
+    return float(a @ b) / length if length > 1e-9 * len(first) else float("nan")

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
+from shesha.kernels.condition_distances import agreement, condition_distances, half_sums
 from shesha.kernels.standardisation import centred_units
-from shesha.kernels.trial_geometry import agreement, condition_distances, half_sums
 from shesha.neuro._trials import Trials
 from shesha.neuro.tracked_neurons import MISSING, check_tracked
 from shesha.nulls import summarise
@@ -49,10 +49,10 @@ class _Session:
         place = np.empty(trials.n_trials, dtype=np.intp)
         for code in range(-1, trials.n_conditions):
             # Every other trial of each condition, so that none lacks a half.
-            own = np.flatnonzero(trials.codes == code)
-            place[own] = np.arange(len(own)) % 2
+            members = np.flatnonzero(trials.codes == code)
+            place[members] = np.arange(len(members)) % 2
         sums = half_sums(rows, trials.codes, trials.n_conditions, place, np.array([[True, False]]))
-        first, second = (one[0, :, :-1] / one[0, :, -1:] for one in sums)
+        first, second = (half[0, :, :-1] / half[0, :, -1:] for half in sums)
         return cls(name, trials.names, np.stack([first, second]))
 
     @property
@@ -64,7 +64,7 @@ class _Session:
 
 
 def _number_sessions(sessions: Any) -> dict[str, Any]:
-    return {str(at): one for at, one in enumerate(kinds.sequence(sessions, "sessions", "pairs (X, conditions)"))}
+    return {str(i): one for i, one in enumerate(kinds.sequence(sessions, "sessions", "pairs (X, conditions)"))}
 
 
 def session_drift(

@@ -10,10 +10,10 @@ import numpy as np
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric
 from shesha.neuro._area_scores import ALL, AreaOptions, score_area
-from shesha.neuro._order_null import NULLS, Null
-from shesha.neuro.brain_regions import brain_division, brain_region
+from shesha.neuro._trial_permutations import NULLS, Null
 from shesha.neuro.clustered_intervals import mean_interval
 from shesha.neuro.equal_trials import Numbers, check_numbers
+from shesha.neuro.mouse_brain_areas import brain_division, brain_region
 from shesha.neuro.recording import Checked, Session
 from shesha.neuro.trial_halves import HOWS, How
 from shesha.results import AreaLine, Group, GroupMean, SessionTable
@@ -125,13 +125,13 @@ def session_table(
     """
     options = _options(locals())
     listed = sessions if isinstance(sessions, Mapping) else kinds.sequence(sessions, "sessions", "Session")
-    named = listed if isinstance(listed, Mapping) else {str(at): one for at, one in enumerate(listed)}
+    named = listed if isinstance(listed, Mapping) else {str(index): session for index, session in enumerate(listed)}
     if not named:
         raise ValueError("sessions must be at least one, got none")
     grouped = _grouping(by)
     check.choice(interval, INTERVALS, "interval")
     check.fraction(confidence, "confidence", closed=False)
-    checked = [Checked.build(str(name), one) for name, one in named.items()]
+    checked = [Checked.build(str(name), session) for name, session in named.items()]
     excluded: list[tuple[str, str, str]] = []
     work = list(_areas(checked, max(min_neurons, n_neurons or 0), min_trials, set(kinds.names(skip, "skip")), excluded))
     if not work:
@@ -161,20 +161,20 @@ def session_table(
     )
 
 
-def _options(given: Mapping[str, Any]) -> AreaOptions:
+def _options(options: Mapping[str, Any]) -> AreaOptions:
     """Check the options for scoring areas."""
-    if not isinstance(given["scores"], Sequence) or isinstance(given["scores"], str) or not given["scores"]:
-        raise TypeError(f"scores must be a sequence of names, got {given['scores']!r}")
-    scores = tuple(check.choice(name, tuple(ALL), "scores") for name in given["scores"])
-    check.choice(given["how"], HOWS, "how")
-    check.choice(given["metric"], METRICS, "metric")
+    if not isinstance(options["scores"], Sequence) or isinstance(options["scores"], str) or not options["scores"]:
+        raise TypeError(f"scores must be a sequence of names, got {options['scores']!r}")
+    scores = tuple(check.choice(name, tuple(ALL), "scores") for name in options["scores"])
+    check.choice(options["how"], HOWS, "how")
+    check.choice(options["metric"], METRICS, "metric")
     for name in ("null", "drift_null"):
-        check.choice(given[name], NULLS[:2], name)
+        check.choice(options[name], NULLS[:2], name)
     for name in ("n_draws", "min_neurons", "min_trials"):
-        check.count(given[name], name)
-    check.count(given["n_permutations"], "n_permutations", minimum=0)
-    check.optional_count(given["n_neurons"], "n_neurons", minimum=2)
-    check_numbers(given["trials_per_half"], "trials_per_half")
+        check.count(options[name], name)
+    check.count(options["n_permutations"], "n_permutations", minimum=0)
+    check.optional_count(options["n_neurons"], "n_neurons", minimum=2)
+    check_numbers(options["trials_per_half"], "trials_per_half")
     same = (
         "how",
         "metric",
@@ -189,17 +189,17 @@ def _options(given: Mapping[str, Any]) -> AreaOptions:
     )
     return AreaOptions(
         scores=scores,
-        normalize=check.boolean(given["normalize"], "normalize"),
-        alpha=check.fraction(given["alpha"], "alpha", closed=False),
-        seed=draw_seed(given["seed"]),
-        **{name: given[name] for name in same},
+        normalize=check.boolean(options["normalize"], "normalize"),
+        alpha=check.fraction(options["alpha"], "alpha", closed=False),
+        seed=draw_seed(options["seed"]),
+        **{name: options[name] for name in same},
     )
 
 
-def _grouping(by: Any) -> Callable[[str], str]:
-    if isinstance(by, Mapping):
-        return lambda area: str(by.get(area, area))
-    return GROUPINGS[check.choice(by, tuple(GROUPINGS), "by")]
+def _grouping(grouping: Any) -> Callable[[str], str]:
+    if isinstance(grouping, Mapping):
+        return lambda area: str(grouping.get(area, area))
+    return GROUPINGS[check.choice(grouping, tuple(GROUPINGS), "by")]
 
 
 def _areas(
@@ -238,11 +238,11 @@ def _line(session: Checked, area: str, group: str, options: AreaOptions) -> Area
 def _groups(lines: Sequence[AreaLine], interval: str, confidence: float, alpha: float) -> tuple[Group, ...]:
     groups = []
     for name in dict.fromkeys(line.group for line in lines):
-        own = [line for line in lines if line.group == name]
-        means = {score: _mean(own, score, interval, confidence, alpha) for score in own[0].scores}
-        n_sessions, n_animals = (len({getattr(line, kind) for line in own}) for kind in INTERVALS)
-        neurons = float(np.median([line.n_neurons for line in own]))
-        groups.append(Group(name, len(own), n_sessions, n_animals, neurons, means))
+        members = [line for line in lines if line.group == name]
+        means = {score: _mean(members, score, interval, confidence, alpha) for score in members[0].scores}
+        n_sessions, n_animals = (len({getattr(line, kind) for line in members}) for kind in INTERVALS)
+        neurons = float(np.median([line.n_neurons for line in members]))
+        groups.append(Group(name, len(members), n_sessions, n_animals, neurons, means))
 
     def place(group: Group) -> tuple[bool, float]:
         mean = next(iter(group.means.values())).mean

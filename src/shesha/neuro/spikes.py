@@ -56,17 +56,17 @@ def spike_counts(
     begins = _times(onsets, "onsets")
     edges = begins[:, None] + np.linspace(start, end, n_bins + 1)
     counts = np.stack([np.diff(np.searchsorted(_times(train, "spikes"), edges), axis=1) for train in trains], axis=1)
-    found: NDArray[np.int64] = counts.astype(np.int64)
-    return found[:, :, 0] if n_bins == 1 else found
+    result: NDArray[np.int64] = counts.astype(np.int64)
+    return result[:, :, 0] if n_bins == 1 else result
 
 
-def _times(given: Any, name: str) -> NDArray[np.float64]:
+def _times(events: Any, name: str) -> NDArray[np.float64]:
     """Return event times, sorted for spikes; for pynapple objects, the time stamps or starts."""
     for attribute in ("t", "start"):
-        if type(given).__module__.partition(".")[0] == "pynapple" and hasattr(given, attribute):
-            given = getattr(given, attribute)
+        if type(events).__module__.partition(".")[0] == "pynapple" and hasattr(events, attribute):
+            events = getattr(events, attribute)
             break
-    times = check.real(given, name)
+    times = check.real(events, name)
     if times.ndim != 1 or not np.isfinite(times).all():
         raise ValueError(f"{name} must be a 1-D array of finite times, got shape {times.shape}")
     return np.sort(times) if name == "spikes" else times

@@ -143,12 +143,12 @@ def stochastic_shape(
     first, second = _matched_clouds(X, Y, conditions, conditions if conditions_of_Y is None else conditions_of_Y)
     rng = generator(seed)
     with single_threaded_blas():
-        whole = _squared(first, second, kind, weight)
+        square = _squared(first, second, kind, weight)
         halves = np.array([_halves(first, second, kind, weight, rng) for _ in range(n_splits)])
     between, within_first, within_second = halves.mean(axis=0)
     return StochasticShape(
         kind=kind,
-        distance=_root(whole),
+        distance=_root(square),
         corrected=_root(between - 0.5 * (within_first + within_second)),
         half_distance=_root(between),
         first_floor=_root(within_first),
@@ -164,8 +164,8 @@ def stochastic_shape(
 def _matched_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions) -> tuple[Clouds, Clouds]:
     """Return the trials of common conditions with equal numbers of columns and the mean of all conditions at 0."""
     sides = [
-        Trials.build(given, shown, name, min_trials=_FEWEST_TRIALS)
-        for given, shown, name in ((X, of_x, "X"), (Y, of_y, "Y"))
+        Trials.build(data, shown, name, min_trials=_FEWEST_TRIALS)
+        for data, shown, name in ((X, of_x, "X"), (Y, of_y, "Y"))
     ]
     shared = [name for name in sides[0].names if name in sides[1].names]
     if len(shared) < _FEWEST_CONDITIONS:
@@ -175,9 +175,9 @@ def _matched_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions) -> tuple
         )
     clouds = []
     for side in sides:
-        found = [side.rates[side.codes == side.names.index(name)] for name in shared]
-        centre = np.mean([cloud.mean(axis=0) for cloud in found], axis=0)
-        clouds.append(_few_columns([cloud - centre for cloud in found]))
+        rates = [side.rates[side.codes == side.names.index(name)] for name in shared]
+        centre = np.mean([cloud.mean(axis=0) for cloud in rates], axis=0)
+        clouds.append(_few_columns([cloud - centre for cloud in rates]))
     width = max(side[0].shape[1] for side in clouds)
     first, second = ([np.pad(cloud, ((0, 0), (0, width - cloud.shape[1]))) for cloud in side] for side in clouds)
     return first, second
@@ -188,8 +188,8 @@ def _few_columns(clouds: Clouds) -> Clouds:
     rows = np.concatenate(clouds)
     if rows.shape[1] <= len(rows):
         return clouds
-    left, values, _ = np.linalg.svd(rows, full_matrices=False)
-    return list(np.split(left * values, np.cumsum([len(cloud) for cloud in clouds])[:-1]))
+    u, values, _ = np.linalg.svd(rows, full_matrices=False)
+    return list(np.split(u * values, np.cumsum([len(cloud) for cloud in clouds])[:-1]))
 
 
 def _squared(first: Sequence[Matrix], second: Sequence[Matrix], kind: Kind, weight: float) -> float:
@@ -212,8 +212,8 @@ def _halves(first: Clouds, second: Clouds, kind: Kind, weight: float, rng: np.ra
 def _split(clouds: Clouds, rng: np.random.Generator) -> tuple[Clouds, Clouds]:
     orders = [rng.permutation(len(cloud)) for cloud in clouds]
     halves = [len(cloud) // 2 for cloud in clouds]
-    told = list(zip(clouds, orders, halves, strict=True))
-    return [x[order[:n]] for x, order, n in told], [x[order[n : 2 * n]] for x, order, n in told]
+    triples = list(zip(clouds, orders, halves, strict=True))
+    return [x[order[:n]] for x, order, n in triples], [x[order[n : 2 * n]] for x, order, n in triples]
 
 
 def _root(value: float) -> float:

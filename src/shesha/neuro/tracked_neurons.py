@@ -58,9 +58,9 @@ def check_tracked(
     if names is not None and len(kinds.sequence(names, "names")) != table.shape[1]:
         raise ValueError(f"names must be one per column of tracked ({table.shape[1]}), got {len(names)}")
     table = table.astype(np.intp)
-    for at, column in enumerate(table.T):
-        name = names[at] if names is not None else str(at)
-        _require_numbers(column, None if n_neurons is None else n_neurons[at], name)
+    for index, column in enumerate(table.T):
+        name = names[index] if names is not None else str(index)
+        _require_numbers(column, None if n_neurons is None else n_neurons[index], name)
     return table
 
 
@@ -100,6 +100,6 @@ def shared_neurons(tracked: ArrayLike) -> NDArray[np.intp]:
     >>> shared_neurons([[0, 3, -1], [1, -1, 2], [2, 0, 0]]).tolist()
     [[3, 2, 2], [2, 2, 1], [2, 1, 2]]
     """
-    found = (check_tracked(tracked) != MISSING).astype(np.intp)
-    counts: NDArray[np.intp] = found.T @ found
+    presence = (check_tracked(tracked) != MISSING).astype(np.intp)
+    counts: NDArray[np.intp] = presence.T @ presence
     return counts

@@ -31,8 +31,8 @@ class Halves:
     @property
     def masks(self) -> Mask:
         """Which trials are in the first half, of shape (n_splits, n_trials)."""
-        found: Mask = self.first[:, self.unit]
-        return found
+        masks: Mask = self.first[:, self.unit]
+        return masks
 
     @classmethod
     def build(cls, n_trials: int, how: How, n_splits: int, n_blocks: int, seed: Seed) -> Halves:
@@ -70,7 +70,7 @@ def _halves_of_blocks(n_blocks: int, n_splits: int, rng: np.random.Generator) ->
     n_ways = comb(n_blocks - fixed, size - fixed)
     rest = np.arange(int(fixed), n_blocks)
     if n_ways <= n_splits:
-        chosen = [list(one) for one in combinations(rest.tolist(), size - fixed)]
+        chosen = [list(subset) for subset in combinations(rest.tolist(), size - fixed)]
     else:
         chosen = [rng.permutation(rest)[: size - fixed].tolist() for _ in range(n_splits)]
     first = np.zeros((len(chosen), n_blocks), dtype=bool)

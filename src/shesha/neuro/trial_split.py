@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.kernels.distances import METRICS, Metric
-from shesha.kernels.trial_geometry import (
+from shesha.kernels.condition_distances import (
     agreement,
     centre_and_scale,
     compress_columns,
     condition_distances,
     half_sums,
 )
-from shesha.neuro._order_null import Null, Orders, over_orders
+from shesha.kernels.distances import METRICS, Metric
+from shesha.neuro._trial_permutations import Null, Orders, over_orders
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.equal_trials import EqualTrials, Numbers, Use, unused_trials
 from shesha.neuro.trial_halves import Halves, How
@@ -60,15 +60,15 @@ class SplitScore:
         if self.equal is None:
             sums = half_sums(self.rows, codes, self.n_conditions, self.halves.unit, self.halves.first)
         else:
-            one, other = self.equal.sums(self.rows, codes, self.n_conditions).transpose(1, 0, 2, 3)
-            sums = one, other
-        first, second = (condition_distances(one[:, :, :-1], one[:, :, -1], self.metric) for one in sums)
+            first_sums, other = self.equal.sums(self.rows, codes, self.n_conditions).transpose(1, 0, 2, 3)
+            sums = first_sums, other
+        first, second = (condition_distances(half[:, :, :-1], half[:, :, -1], self.metric) for half in sums)
         return first, second
 
     def value(self, codes: Labels) -> float:
         """Mean over the splits that have a value."""
-        found = agreement(*self.distances(codes))
-        known = found[~np.isnan(found)]
+        agreements = agreement(*self.distances(codes))
+        known = agreements[~np.isnan(agreements)]
         return float(known.mean()) if len(known) else float("nan")
 
 
@@ -198,7 +198,7 @@ def split_score(
         values = over_orders(lambda order: score.value(trials.codes[order]), orders)
         reason = "no split has three pairs of conditions with responses and unequal distances in both halves"
         use = unused_trials(equal, trials, "half")
-    whole = {"reliability of all trials": float(2 * values[0] / (1 + values[0]))} if values[0] > 0 else {}
+    reliability = {"reliability of all trials": float(2 * values[0] / (1 + values[0]))} if values[0] > 0 else {}
     return orders.summarise(
         f"split of trials ({halves.text}, {use.text})",
         values,
@@ -208,7 +208,7 @@ def split_score(
         n_unused=use.n_unused,
         dropped=use.dropped,
         notes=(*trials.notes, *_silence(trials), *use.notes),
-        further=whole if equal is None else {},
+        further=reliability if equal is None else {},
         options=options,
     )
 
@@ -216,5 +216,5 @@ def split_score(
 def _silence(trials: Trials) -> tuple[str, ...]:
     n_silent = int(trials.silent.sum())
     n_empty = int((~trials.rates.any(axis=1)).sum())
-    told = [f"{n_silent} of {trials.n_neurons} neurons never respond"] if n_silent else []
-    return (*told, *([f"{count(n_empty, 'trial')} without any response"] if n_empty else []))
+    notes = [f"{n_silent} of {trials.n_neurons} neurons never respond"] if n_silent else []
+    return (*notes, *([f"{count(n_empty, 'trial')} without any response"] if n_empty else []))

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.kernels.crossvalidated_distances import centred_products, crossvalidated_products
+from shesha.kernels.condition_distances import centre_and_scale, compress_columns, half_sums
+from shesha.kernels.crossnobis import centred_products, crossvalidated_products
 from shesha.kernels.noise_covariance import estimate_noise, residuals
-from shesha.kernels.trial_geometry import centre_and_scale, compress_columns, half_sums
-from shesha.neuro._order_null import Null, Orders, over_orders
+from shesha.neuro._trial_permutations import Null, Orders, over_orders
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.trial_halves import Halves, How
 from shesha.neuro.trial_split import FEWEST_CONDITIONS
@@ -37,16 +37,16 @@ class WhitenedScore:
 
     def value(self, codes: Labels) -> float:
         """Mean over the splits that have a value."""
-        left, dof = residuals(self.rows, codes)
-        noise = estimate_noise(left, dof, self.n_channels, self.shrinkage) if dof > 0 else None
+        residual_rows, dof = residuals(self.rows, codes)
+        noise = estimate_noise(residual_rows, dof, self.n_channels, self.shrinkage) if dof > 0 else None
         if noise is None:
             return float("nan")
         white = noise.whitened(self.rows)
         squares = np.einsum("ij,ij->i", white, white)
-        told = np.column_stack([white, squares, np.ones(len(white))])
-        sums = half_sums(told, codes, self.n_conditions, self.halves.unit, self.halves.first)
-        found = [_cosine(one, other) for one, other in zip(*sums, strict=True)]
-        known = [value for value in found if value == value]
+        columns = np.column_stack([white, squares, np.ones(len(white))])
+        sums = half_sums(columns, codes, self.n_conditions, self.halves.unit, self.halves.first)
+        cosines = [_cosine(first, other) for first, other in zip(*sums, strict=True)]
+        known = [value for value in cosines if value == value]
         return float(np.mean(known)) if known else float("nan")
 
 
@@ -59,9 +59,9 @@ def _cosine(first: Matrix, second: Matrix) -> float:
         crossvalidated_products(half[kept, :-2], half[kept, :-2], half[kept, -2], half[kept, -1])
         for half in (first, second)
     ]
-    one, other = (centred_products(both) for both in products)
-    length, whole = (float(np.prod([np.linalg.norm(both) for both in pair])) for pair in ((one, other), products))
-    return float(np.einsum("ij,ij->", one, other)) / length if length > _ROUNDING * whole else float("nan")
+    product, other = (centred_products(both) for both in products)
+    length, scale = (float(np.prod([np.linalg.norm(both) for both in pair])) for pair in ((product, other), products))
+    return float(np.einsum("ij,ij->", product, other)) / length if length > _ROUNDING * scale else float("nan")
 
 
 def wuc(

@@ -46,8 +46,8 @@ class _Sorted:
     def squares_inside(self, start: Index, stop: int | Index) -> Vector:
         """Sum of squares about the mean of each stretch of values, over both scales."""
         count = self.count[stop] - self.count[start]
-        found = self.squares[:, stop].T - self.squares[:, start].T
-        return np.asarray((found - (self.sums[:, stop].T - self.sums[:, start].T) ** 2 / count[..., None]).sum(axis=-1))
+        total = self.squares[:, stop].T - self.squares[:, start].T
+        return np.asarray((total - (self.sums[:, stop].T - self.sums[:, start].T) ** 2 / count[..., None]).sum(axis=-1))
 
 
 def _running(values: Vector | Matrix) -> Matrix:
@@ -82,12 +82,12 @@ def cut_into_strata(values: Vector) -> Index:
     before = _best_starts(known)
     cuts = _trace(before[:, 0])
     for price in range(len(_PRICES)):
-        found = _trace(before[:, price])
-        n_permuted = len(values) + 1 - len(found)
+        bounds = _trace(before[:, price])
+        n_permuted = len(values) + 1 - len(bounds)
         if n_permuted < fewest:
             break
-        cuts = found
-        if known.squares_inside(found[:-1], found[1:]).sum() <= _LEFT * np.sqrt(n_permuted):
+        cuts = bounds
+        if known.squares_inside(bounds[:-1], bounds[1:]).sum() <= _LEFT * np.sqrt(n_permuted):
             break
     return np.asarray(np.searchsorted(cuts, place, side="right") - 1, dtype=np.intp)
 

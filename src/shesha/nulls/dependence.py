@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels.repeated_rows import repeats
-from shesha.kernels.sorted_places import insertion_places
-from shesha.nulls.diagnostic_rows import FEWEST_ROWS, DiagnosticRows, largest
+from shesha.kernels.searchsorted import insertion_places
 from shesha.nulls.near_repeats import find_near_repeats
 from shesha.nulls.periodicity import find_period
 from shesha.nulls.restricted_permutations import Exchange
+from shesha.nulls.sampled_rows_for_checks import FEWEST_ROWS, DiagnosticRows, largest
 from shesha.results import Dependence
 from shesha.results.audit.dependence import LEVEL
 from shesha.support.types import Index, Matrix, Vector
@@ -86,28 +86,28 @@ def find_dependence(sides: Sequence[DiagnosticRows], *, screened: bool = False) 
     close, and the duration of a memory that nobody saw. Signs are the same, numbers beside none are not.
     """
     n, windows, rows = sides[0].n_rows, sides[0].windows, sides[0].rows
-    repeated = repeats(_joint_hashes([one.hashes for one in sides]))
-    repeated = repeated[np.any([one.side[repeated].any(axis=1) for one in sides], axis=0)]
+    repeated = repeats(_joint_hashes([side.hashes for side in sides]))
+    repeated = repeated[np.any([side.side[repeated].any(axis=1) for side in sides], axis=0)]
     if n < FEWEST_ROWS:
-        discrete = any(_is_discrete(one) for one in sides)
+        discrete = any(_is_discrete(side) for side in sides)
         return Dependence(n, 1.0, 0.5, 0.0, tuple(repeated.tolist()), (), len(rows), discrete)
     p_value, closeness, alternation = _order_signs(sides, windows, screened=screened)
     lasting = not screened or p_value <= LEVEL
-    near = find_near_repeats([one.gram for one in sides], ~np.isin(rows, repeated))
+    near = find_near_repeats([side.gram for side in sides], ~np.isin(rows, repeated))
     # Only of rows that repeat it matters whether they take few values.
-    discrete = bool(not screened or len(near) or len(repeated)) and any(_is_discrete(one) for one in sides)
+    discrete = bool(not screened or len(near) or len(repeated)) and any(_is_discrete(side) for side in sides)
     near = near[:0] if discrete else near
     return Dependence(
         n,
         p_value,
         closeness,
-        _memory([one.gram for one in sides], windows) if lasting else 0.0,
+        _memory([side.gram for side in sides], windows) if lasting else 0.0,
         tuple(repeated.tolist()),
         tuple(rows[near].tolist()),
         len(rows),
         discrete,
-        min(_persistence(one) for one in sides) if lasting else 0.0,
-        find_period(*(one.side for one in sides)),
+        min(_persistence(side) for side in sides) if lasting else 0.0,
+        find_period(*(side.side for side in sides)),
         alternation,
     )
 
@@ -117,9 +117,9 @@ def _order_signs(
 ) -> tuple[float, float, float]:
     """p-value and mean rank of the distances between neighbours, and p-value of an alternation; the weakest sides'."""
     near, alternations = [], []
-    for one in sides:
-        near.append(_neighbours(one.squared, windows))
-        alternations.append(_alternation(one.squared, near[-1][0], windows))
+    for side in sides:
+        near.append(_neighbours(side.squared, windows))
+        alternations.append(_alternation(side.squared, near[-1][0], windows))
         if screened and min(near[-1][0], alternations[-1]) > LEVEL:
             break
     return *max(near), max(alternations)
@@ -180,35 +180,35 @@ def _spread(n: int) -> Index:
     return np.unique(np.linspace(0, n - 1, min(n, _SPREAD)).astype(np.intp))
 
 
-def _persistence(one: DiagnosticRows) -> float:
+def _persistence(side: DiagnosticRows) -> float:
     """Autocorrelation at lags of an eighth to a quarter of the rows, times the effective number of rows.
 
     Memory that dies out leaves nothing there. What exceeds it at short lags is memory, and makes it vary.
     """
-    spread = _spread(one.n_rows)
-    gram = one.gram if len(spread) == one.n_rows else _gram(one.side, spread)
+    spread = _spread(side.n_rows)
+    gram = side.gram if len(spread) == side.n_rows else _gram(side.side, spread)
     n, squared = len(gram), gram @ gram.T
     power = float(np.trace(squared)) / n
     if not power > 0:
         return 0.0
-    found = np.array([np.trace(squared, lag) / (n - lag) for lag in range(1, n // 4 + 1)]) / power
-    floor = float(found[max(1, n // 8 - 1) :].mean())
+    autocorrelations = np.array([np.trace(squared, lag) / (n - lag) for lag in range(1, n // 4 + 1)]) / power
+    floor = float(autocorrelations[max(1, n // 8 - 1) :].mean())
     if not 0 < floor < 1:
         return 0.0
-    memory = (found - floor) / (1 - floor)
+    memory = (autocorrelations - floor) / (1 - floor)
     return floor * n / (1 + 2 * float(memory[: int(np.argmax(np.append(memory <= _DIED_OUT, True)))].sum()))
 
 
 def _joint_hashes(hashes: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     """Hash of a row in all representations."""
-    found = np.zeros(len(hashes[0]), dtype=np.uint64)
-    for one in hashes:
-        found = found * np.uint64(0x9E3779B97F4A7C15) + one
-    return found
+    codes = np.zeros(len(hashes[0]), dtype=np.uint64)
+    for row_hashes in hashes:
+        codes = codes * np.uint64(0x9E3779B97F4A7C15) + row_hashes
+    return codes
 
 
-def _is_discrete(one: DiagnosticRows) -> bool:
-    side, rows, hashes = one.side, one.rows, one.hashes[one.rows]
+def _is_discrete(sample: DiagnosticRows) -> bool:
+    side, rows, hashes = sample.side, sample.rows, sample.hashes[sample.rows]
     n_different = len(np.unique(hashes))
     columns = np.unique(np.linspace(0, side.shape[1] - 1, _COLUMNS).astype(np.intp))
     values = np.array(side[rows][:, columns].T, order="C")
@@ -222,8 +222,8 @@ def _gram(side: NDArray[Any], rows: Index) -> Matrix:
     # Squares of large numbers must stay within range.
     X = X / largest(X)
     X -= X.mean(axis=0)
-    found: Matrix = X @ X.T
-    return found
+    gram: Matrix = X @ X.T
+    return gram
 
 
 def _alternation(squared: Matrix, p_near: float, windows: list[Index]) -> float:
@@ -268,8 +268,8 @@ def _ranks(values: Matrix, ranked: Vector) -> Matrix:
     levels, counts = np.unique(ranked, return_counts=True)
     below = np.append(0, np.cumsum(counts))
     place = insertion_places(levels, values)
-    found: Matrix = (below[place] + below[place + (np.append(levels, np.nan)[place] == values)]) / (2 * len(ranked))
-    return found
+    shares: Matrix = (below[place] + below[place + (np.append(levels, np.nan)[place] == values)]) / (2 * len(ranked))
+    return shares
 
 
 def _memory(grams: list[Matrix], windows: list[Index]) -> float:
@@ -281,11 +281,11 @@ def _memory(grams: list[Matrix], windows: list[Index]) -> float:
     ends = np.cumsum([0, *(len(window) for window in windows)])
     total = 0.0
     for lag in range(1, len(windows[0]) // 2):
-        found = [_autocorrelation(gram, lag, ends) for gram in grams]
-        if min(found) <= 0:
+        correlations = [_autocorrelation(gram, lag, ends) for gram in grams]
+        if min(correlations) <= 0:
             break
         # Nothing links one representation with itself but its own halves, which have the same memory.
-        total += 2 * float(np.prod(found if len(found) > 1 else found * 2))
+        total += 2 * float(np.prod(correlations if len(correlations) > 1 else correlations * 2))
     return total
 
 
@@ -296,5 +296,5 @@ def _autocorrelation(gram: Matrix, lag: int, ends: Index) -> float:
         return 0.0
     products = np.einsum("ij,ij->i", gram[:-lag], gram[lag:])
     parts = [(power[start:stop].mean(), products[start : stop - lag].mean()) for start, stop in pairwise(ends)]
-    own, with_later = np.mean(parts, axis=0)
-    return float(with_later / own)
+    variance, with_later = np.mean(parts, axis=0)
+    return float(with_later / variance)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from shesha.inputs import validation as check
 from shesha.nulls.covariate_strata import cut_into_strata
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed
 
@@ -78,7 +78,7 @@ def exchange(
         {"groups": groups is not None, "within": within is not None, "shift": shift, "block_length": length is not None}
     )
     block = _block_codes(n, blocks, within, groups)
-    named = [text for text, given in (("within blocks", blocks), ("within strata", within)) if given is not None]
+    named = [text for text, labels in (("within blocks", blocks), ("within strata", within)) if labels is not None]
     if shift:
         return Exchange(n, block, shift=True, named=("circular shifts", *named))
     if length is not None:
@@ -177,11 +177,11 @@ def equal_groups(groups: ArrayLike, size: int | None = None, *, seed: Seed = Non
     return np.sort(np.concatenate(kept))
 
 
-def _require_compatible(given: dict[str, bool]) -> None:
+def _require_compatible(arguments: dict[str, bool]) -> None:
     """Refuse incompatible designs."""
     for alone in ("shift", "block_length"):
-        others = [name for name, there in given.items() if there and name != alone]
-        if given[alone] and others:
+        others = [name for name, there in arguments.items() if there and name != alone]
+        if arguments[alone] and others:
             raise ValueError(f"{alone} must be used alone or with blocks, got {' and '.join(others)} as well")
 
 
@@ -195,8 +195,8 @@ def _block_codes(n: int, blocks: ArrayLike | None, within: ArrayLike | None, gro
 
 def _cross_codes(block: Index, stratum: Index) -> Index:
     """Number the combinations of two codes."""
-    found: Index = np.unique(block * (stratum.max() + 1) + stratum, return_inverse=True)[1].astype(np.intp)
-    return found
+    codes: Index = np.unique(block * (stratum.max() + 1) + stratum, return_inverse=True)[1].astype(np.intp)
+    return codes
 
 
 def _strata(within: ArrayLike, block: Index, groups: ArrayLike | None) -> Index:
@@ -212,9 +212,9 @@ def _strata(within: ArrayLike, block: Index, groups: ArrayLike | None) -> Index:
     for code in np.unique(block):
         rows = np.flatnonzero(block == code)
         _, first, place = np.unique(unit[rows], return_index=True, return_inverse=True)
-        own = number[rows[first]]
-        if np.ptp(own) > 0:
-            strata[rows] = cut_into_strata(own)[place]
+        quantities = number[rows[first]]
+        if np.ptp(quantities) > 0:
+            strata[rows] = cut_into_strata(quantities)[place]
     return strata
 
 
@@ -231,5 +231,5 @@ def _stretches(block: Index, length: int) -> Index:
     for code in np.unique(block):
         rows = np.flatnonzero(block == code)
         place[rows] = np.arange(len(rows)) // length
-    found: Index = np.unique(block * (place.max() + 1) + place, return_inverse=True)[1].astype(np.intp)
-    return found
+    codes: Index = np.unique(block * (place.max() + 1) + place, return_inverse=True)[1].astype(np.intp)
+    return codes

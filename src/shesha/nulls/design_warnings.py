@@ -28,35 +28,35 @@ def warn_of_series(sides: list[NDArray[Any]], design: Design) -> None:
     design : dict
         Arguments of `exchange`, at least one of them given.
     """
-    asked = nonempty_arguments(design)
+    options = nonempty_arguments(design)
     test = dependence(*sides)
     reasons = [DRIFT] if test.has_drift else []
-    if test.period and (asked.get("shift") or asked.get("block_length")):
+    if test.period and (options.get("shift") or options.get("block_length")):
         reasons.append(describe_period(test.period))
-    elif asked.get("shift"):
-        reasons += _short_series(test, asked.get("blocks"))
+    elif options.get("shift"):
+        reasons += _short_series(test, options.get("blocks"))
     else:
-        reasons += _autocorrelation_warnings(p_value_within_design(exchange(test.n_rows, **asked), *sides), asked)
-    reasons += residual_confounding_warnings(sides, asked.get("within"), exchange(test.n_rows, **asked).block)
+        reasons += _autocorrelation_warnings(p_value_within_design(exchange(test.n_rows, **options), *sides), options)
+    reasons += residual_confounding_warnings(sides, options.get("within"), exchange(test.n_rows, **options).block)
     if reasons:
         warn(f"p-values of this design may be too small: {'; '.join(reasons)}", CalibrationWarning)
 
 
-def _short_series(found: Dependence, blocks: ArrayLike | None) -> list[str]:
-    length = _series_length(found.n_rows, blocks)
-    if not found.is_short(length):
+def _short_series(test: Dependence, blocks: ArrayLike | None) -> list[str]:
+    length = _series_length(test.n_rows, blocks)
+    if not test.is_short(length):
         return []
     return [
-        f"series of {length:g} rows are too short for a memory of {found.memory:.1f} rows. Use series of at "
+        f"series of {length:g} rows are too short for a memory of {test.memory:.1f} rows. Use series of at "
         "least 30 times that length; remove drifts that last as long as the series first"
     ]
 
 
-def _autocorrelation_warnings(p_value: float, asked: Collection[str]) -> list[str]:
+def _autocorrelation_warnings(p_value: float, options: Collection[str]) -> list[str]:
     if p_value > LEVEL:
         return []
     return [
-        f"rows are not exchangeable under {' and '.join(asked)}: neighbours are closer than after a "
+        f"rows are not exchangeable under {' and '.join(options)}: neighbours are closer than after a "
         f"permutation (p = {p_value:.1g}). If rows are a time series, use shift=True, with sessions as blocks"
     ]
 

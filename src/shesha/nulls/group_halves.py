@@ -32,8 +32,8 @@ def draw_group_half(group: Index, kinds: Labels, rng: np.random.Generator) -> Ma
     """Draw the rows of the first half: whole groups, with those of each kind divided evenly."""
     chosen = np.zeros(len(kinds), dtype=bool)
     extra = bool(rng.integers(2))
-    for one in np.unique(kinds):
-        units = rng.permutation(np.flatnonzero(kinds == one))
+    for kind in np.unique(kinds):
+        units = rng.permutation(np.flatnonzero(kinds == kind))
         chosen[units[: (len(units) + extra) // 2]] = True
         # Of odd numbers the larger part goes to either half in turn.
         extra ^= bool(len(units) % 2)
@@ -58,14 +58,14 @@ def draw_class_halves(members: Sequence[Index], group: Index, n: int, rng: np.ra
     list of arrays of shape (n, rows of the class), or None
         For each class, which of its rows are in the first half; None where the groups do not allow it.
     """
-    codes = np.repeat(np.arange(len(members)), [len(own) for own in members])
+    codes = np.repeat(np.arange(len(members)), [len(rows) for rows in members])
     present = np.unique(group[np.concatenate(members)], return_inverse=True)[1]
-    kinds, ends = group_kinds(codes, present, len(members)), np.cumsum([len(own) for own in members])[:-1]
-    found: list[list[Mask]] = []
+    kinds, ends = group_kinds(codes, present, len(members)), np.cumsum([len(rows) for rows in members])[:-1]
+    draws: list[list[Mask]] = []
     for _ in range(_TRIES + n):
         halves = np.split(draw_group_half(present, kinds, rng), ends)
         if all(0 < half.sum() < len(half) for half in halves):
-            found.append(halves)
-            if len(found) == n:
-                return [np.array(of_class) for of_class in zip(*found, strict=True)]
+            draws.append(halves)
+            if len(draws) == n:
+                return [np.array(of_class) for of_class in zip(*draws, strict=True)]
     return None

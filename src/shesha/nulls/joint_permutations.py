@@ -64,20 +64,20 @@ class JointPermutations:
             Fingerprints.
         """
         both = zip(self.orders(first), self.orders(second, int(first == second)), strict=True)
-        found = []
-        for own, other in both:
-            inverse = np.empty_like(own)
-            inverse[own] = np.arange(len(own))
-            found.append(other[inverse])
-        return found
+        orders = []
+        for order, other in both:
+            inverse = np.empty_like(order)
+            inverse[order] = np.arange(len(order))
+            orders.append(other[inverse])
+        return orders
 
     @property
     def key(self) -> str:
         """A key of the design, the number of draws and the seed."""
         design = self.exchange
         parts = [design.block, np.array([]) if design.group is None else design.group]
-        told = f"{design.n_rows} {design.shift} {design.block_length} {self.n_permutations} {self.seed}"
-        digest = hashlib.sha256(told.encode())
-        for one in parts:
-            digest.update(np.ascontiguousarray(one, dtype=np.int64).tobytes() + b"/")
+        text = f"{design.n_rows} {design.shift} {design.block_length} {self.n_permutations} {self.seed}"
+        digest = hashlib.sha256(text.encode())
+        for part in parts:
+            digest.update(np.ascontiguousarray(part, dtype=np.int64).tobytes() + b"/")
         return digest.hexdigest()[:16]

@@ -67,5 +67,5 @@ def inner_product_null(n: int, first: KernelSums, second: KernelSums, *, unbiase
 
 
 def _skewness(first: Vector, second: Vector) -> float:
-    cubes, squares = ([float(np.sum(one**power)) for one in (first, second)] for power in (3, 2))
+    cubes, squares = ([float(np.sum(spectrum**power)) for spectrum in (first, second)] for power in (3, 2))
     return float(sqrt(8) * cubes[0] * cubes[1] / (squares[0] * squares[1]) ** 1.5)

@@ -44,10 +44,10 @@ def max_statistic_p_values(draws: Sequence[Vector], closer: Sequence[str]) -> Ve
     """
     if not len(draws):
         return np.empty(0)
-    signed = [np.asarray(one) * (1.0 if way == "higher" else -1.0) for one, way in zip(draws, closer, strict=True)]
-    found = [_common_scale(one) for one in signed]
-    scaled = np.stack([one for one, _ in found], axis=1)
-    alone = np.array([p_value for _, p_value in found])
+    signed = [np.asarray(draw) * (1.0 if way == "higher" else -1.0) for draw, way in zip(draws, closer, strict=True)]
+    results = [_common_scale(draw) for draw in signed]
+    scaled = np.stack([column for column, _ in results], axis=1)
+    alone = np.array([p_value for _, p_value in results])
     return _step_down(scaled, alone)
 
 
@@ -60,9 +60,9 @@ def _common_scale(values: Vector) -> tuple[Vector, float]:
     filled = np.where(np.isnan(values), np.inf, values)
     order = np.argsort(filled, kind="stable")
     with np.errstate(invalid="ignore"):  # Of infinite values the equal ones are ties.
-        apart = (filled[order][1:] > filled[order][:-1]) & ~(np.diff(filled[order]) <= TIE * largest)
+        steps = (filled[order][1:] > filled[order][:-1]) & ~(np.diff(filled[order]) <= TIE * largest)
     level = np.empty(len(values), dtype=np.intp)
-    level[order] = np.concatenate([[0], np.cumsum(apart)])
+    level[order] = np.concatenate([[0], np.cumsum(steps)])
     below = np.concatenate([[0], np.cumsum(np.bincount(level))])[level]
     # Ties share the distance of the first of them.
     first = filled[order][np.searchsorted(level[order], level)]
@@ -80,7 +80,7 @@ def _step_down(scaled: Matrix, alone: Vector) -> Vector:
     # Column i: the largest value of the i-th test and those after it.
     maxima = np.maximum.accumulate(scaled[:, order[::-1]], axis=1)[:, ::-1]
     p_values = (maxima >= scaled[0, order] - TIE * len(scaled)).mean(axis=0)
-    found = np.empty(len(order))
-    found[order] = np.maximum.accumulate(p_values)
+    result = np.empty(len(order))
+    result[order] = np.maximum.accumulate(p_values)
     # A test that lost draws must not hold back those after it.
-    return np.maximum(found, alone)
+    return np.maximum(result, alone)

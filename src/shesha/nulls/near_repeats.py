@@ -7,7 +7,7 @@ from math import log
 
 import numpy as np
 
-from shesha.nulls.diagnostic_rows import FEWEST_ROWS
+from shesha.nulls.sampled_rows_for_checks import FEWEST_ROWS
 from shesha.support.types import Index, Mask, Matrix
 
 _CHANCE = 1e-4
@@ -28,8 +28,8 @@ def find_near_repeats(grams: Sequence[Matrix], kept: Mask) -> Index:
     if len(places) < FEWEST_ROWS:
         return places[:0]
     total = np.zeros((len(places), len(places)))
-    for one in grams:
-        part = one if kept.all() else one[np.ix_(places, places)]
+    for gram in grams:
+        part = gram if kept.all() else gram[np.ix_(places, places)]
         total += part * (1 / (_middle_distance(part) or 1.0))
     # In place, since new memory for millions of numbers takes longer than their sum.
     lengths = np.diagonal(total).copy()
@@ -54,9 +54,9 @@ def _middle_distance(gram: Matrix) -> float:
 
 def _three_smallest(matrix: Matrix) -> Matrix:
     """The three smallest numbers of each row; the matrix is used up."""
-    found, rows = np.empty((len(matrix), 3)), np.arange(len(matrix))
+    minima, rows = np.empty((len(matrix), 3)), np.arange(len(matrix))
     for place in range(3):
         smallest = matrix.argmin(axis=1)
-        found[:, place] = matrix[rows, smallest]
+        minima[:, place] = matrix[rows, smallest]
         matrix[rows, smallest] = np.inf
-    return found
+    return minima

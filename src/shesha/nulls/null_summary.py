@@ -29,9 +29,9 @@ def require_attainable_maximum(maximum: float | None, observed: float, threshold
     sign = 1.0 if closer == "higher" else -1.0
     nearest = max(sign * observed, sign * threshold)
     if sign * maximum < nearest - TIE * abs(nearest):
-        beyond = "at least" if closer == "higher" else "at most"
+        relation = "at least" if closer == "higher" else "at most"
         raise ValueError(
-            f"maximum must be {beyond} the observed value and its threshold ({observed:.6g} and {threshold:.6g}), "
+            f"maximum must be {relation} the observed value and its threshold ({observed:.6g} and {threshold:.6g}), "
             f"got {maximum:g}"
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.nulls.diagnostic_rows import largest
+from shesha.nulls.sampled_rows_for_checks import largest
 from shesha.support.types import Matrix, Vector
 
 FEWEST_PERIODS = 3
@@ -49,13 +49,13 @@ def find_period(*representations: NDArray[Any]) -> float:
     n = min(_MOST_ROWS, *(len(side) for side in representations))
     if n < _PARTS * 2:
         return 0.0
-    found = []
+    frequencies = []
     for side in representations:
-        found.append(_frequency(_standardise(side[:n])))
-        if not found[-1] > 0:
+        frequencies.append(_frequency(_standardise(side[:n])))
+        if not frequencies[-1] > 0:
             return 0.0
-    apart = max(found) - min(found)
-    return 1.0 / float(np.mean(found)) if apart <= 1 / n else 0.0
+    spread = max(frequencies) - min(frequencies)
+    return 1.0 / float(np.mean(frequencies)) if spread <= 1 / n else 0.0
 
 
 def _frequency(rows: Matrix) -> float:
@@ -77,12 +77,12 @@ def _frequency(rows: Matrix) -> float:
 def _power(rows: Matrix, padding: int) -> Vector:
     """Power at each frequency, without slow drifts and changes from row to row."""
     n = len(rows)
-    found = np.zeros(padding * n // 2 + 1)
+    power = np.zeros(padding * n // 2 + 1)
     for column in rows.T:
-        found += np.abs(np.fft.rfft(column, padding * n)) ** 2
-    found[: FEWEST_PERIODS * padding] = 0.0
-    found[-padding:] = 0.0
-    return found
+        power += np.abs(np.fft.rfft(column, padding * n)) ** 2
+    power[: FEWEST_PERIODS * padding] = 0.0
+    power[-padding:] = 0.0
+    return power
 
 
 def _phase_agreement(rows: Matrix, frequency: float) -> float:
@@ -97,21 +97,21 @@ def _phase_agreement(rows: Matrix, frequency: float) -> float:
     return float(products[np.triu_indices(_PARTS, 1)].mean()) / length if length > 0 else 1.0
 
 
-def _columns(given: Matrix) -> Matrix:
+def _columns(features: Matrix) -> Matrix:
     """The features, or random combinations of many, which hold the same share of a wave."""
-    d = given.shape[1]
+    d = features.shape[1]
     if d <= _MOST_COLUMNS:
-        return given.copy()
+        return features.copy()
     weights = np.random.default_rng(0).standard_normal((d, _MOST_COLUMNS))
     with np.errstate(over="ignore", invalid="ignore"):
-        rows = given @ weights
+        rows = features @ weights
     # Only sums that leave the range of numbers need a unit before they are made.
-    return rows if _LEAST < largest(rows) < np.inf else np.asarray(given / largest(given) @ weights)
+    return rows if _LEAST < largest(rows) < np.inf else np.asarray(features / largest(features) @ weights)
 
 
 def _standardise(side: NDArray[Any]) -> Matrix:
-    given: Matrix = np.asarray(side, dtype=np.float64).reshape(len(side), -1)
-    rows = _columns(given)
+    features: Matrix = np.asarray(side, dtype=np.float64).reshape(len(side), -1)
+    rows = _columns(features)
     rows /= largest(rows)
     time = np.arange(len(rows)) - (len(rows) - 1) / 2
     rows -= rows.mean(axis=0)

@@ -60,13 +60,13 @@ def draw_permutations(
     >>> len(orders), text
     (29, 'circular shifts')
     """
-    asked = {} if isinstance(design, Exchange) else nonempty_arguments(design)
+    options = {} if isinstance(design, Exchange) else nonempty_arguments(design)
     if permutations is None:
-        found = design if isinstance(design, Exchange) else exchange(n, **asked)
-        found.require_enough(n_permutations, alpha)
-        return found.draws(n_permutations, generator(seed)), found.text
-    if asked:
-        raise ValueError(f"permutations must be used without a design, got {' and '.join(asked)} as well")
+        null_design = design if isinstance(design, Exchange) else exchange(n, **options)
+        null_design.require_enough(n_permutations, alpha)
+        return null_design.draws(n_permutations, generator(seed)), null_design.text
+    if options:
+        raise ValueError(f"permutations must be used without a design, got {' and '.join(options)} as well")
     orders = _check_permutations(permutations, n)
     exchange(n).require_enough(len(orders), alpha)
     _warn_of_repeats(orders, alpha)

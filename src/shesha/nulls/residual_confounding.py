@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.kernels.splines import natural_spline
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
 
 _MOST_ROWS = 512
@@ -135,8 +135,8 @@ def strata_excess(
     # Both sides in one order: what else they share stays, and is no effect of the number.
     shuffles = [rng.permutation(len(values)) for _ in range(n_shuffles)]
     shuffled = [[_residuals(side[order], fixed) for side in rows] for order in shuffles]
-    found = [_excess(*(_effect(side, basis, free) for side in some), turned=turned) for some in [rows, *shuffled]]
-    return np.array(found) / spread if spread > 0 else np.zeros(len(found))
+    excesses = [_excess(*(_effect(side, basis, free) for side in some), turned=turned) for some in [rows, *shuffled]]
+    return np.array(excesses) / spread if spread > 0 else np.zeros(len(excesses))
 
 
 def _residuals(rows: Matrix, fixed: Matrix) -> Matrix:
@@ -144,8 +144,8 @@ def _residuals(rows: Matrix, fixed: Matrix) -> Matrix:
 
 
 def _orthonormal(columns: Matrix) -> Matrix:
-    left, values, _ = np.linalg.svd(columns, full_matrices=False)
-    return np.asarray(left[:, values > 1e-6])
+    u, values, _ = np.linalg.svd(columns, full_matrices=False)
+    return np.asarray(u[:, values > 1e-6])
 
 
 def _excess(*effects: Matrix, turned: Matrix) -> float:
@@ -162,6 +162,6 @@ def _effect(rows: Matrix, basis: Matrix, free: int) -> Matrix:
 
 
 def _permute_within(strata: Index, rng: np.random.Generator) -> Index:
-    found = np.empty(len(strata), dtype=np.intp)
-    found[np.argsort(strata, kind="stable")] = np.lexsort((rng.random(len(strata)), strata))
-    return found
+    order = np.empty(len(strata), dtype=np.intp)
+    order[np.argsort(strata, kind="stable")] = np.lexsort((rng.random(len(strata)), strata))
+    return order

@@ -36,17 +36,17 @@ class Exchange:
     @property
     def text(self) -> str:
         """A description of what is permuted."""
-        said = ", ".join(self.named) or "all rows"
+        text = ", ".join(self.named) or "all rows"
         n_staying = len(self._fixed_rows)
         if self.shift or self.block_length or not n_staying or not self.log_count:
-            return said
-        return f"{said} ({n_staying} of {self._n_groups} have no other of equal size and are not permuted)"
+            return text
+        return f"{text} ({n_staying} of {self._n_groups} have no other of equal size and are not permuted)"
 
     @cached_property
     def strata(self) -> tuple[Index, ...]:
         """The rows of each block, in order."""
-        found = _rows_by_code(self.block)
-        return tuple(sorted(found, key=lambda rows: int(rows[0])))
+        blocks = _rows_by_code(self.block)
+        return tuple(sorted(blocks, key=lambda rows: int(rows[0])))
 
     @cached_property
     def unit_arrays(self) -> tuple[Index, ...]:
@@ -56,7 +56,7 @@ class Exchange:
         kinds: dict[tuple[int, int], list[Index]] = {}
         for rows in _rows_by_code(self.group):
             kinds.setdefault((int(self.block[rows[0]]), len(rows)), []).append(rows)
-        return tuple(np.array(found) for found in kinds.values())
+        return tuple(np.array(units) for units in kinds.values())
 
     @property
     def _fixed_rows(self) -> list[Index]:
@@ -153,8 +153,8 @@ class Exchange:
             elif self.group is None:
                 counts[rows] = _unit_counts(len(rows), rng)
             else:
-                groups, own = np.unique(self.group[rows], return_inverse=True)
-                counts[rows] = _unit_counts(len(groups), rng)[own]
+                groups, codes = np.unique(self.group[rows], return_inverse=True)
+                counts[rows] = _unit_counts(len(groups), rng)[codes]
         return counts
 
     @cached_property
@@ -164,11 +164,11 @@ class Exchange:
             return np.unique(self.group, return_inverse=True)[1].astype(np.intp)
         if not self.shift:
             return np.arange(self.n_rows)
-        found, taken = np.empty(self.n_rows, dtype=np.intp), 0
+        codes, taken = np.empty(self.n_rows, dtype=np.intp), 0
         for rows in self.strata:
-            found[rows] = taken + np.arange(len(rows)) // _stretch(len(rows), None)
-            taken = int(found[rows[-1]]) + 1
-        return found
+            codes[rows] = taken + np.arange(len(rows)) // _stretch(len(rows), None)
+            taken = int(codes[rows[-1]]) + 1
+        return codes
 
     def take(self, rows: Index) -> Exchange:
         """Return the design of some of the rows, in the order given.

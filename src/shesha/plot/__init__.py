@@ -7,7 +7,7 @@ One quiet style, told apart by shape and shade as well as by colour. Needs the e
 """
 
 from shesha.plot.heat_maps import Style, layer_grid, similarity, times
-from shesha.plot.pictures import coherence, drift, null, ranks, representations, spectra, stability
+from shesha.plot.result_plots import coherence, drift, null, ranks, representations, spectra, stability
 
 __all__ = [
     "Style",

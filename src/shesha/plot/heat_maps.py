@@ -74,12 +74,12 @@ def similarity(
     names = [str(name) for name in table.index]
     order = [names[place] for place in leaf_order(table.to_numpy(dtype=float), closer)] if cluster else names
     values = table.loc[order, order].to_numpy(dtype=float)
-    place = {one: number for number, one in enumerate(order)}
+    place = {label: number for number, label in enumerate(order)}
     if p_values is None:
-        found = [(one.first, one.second) for one in pairs.scores if _is_significant(one, name, level)]
+        name_pairs = [(pair.first, pair.second) for pair in pairs.scores if _is_significant(pair, name, level)]
     else:
-        found = _significant_pairs(p_values, place, level)
-    framed = [(place[first], place[second]) for first, second in found]
+        name_pairs = _significant_pairs(p_values, place, level)
+    framed = [(place[first], place[second]) for first, second in name_pairs]
     framed += [(column, row) for row, column in framed] if pairs.symmetric[name] else []
     looks = _looks(style, f"{name} ({closer} is closer)")
     return heat_map(values, order, order, closer=closer, framed=framed, ax=ax, **looks)

@@ -37,7 +37,7 @@ def chance_p_values(
     closer = [problem.measure.closer] * len(draws)
     if not np.isfinite(draws[:, 0]).all():
         return empty, problem.design.text
-    alone = [max_statistic_p_values([one], closer[:1])[0] for one in draws]
+    alone = [max_statistic_p_values([draw], closer[:1])[0] for draw in draws]
     return np.column_stack([alone, max_statistic_p_values(list(draws), closer)]), problem.design.text
 
 
@@ -45,10 +45,10 @@ def _permuted_means(problem: Problem, orders: Sequence[Index]) -> Matrix:
     """Mean over subjects of every model, observed and with its rows permuted: one line per model."""
     measure, models = problem.measure, list(problem.models.values())
     if measure.symmetric:
-        rows = [measure.look(one) for one in problem.subjects]
-        columns = [measure.look(one) for one in models]
-        found = [grid.mean(axis=0) for grid in grids(measure, rows, columns, identity_first(orders))]
-        return np.stack(found, axis=1)
+        rows = [measure.look(subject) for subject in problem.subjects]
+        columns = [measure.look(model) for model in models]
+        means = [grid.mean(axis=0) for grid in grids(measure, rows, columns, identity_first(orders))]
+        return np.stack(means, axis=1)
     # The model is the first argument, so the subjects are permuted: the same pairing of rows.
-    rows, columns = [measure.look(one) for one in models], [measure.look(one) for one in problem.subjects]
+    rows, columns = [measure.look(model) for model in models], [measure.look(subject) for subject in problem.subjects]
     return np.stack([grid.mean(axis=1) for grid in grids(measure, rows, columns, identity_first(orders))], axis=1)

@@ -43,8 +43,12 @@ class DistanceVectors:
         n, n_lines = problem.n_rows, len(problem.models) + 2 * len(problem.subjects)
         memory.require(8 * 6 * n_lines * n * (n - 1) // 2, "ranking models by distances", "take fewer rows")
         measure = problem.measure
-        subjects = [measure.look(one) for one in problem.subjects]
-        views = [*(measure.look(one) for one in problem.models.values()), *subjects, *_leave_one_out(measure, subjects)]
+        subjects = [measure.look(subject) for subject in problem.subjects]
+        views = [
+            *(measure.look(model) for model in problem.models.values()),
+            *subjects,
+            *_leave_one_out(measure, subjects),
+        ]
         vectors = np.stack([view.ranks for view in views])  # type: ignore[attr-defined]
         ranked = measure.parameters.get("method", "spearman") == "spearman"
         return cls(problem, SortedVectors.build(vectors), ranked)
@@ -57,9 +61,9 @@ class DistanceVectors:
     def split(self, correlations: Matrix) -> tuple[Matrix, Matrix, Vector]:
         """Divide correlations: models with subjects, models with each other, subjects with the mean of the others."""
         n_models, n_subjects = len(self.problem.models), len(self.problem.subjects)
-        own = slice(n_models, n_models + n_subjects)
-        with_others = np.diagonal(correlations[own, n_models + n_subjects :])
-        return correlations[own, :n_models], correlations[:n_models, :n_models], with_others
+        subjects = slice(n_models, n_models + n_subjects)
+        with_others = np.diagonal(correlations[subjects, n_models + n_subjects :])
+        return correlations[subjects, :n_models], correlations[:n_models, :n_models], with_others
 
     def score(self, correlations: Matrix | Vector) -> Matrix:
         """The measure of correlations."""
@@ -72,15 +76,15 @@ def _leave_one_out(measure: object, subjects: Sequence[object]) -> list[RankedRd
         return []
     kind, options = measure.view_key  # type: ignore[attr-defined]
     return [
-        kind.average([one for j, one in enumerate(subjects) if j != k], **dict(options)) for k in range(len(subjects))
+        kind.average([rdm for j, rdm in enumerate(subjects) if j != k], **dict(options)) for k in range(len(subjects))
     ]
 
 
 def pair_weights(counts: Index) -> Vector:
     """Weights of pairs i < j if row i occurs counts[i] times, without pairs of a row with itself."""
     i, j = np.triu_indices(len(counts), k=1)
-    found: Vector = (counts[i] * counts[j]).astype(np.float64)
-    return found
+    weights: Vector = (counts[i] * counts[j]).astype(np.float64)
+    return weights
 
 
 def _small_changes(counts: Index) -> Vector:
@@ -110,10 +114,10 @@ def evaluate_distances(problem: Problem, n_resamples: int, rng: np.random.Genera
         RowResamples(complete_resamples(first), n / (n - 1), 2.0),
         RowResamples(complete_resamples(second), n / (n - 1), 3.0),
     )
-    found = Resampled(observed, kinds, n)
+    results = Resampled(observed, kinds, n)
     n_values = len(problem.models) + (len(problem.subjects) > 1)
     columns = np.arange(observed.shape[1])
-    return Evaluations(found.take(columns[:n_values]), len(problem.subjects) > 1, found.take(columns[n_values:]))
+    return Evaluations(results.take(columns[:n_values]), len(problem.subjects) > 1, results.take(columns[n_values:]))
 
 
 def _values_and_shares(vectors: DistanceVectors, weights: Vector) -> tuple[Matrix, Matrix]:
@@ -140,13 +144,13 @@ def variance_shares(with_data: Matrix, among_models: Matrix) -> Cube:
     n_models = with_data.shape[1]
     if not (np.isfinite(with_data).all() and np.isfinite(among_models).all()):
         return np.full((len(with_data), 2 * n_models + 1), np.nan)
-    whole = _multiple_correlation(with_data, among_models)
+    r_squared = _multiple_correlation(with_data, among_models)
     without = [
         _multiple_correlation(np.delete(with_data, k, axis=1), np.delete(np.delete(among_models, k, axis=0), k, axis=1))
         for k in range(n_models)
     ]
-    unique = np.maximum(whole[:, None] - np.stack(without, axis=1), 0.0)
-    return np.column_stack([with_data**2, unique, whole])
+    unique = np.maximum(r_squared[:, None] - np.stack(without, axis=1), 0.0)
+    return np.column_stack([with_data**2, unique, r_squared])
 
 
 def _multiple_correlation(with_data: Matrix, among_models: Matrix) -> Vector:
@@ -154,5 +158,5 @@ def _multiple_correlation(with_data: Matrix, among_models: Matrix) -> Vector:
     if not with_data.shape[1]:
         return np.zeros(len(with_data))
     inverse = np.linalg.pinv(among_models, rcond=1e-9, hermitian=True)
-    found: Vector = np.clip(np.einsum("si,ij,sj->s", with_data, inverse, with_data), 0.0, 1.0)
-    return found
+    r_squared: Vector = np.clip(np.einsum("si,ij,sj->s", with_data, inverse, with_data), 0.0, 1.0)
+    return r_squared

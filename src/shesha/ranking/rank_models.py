@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.comparison import _replicates as replicates
+from shesha.comparison import ceilings_from_repeats as replicates
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures import as_measure
@@ -19,8 +19,8 @@ from shesha.nulls.design_builder import exchange
 from shesha.ranking.chance import chance_p_values
 from shesha.ranking.distance_bootstrap import evaluate_distances
 from shesha.ranking.evaluations import FEWEST_UNITS, Evaluations, Problem
+from shesha.ranking.model_combination import combine_models
 from shesha.ranking.row_subsets import evaluate_subsets
-from shesha.ranking.weighted_models import combine_models
 from shesha.results.base import reaches_level
 from shesha.results.similarity.model_ranking import ModelDifference, ModelRanking, RankedModel
 from shesha.support import argument_types as kinds
@@ -162,22 +162,22 @@ def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks:
     candidates = check_named_arrays(kinds.mapping(models, "models"), "models", "models[{!r}]")
     if not candidates:
         raise ValueError("models must contain at least one model, got none")
-    given = _subjects(data)
-    hint_of_distances({**{f"models[{name!r}]": one for name, one in models.items()}, **given})
-    subjects = check_named_arrays(given, "data", "{}")
-    joint = {("model", name): one for name, one in candidates.items()}
-    joint |= {("data", name): one for name, one in subjects.items()}
-    aligned = align_rows({f"{kind} {name}": one for (kind, name), one in joint.items()})
-    sides = [one.to_numpy for one in aligned.values()]
+    inputs = _subjects(data)
+    hint_of_distances({**{f"models[{name!r}]": model for name, model in models.items()}, **inputs})
+    subjects = check_named_arrays(inputs, "data", "{}")
+    joint = {("model", name): candidate for name, candidate in candidates.items()}
+    joint |= {("data", name): subject for name, subject in subjects.items()}
+    aligned = align_rows({f"{kind} {name}": entry for (kind, name), entry in joint.items()})
+    sides = [entry.to_numpy for entry in aligned.values()]
     n = sides[0].n_rows
-    for name, one in zip(aligned, sides, strict=True):
-        if len(one.shape) > 2:
-            raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {one.shape}")
-        if one.n_rows != n:
-            raise ValueError(f"{name} must have as many rows as {next(iter(aligned))} ({n}), got {one.n_rows}")
-    design = labels_in_order((one.names for one in joint.values()), {"groups": groups, "blocks": blocks})
-    own = dict(zip(candidates, sides, strict=False))
-    return Problem(chosen, own, tuple(sides[len(candidates) :]), exchange(n, **design))
+    for name, side in zip(aligned, sides, strict=True):
+        if len(side.shape) > 2:
+            raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {side.shape}")
+        if side.n_rows != n:
+            raise ValueError(f"{name} must have as many rows as {next(iter(aligned))} ({n}), got {side.n_rows}")
+    design = labels_in_order((entry.names for entry in joint.values()), {"groups": groups, "blocks": blocks})
+    model_sides = dict(zip(candidates, sides, strict=False))
+    return Problem(chosen, model_sides, tuple(sides[len(candidates) :]), exchange(n, **design))
 
 
 def _subjects(data: Any) -> dict[str, Any]:
@@ -185,10 +185,10 @@ def _subjects(data: Any) -> dict[str, Any]:
     if isinstance(data, Mapping):
         if not data:
             raise ValueError("data must contain at least one subject, got none")
-        return {str(name): one for name, one in data.items()}
+        return {str(name): subject for name, subject in data.items()}
     several = isinstance(data, list | tuple) and len(data) and (hasattr(data[0], "shape") or isinstance(data[0], Rdm))
     if several or getattr(data, "ndim", 2) == 3:
-        return {f"data[{place}]": one for place, one in enumerate(data)}
+        return {f"data[{place}]": subject for place, subject in enumerate(data)}
     return {"data": data}
 
 
@@ -201,11 +201,11 @@ def _evaluate(problem: Problem, n_resamples: int, seed: Seed) -> Evaluations:
 
 
 def _pairs(
-    problem: Problem, found: Evaluations, correction: Correction, confidence: float
+    problem: Problem, evaluations: Evaluations, correction: Correction, confidence: float
 ) -> tuple[ModelDifference, ...]:
     if len(problem.models) < 2:
         return ()
-    differences = found.models.differences()
+    differences = evaluations.models.differences()
     empty = np.full(differences.observed.shape[1], np.nan)
     resampled = differences.n_resamples > 0
     low, high = differences.intervals(confidence) if resampled else (empty, empty)
@@ -239,11 +239,11 @@ def _rank_with_ties(
             float(values.means[k]),
             *(float(np.clip(lines.low[k], low, high)), float(np.clip(lines.high[k], low, high))),
             *(1 + better[name], n - worse[name]),
-            *(float(one) for one in (*chance[k], lines.p_ceiling[k], *lines.shares[k])),
+            *(float(number) for number in (*chance[k], lines.p_ceiling[k], *lines.shares[k])),
         )
         for k, name in enumerate(problem.names)
     ]
-    return tuple(sorted(listed, key=lambda one: -sign * one.value if one.value == one.value else np.inf))
+    return tuple(sorted(listed, key=lambda model: -sign * model.value if model.value == model.value else np.inf))
 
 
 def _beaten(
@@ -251,9 +251,9 @@ def _beaten(
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Count the significantly better and the significantly worse models for each model."""
     better, worse = dict.fromkeys(problem.names, 0), dict.fromkeys(problem.names, 0)
-    for one in pairs:
-        if reaches_level(one.corrected_p_value, alpha):
-            first, second = (one.first, one.second) if sign * one.difference > 0 else (one.second, one.first)
+    for pair in pairs:
+        if reaches_level(pair.corrected_p_value, alpha):
+            first, second = (pair.first, pair.second) if sign * pair.difference > 0 else (pair.second, pair.first)
             worse[first] += 1
             better[second] += 1
     return better, worse
@@ -279,7 +279,7 @@ class _Lines:
             return cls(low, high, p_ceiling, np.full((n, 4), np.nan))
         means = shares.means
         ends = shares.intervals(confidence) if shares.n_resamples else [np.full(2 * n + 1, np.nan)] * 2
-        unique_low, unique_high = (one[n : 2 * n] for one in ends)
+        unique_low, unique_high = (end[n : 2 * n] for end in ends)
         return cls(
             low,
             high,

@@ -35,26 +35,26 @@ def _score_subsets(
     if n < 2:
         return RowResamples(np.empty((0, *shape)), 1.0, 1.0)
     n_kept = min(n - 1, max(2, round(share * n)))
-    found = []
+    resamples = []
     for _ in track(range(n_resamples), n_resamples, f"subsets of {n_kept} of {n} rows"):
         kept = rng.choice(n, n_kept, replace=False)
-        found.append(_values_or_nan(problem, np.flatnonzero(np.isin(clusters, kept)), shape))
-    return RowResamples(complete_resamples(found), n_kept / (n - n_kept), 1 + n / n_kept)
+        resamples.append(_values_or_nan(problem, np.flatnonzero(np.isin(clusters, kept)), shape))
+    return RowResamples(complete_resamples(resamples), n_kept / (n - n_kept), 1 + n / n_kept)
 
 
 def _values_or_nan(problem: Problem, rows: Index, shape: tuple[int, ...]) -> Matrix:
     try:
-        found = _values(problem, rows)[0]
+        values = _values(problem, rows)[0]
     except (NotEstimable, np.linalg.LinAlgError):
         return np.full(shape, np.nan)
-    return found if found.shape == shape else np.full(shape, np.nan)
+    return values if values.shape == shape else np.full(shape, np.nan)
 
 
 def _values(problem: Problem, rows: Index | None) -> tuple[Matrix, bool]:
     """Score the models, and each subject with the mean of the others if the measure has one."""
     measure = problem.measure
-    models = [one if rows is None else one.take_rows(rows) for one in problem.models.values()]
-    subjects = [one if rows is None else one.take_rows(rows) for one in problem.subjects]
+    models = [model if rows is None else model.take_rows(rows) for model in problem.models.values()]
+    subjects = [subject if rows is None else subject.take_rows(rows) for subject in problem.subjects]
     with single_threaded_blas():
         values = np.array([[compare_sides(measure, model, subject) for model in models] for subject in subjects])
         ceiling = _leave_one_out_scores(measure, subjects)
@@ -72,14 +72,14 @@ def _leave_one_out_scores(measure: Measure, subjects: Sequence[Representation]) 
     """Score of each subject with the mean of the others; None if the measure has no mean."""
     if len(subjects) < 2:
         return None
-    views = [measure.look(one) for one in subjects]
-    found = []
-    for k, own in enumerate(views):
+    views = [measure.look(subject) for subject in subjects]
+    scores = []
+    for k, view in enumerate(views):
         mean = _mean(measure, subjects, views, k)
         if mean is None:
             return None
-        found.append(measure.compare_views(mean, own))
-    return found
+        scores.append(measure.compare_views(mean, view))
+    return scores
 
 
 def _mean(measure: Measure, subjects: Sequence[Representation], views: Sequence[View], left_out: int) -> View | None:
@@ -88,7 +88,7 @@ def _mean(measure: Measure, subjects: Sequence[Representation], views: Sequence[
     mean = kind.average([views[j] for j in others], **dict(options))
     if mean is not None:
         return mean
-    if any(one.has_distances_only for one in subjects) or len({one.shape for one in subjects}) > 1:
+    if any(subject.has_distances_only for subject in subjects) or len({subject.shape for subject in subjects}) > 1:
         return None
     rows = np.mean([subjects[j].rows for j in others], axis=0)
-    return measure.look(Representation(rows, max(one.precision for one in subjects)))
+    return measure.look(Representation(rows, max(subject.precision for subject in subjects)))

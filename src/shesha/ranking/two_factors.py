@@ -42,23 +42,23 @@ class Resampled:
 
     def drop_resamples(self) -> Resampled:
         """Return the observed values alone."""
-        first, second = (replace(one, values=one.values[:0]) for one in self.on_rows)
+        first, second = (replace(sample, values=sample.values[:0]) for sample in self.on_rows)
         return replace(self, on_rows=(first, second))
 
     @property
     def n_resamples(self) -> int:
         """Number of resamples with values; 0 without resampling."""
-        return min(len(one.values) for one in self.on_rows)
+        return min(len(sample.values) for sample in self.on_rows)
 
     @property
     def means(self) -> Vector:
         """Mean over subjects."""
-        found: Vector = self.observed.mean(axis=0)
-        return found
+        means: Vector = self.observed.mean(axis=0)
+        return means
 
     def take(self, columns: Index) -> Resampled:
         """Return some of the values."""
-        first, second = (one.take(columns) for one in self.on_rows)
+        first, second = (sample.take(columns) for sample in self.on_rows)
         return Resampled(self.observed[:, columns], (first, second), self.n_units)
 
     def minus(self, other: Resampled) -> Resampled:
@@ -76,13 +76,13 @@ class Resampled:
     @property
     def _row_variances(self) -> tuple[Vector, Vector]:
         """Variance over new rows of the means over subjects, and the mean of those of single subjects."""
-        over_means = [one.scale * one.values.mean(axis=1).var(axis=0, ddof=1) for one in self.on_rows]
-        over_single = [one.scale * one.values.var(axis=0, ddof=1).mean(axis=0) for one in self.on_rows]
+        over_means = [sample.scale * sample.values.mean(axis=1).var(axis=0, ddof=1) for sample in self.on_rows]
+        over_single = [sample.scale * sample.values.var(axis=0, ddof=1).mean(axis=0) for sample in self.on_rows]
         return self._count_noise_once(*over_means), self._count_noise_once(*over_single)
 
     def _count_noise_once(self, first: Vector, second: Vector) -> Vector:
         """Extrapolate from variances that overcount the noise of pairs of rows to one that counts it once."""
-        often, more_often = (one.noise for one in self.on_rows)
+        often, more_often = (sample.noise for sample in self.on_rows)
         excess = np.maximum(second - first, 0.0) * (often - 1) / (more_often - often)
         return np.maximum(first - excess, first / often)
 
@@ -105,8 +105,8 @@ class Resampled:
         all resamples of subjects, of the dual bootstrap of Schütt et al. 2023).
         """
         over_rows, over_subjects, both = self._parts
-        found: Vector = np.maximum.reduce([over_rows + over_subjects - both, over_rows, over_subjects])
-        return found
+        variances: Vector = np.maximum.reduce([over_rows + over_subjects - both, over_rows, over_subjects])
+        return variances
 
     @property
     def freedom(self) -> Vector:
@@ -117,8 +117,8 @@ class Resampled:
         over_rows, over_subjects, _ = self._parts
         uncertain = 2 * over_rows**2 / (self.n_units - 1) + over_subjects**2 / max(len(self.observed) - 1, 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = self.variances**2 / uncertain
-        return np.where(np.isfinite(found), np.maximum(found, 1.0), 1.0)
+            freedom = self.variances**2 / uncertain
+        return np.where(np.isfinite(freedom), np.maximum(freedom, 1.0), 1.0)
 
     def intervals(self, confidence: float) -> tuple[Vector, Vector]:
         """Return the limits of the intervals of the means."""
@@ -131,6 +131,6 @@ class Resampled:
         scale = np.abs(self.observed).max(axis=0, initial=0.0)
         flat = errors <= 1e-12 * np.maximum(scale, 1e-300)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = 2 * t.sf(np.abs(self.means) / errors, self.freedom)
+            p_values = 2 * t.sf(np.abs(self.means) / errors, self.freedom)
         # Without variance nothing is known of new rows: no test.
-        return np.where(flat, np.where(np.abs(self.means) > 0, np.nan, 1.0), found)
+        return np.where(flat, np.where(np.abs(self.means) > 0, np.nan, 1.0), p_values)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from shesha.report._array_fingerprint import fingerprint
-from shesha.report._card_text import CHANGES, card, changes_in_words, options_in_words, range_in_words
+from shesha.report._card_layout import CHANGES, card, changes_in_words, options_in_words, range_in_words
 from shesha.report._colour import colour_report, use_colour
+from shesha.report._documentation_links import heading_anchor
 from shesha.report._markdown_tables import markdown_line, markdown_table
 from shesha.report._text_columns import columns
 from shesha.report._text_tables import Column, Strip, table
@@ -56,6 +57,7 @@ __all__ = [
     "colour_report",
     "columns",
     "fingerprint",
+    "heading_anchor",
     "markdown_line",
     "markdown_table",
     "options_in_words",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs import split_names
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 
 
 def fingerprint(data: Any) -> str:
@@ -37,19 +37,19 @@ def fingerprint(data: Any) -> str:
     values, _ = split_names(data, "data")
     if hasattr(values, "tocsr"):
         return _hash_parts(values.shape, f"sparse {_kind(values.dtype)}", _canonical_sparse(values))
-    found = to_host(values)
-    if found.dtype == object:
-        found = found.astype(str)
-    return _hash_parts(found.shape, "words" if found.dtype.kind in "US" else _kind(found.dtype), [found])
+    array = to_host(values)
+    if array.dtype == object:
+        array = array.astype(str)
+    return _hash_parts(array.shape, "words" if array.dtype.kind in "US" else _kind(array.dtype), [array])
 
 
 def _hash_parts(shape: Iterable[int], kind: str, parts: Iterable[NDArray[Any]]) -> str:
     """Hash parts in sequence, each as little-endian bytes in row order."""
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for part in parts:
         plain = np.ascontiguousarray(part, dtype=part.dtype.newbyteorder("<"))
-        found.update(plain.reshape(-1).view(np.uint8).data)
-    return f"{' x '.join(f'{n:,}' for n in shape) or '1'} {kind}, SHA-256 {found.hexdigest()}"
+        hasher.update(plain.reshape(-1).view(np.uint8).data)
+    return f"{' x '.join(f'{n:,}' for n in shape) or '1'} {kind}, SHA-256 {hasher.hexdigest()}"
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
@@ -58,7 +58,7 @@ def _kind(dtype: np.dtype[Any]) -> str:
 
 def _canonical_sparse(values: Any) -> list[NDArray[Any]]:
     """Return the canonical form of a sparse matrix: sorted rows and columns without duplicates or zeros."""
-    found = values.tocsr(copy=True)
-    found.sum_duplicates()
-    found.eliminate_zeros()
-    return [found.data, found.indices.astype(np.int64), found.indptr.astype(np.int64)]
+    matrix = values.tocsr(copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return [matrix.data, matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)]

@@ -43,4 +43,4 @@ def _line(line: str, first: bool) -> str:
         return f"{start}{_CARE}{bare}{_PLAIN}"
     if bare.startswith("note: "):
         return f"{start}{_QUIET}{bare}{_PLAIN}"
-    return _BEYOND.sub(lambda found: f"{_CARE if 'ot ' in found[0] else _GOOD}{found[0]}{_PLAIN}", line)
+    return _BEYOND.sub(lambda match: f"{_CARE if 'ot ' in match[0] else _GOOD}{match[0]}{_PLAIN}", line)

@@ -15,11 +15,16 @@ def documentation() -> str:
         named = metadata(DISTRIBUTION).get_all("Project-URL") or []
     except PackageNotFoundError:
         return ""
-    found = [one.partition(",")[2].strip() for one in named if one.startswith("Documentation,")]
-    return found[0].rsplit("/", 1)[0] + "/" if found else ""
+    urls = [entry.partition(",")[2].strip() for entry in named if entry.startswith("Documentation,")]
+    return urls[0].rsplit("/", 1)[0] + "/" if urls else ""
 
 
 def address(page: str) -> str:
     """Return the address of a documentation page; empty if unknown."""
     home = documentation()
     return home + page if home and page else ""
+
+
+def heading_anchor(title: str) -> str:
+    """Return the anchor of a Markdown heading."""
+    return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_")

@@ -23,7 +23,7 @@ def colour(level: int) -> tuple[int, int, int]:
     """Return red, green and blue of a level, from 0 (light) to LEVELS - 1 (dark)."""
     place = level / (LEVELS - 1) * (len(_ANCHORS) - 1)
     channels = zip(*_ANCHORS, strict=True)
-    red, green, blue = (round(float(np.interp(place, range(len(_ANCHORS)), one))) for one in channels)
+    red, green, blue = (round(float(np.interp(place, range(len(_ANCHORS)), channel))) for channel in channels)
     return red, green, blue
 
 
@@ -35,7 +35,7 @@ def luminance(rgb: Sequence[int]) -> float:
     >>> luminance((0, 0, 0)), luminance((255, 255, 255))
     (0.0, 1.0)
     """
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (one / 255 for one in rgb)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (channel / 255 for channel in rgb)]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 

@@ -32,7 +32,7 @@ def map_data(part: PointMap) -> dict[str, Any]:
         "groups": groups,
         "legend": [*coloured, *others],
         "colours": [*_COLOURS[: max(1, len(coloured))], *(_REST for _ in others)],
-        "moved": [round(100 * one) for one in part.moved],
+        "moved": [round(100 * share) for share in part.moved],
         "order": list(part.order or range(len(part.rows))),
     }
 
@@ -41,12 +41,12 @@ def _groups(part: PointMap) -> tuple[list[str], list[int]]:
     """Return the labels, those with a colour first, and the number of each row's label."""
     if not part.labels:
         return [], [0] * len(part.rows)
-    known = [name for name, _ in sorted(Counter(part.labels).items(), key=lambda one: (-one[1], one[0]))]
+    known = [name for name, _ in sorted(Counter(part.labels).items(), key=lambda item: (-item[1], item[0]))]
     # One class too many gets the grey that the smallest ones share otherwise.
     shown = len(_COLOURS) + (len(known) == len(_COLOURS) + 1)
     known[:shown] = sorted(known[:shown], key=_place)
     number = {name: i for i, name in enumerate(known)}
-    return known, [number[one] for one in part.labels]
+    return known, [number[label] for label in part.labels]
 
 
 def _place(name: str) -> tuple[float, str]:
@@ -62,8 +62,8 @@ def _grid_points(part: PointMap) -> list[list[int]]:
     xs, ys = ([point[axis] for plane in part.planes for point in plane] for axis in (0, 1))
     reach = max(max(xs) - min(xs), max(ys) - min(ys)) or 1.0
     side = reach * (1 + 2 * _MARGIN)
-    left, low = ((max(one) + min(one)) / 2 - side / 2 for one in (xs, ys))
+    left, low = ((max(values) + min(values)) / 2 - side / 2 for values in (xs, ys))
     return [
-        [round(SIZE * (one - start) / side) for x, y in plane for one, start in ((x, left), (y, low))]
+        [round(SIZE * (value - start) / side) for x, y in plane for value, start in ((x, left), (y, low))]
         for plane in part.planes
     ]

@@ -31,8 +31,8 @@ def draw_svg(draw: Callable[[], Axes], name: str) -> str:
         text = io.StringIO()
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
         require("matplotlib.pyplot", "report").close(figure)
-    found = _NAMED.sub(rf"\g<1>{name}-", _UNWANTED.sub("", text.getvalue())).strip()
-    for plain, own in _INKS.items():
-        found = found.replace(plain, own)
+    svg = _NAMED.sub(rf"\g<1>{name}-", _UNWANTED.sub("", text.getvalue())).strip()
+    for plain, ink in _INKS.items():
+        svg = svg.replace(plain, ink)
     # On a phone a picture shrinks until its letters would be too small, and scrolls from there.
-    return found.replace("<svg ", f'<svg style="--natural:{figure.get_figwidth():g}in" ', 1)
+    return svg.replace("<svg ", f'<svg style="--natural:{figure.get_figwidth():g}in" ', 1)

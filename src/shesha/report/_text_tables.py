@@ -64,14 +64,14 @@ def table(names: Sequence[str], groups: Sequence[Sequence[Column]], width: int) 
     early    0.71  0.005
     late     0.64    0.2
     """
-    apart = max(map(len, names), default=0) > width // 2
-    side = 2 if apart else max(map(len, names), default=0)
+    has_name_lines = max(map(len, names), default=0) > width // 2
+    side = 2 if has_name_lines else max(map(len, names), default=0)
     lines: list[str] = []
     for block in blocks(groups, width - side, _columns_that_fit):
         lines += [""] * bool(lines) + _heads(block, side)
         for row, name in enumerate(names):
-            cells = [f"{one.cells[row]:{one.align}{one.width}}" for one in block]
-            lines += [name] * apart + [_line("" if apart else name, cells, side)]
+            cells = [f"{column.cells[row]:{column.align}{column.width}}" for column in block]
+            lines += [name] * has_name_lines + [_line("" if has_name_lines else name, cells, side)]
     return lines
 
 
@@ -81,7 +81,7 @@ def blocks(
     """Yield groups of columns that fit next to each other; `taken` returns their width."""
     block: list[Column] = []
     for group in groups:
-        shown = [one for one in group if not one.empty]
+        shown = [column for column in group if not column.empty]
         if block and taken(block) + taken(shown) > room:
             yield block
             block = []
@@ -91,18 +91,18 @@ def blocks(
 
 
 def _columns_that_fit(columns: Sequence[Column]) -> int:
-    return sum(len(_GAP) + one.width for one in columns)
+    return sum(len(_GAP) + column.width for column in columns)
 
 
 def _heads(block: Sequence[Column], side: int) -> list[str]:
-    heads = [wrap(one.head, max(one.width, 1), hanging="") for one in block]
+    heads = [wrap(column.head, max(column.width, 1), hanging="") for column in block]
     height = max(map(len, heads))
     rows = [
         [
-            f"{line:{one.align}{one.width}}"
-            for one, line in zip(block, (([""] * (height - len(head)) + head)[at] for head in heads), strict=True)
+            f"{line:{column.align}{column.width}}"
+            for column, line in zip(block, (([""] * (height - len(head)) + head)[i] for head in heads), strict=True)
         ]
-        for at in range(height)
+        for i in range(height)
     ]
     return [_line("", row, side) for row in rows]
 

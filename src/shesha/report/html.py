@@ -56,16 +56,16 @@ def as_fragment(page: Page) -> str:
 @cache
 def _environment() -> Any:
     jinja = require("jinja2", "report", "pages need Jinja2")
-    made = jinja.Environment(
+    environment = jinja.Environment(
         loader=jinja.FileSystemLoader(_FOLDER),
         autoescape=True,
         undefined=jinja.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["groupby_kind"] = _group_parts
-    made.filters["markup"] = require("markupsafe", "report").Markup
-    return made
+    environment.filters["groupby_kind"] = _group_parts
+    environment.filters["markup"] = require("markupsafe", "report").Markup
+    return environment
 
 
 class _Drawn:
@@ -86,9 +86,9 @@ def _read_asset(name: str) -> str:
 def _colours() -> str:
     """Return the styles of the levels, which cells name; this takes a third of the size of inline styles."""
     lines = []
-    for one in range(LEVELS):
-        rgb = colour(one)
-        lines.append(f".c{one}{{background:#{rgb[0]:02x}{rgb[1]:02x}{rgb[2]:02x};color:{ink(rgb)}}}")
+    for shade in range(LEVELS):
+        rgb = colour(shade)
+        lines.append(f".c{shade}{{background:#{rgb[0]:02x}{rgb[1]:02x}{rgb[2]:02x};color:{ink(rgb)}}}")
     return "\n".join(lines)
 
 
@@ -103,7 +103,7 @@ def _cells(heat: HeatMap) -> Iterator[tuple[str, list[tuple[int | None, str]]]]:
 def _ends(heat: HeatMap) -> tuple[str, str]:
     """The values of the lightest and the darkest colour of a map."""
     known = [value for line in heat.values for value in line if isfinite(value)]
-    ends = [_short(one(known), heat.digits) if known else "none" for one in (min, max)]
+    ends = [_short(choose(known), heat.digits) if known else "none" for choose in (min, max)]
     return (ends[0], ends[1]) if heat.closer == "higher" else (ends[1], ends[0])
 
 
@@ -121,9 +121,9 @@ def _scale(column: Column) -> tuple[float, float] | None:
     """Limits of the scale of a column, which include all known values and 0."""
     ends = [
         end
-        for one in column.strips
-        if one is not None
-        for end in (one.value, one.low, one.high, one.chance)
+        for strip in column.strips
+        if strip is not None
+        for end in (strip.value, strip.low, strip.high, strip.chance)
         if isfinite(end)
     ]
     low, high = min(0.0, *ends, 0.0), max(ends, default=0.0)
@@ -148,7 +148,7 @@ def _blocks(part: Table) -> list[list[Column]]:
 
 
 def _columns_that_fit(columns: Sequence[Column]) -> int:
-    return sum(2 + min(one.width, _LONGEST_LINE) + (_STRIP if one.strips else 0) for one in columns)
+    return sum(2 + min(column.width, _LONGEST_LINE) + (_STRIP if column.strips else 0) for column in columns)
 
 
 def _fit(part: Table, columns: Sequence[Column]) -> float:
@@ -157,12 +157,12 @@ def _fit(part: Table, columns: Sequence[Column]) -> float:
     return round(min(1.0, (_ROOM + _NAME) / max(1, names + _columns_that_fit(columns))), 2)
 
 
-def _strip(one: Strip | None, scale: tuple[float, float] | None) -> dict[str, float | None] | None:
+def _strip(strip: Strip | None, scale: tuple[float, float] | None) -> dict[str, float | None] | None:
     """Positions of a strip's marks, in percent of the scale."""
-    if one is None or scale is None:
+    if strip is None or scale is None:
         return None
     low, high = scale
-    places = {"value": one.value, "low": one.low, "high": one.high, "chance": one.chance}
+    places = {"value": strip.value, "low": strip.low, "high": strip.high, "chance": strip.chance}
     return {
         name: round(100 * (value - low) / (high - low), 1) if isfinite(value) else None
         for name, value in places.items()
@@ -171,13 +171,13 @@ def _strip(one: Strip | None, scale: tuple[float, float] | None) -> dict[str, fl
 
 def _group_parts(parts: Iterable[Part]) -> list[list[Part]]:
     """Group consecutive parts of one kind into lists."""
-    return [list(found) for _, found in groupby(parts, key=lambda one: one.kind)]
+    return [list(group) for _, group in groupby(parts, key=lambda part: part.kind)]
 
 
 def _has(page: Page, kind: str) -> bool:
     """Return whether a page contains a part of a kind."""
     parts = [*page.numbers, *page.doubts, *(part for section in page.sections for part in section.parts)]
-    inner = [one for part in parts if isinstance(part, Either) for one in part.parts]
+    inner = [option for part in parts if isinstance(part, Either) for option in part.parts]
     return any(part.kind == kind for part in (*parts, *inner))
 
 

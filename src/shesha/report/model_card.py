@@ -72,23 +72,23 @@ def _head(metrics: Sequence[Metric], data: str) -> Iterator[str]:
     yield "---"
     yield 'library_name: "shesha"'
     yield 'tags: ["representation-geometry"]'
-    known = [one for one in metrics if isfinite(one.value)]
+    known = [metric for metric in metrics if isfinite(metric.value)]
     if known:
         yield "model-index:"
-    for model in dict.fromkeys(one.model for one in known):
+    for model in dict.fromkeys(metric.model for metric in known):
         yield f"- name: {json.dumps(model)}"
         yield "  results:"
         yield '  - task: {"type": "feature-extraction"}'
         yield f"    dataset: {json.dumps({'name': data, 'type': 'custom'})}"
         yield "    metrics:"
-        yield from (f"    - {_metric(one)}" for one in known if one.model == model)
+        yield from (f"    - {_metric(metric)}" for metric in known if metric.model == model)
     yield "---"
 
 
-def _metric(one: Metric) -> str:
-    beside = {name: getattr(one, name) for name in ("low", "high", "chance", "threshold", "p_value")}
-    args = {name: _six(value) for name, value in beside.items() if isfinite(value)}
-    return json.dumps({"type": one.name, "value": _six(one.value), **({"args": args} if args else {})})
+def _metric(metric: Metric) -> str:
+    numbers = {name: getattr(metric, name) for name in ("low", "high", "chance", "threshold", "p_value")}
+    args = {name: _six(value) for name, value in numbers.items() if isfinite(value)}
+    return json.dumps({"type": metric.name, "value": _six(metric.value), **({"args": args} if args else {})})
 
 
 def _six(value: float) -> float:

@@ -63,7 +63,7 @@ class Table:
     @property
     def columns(self) -> list[Column]:
         """Columns that have a cell."""
-        return [one for group in self.groups for one in group if not one.empty]
+        return [column for group in self.groups for column in group if not column.empty]
 
 
 @dataclass(frozen=True)
@@ -165,4 +165,4 @@ class Section:
 
 def texts(paragraphs: Sequence[str]) -> tuple[Text, ...]:
     """Return paragraphs for the non-empty texts."""
-    return tuple(Text(one) for one in paragraphs if one)
+    return tuple(Text(paragraph) for paragraph in paragraphs if paragraph)

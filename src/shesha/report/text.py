@@ -20,13 +20,13 @@ def as_text(sections: Iterable[Section], width: int | None = None) -> str:
         Columns of the page; default: those of the terminal.
     """
     columns = page_width() if width is None else width
-    return "\n\n".join(_section(one, columns) for one in sections)
+    return "\n\n".join(_section(section, columns) for section in sections)
 
 
-def _section(one: Section, width: int) -> str:
-    explanation = wrap(one.explanation, width, "    ", "")
-    lines = [line for part in one.parts for line in _lines(part, width - 2)]
-    return "\n".join([*wrap(one.title, width), *(f"  {line}".rstrip() for line in lines), *explanation])
+def _section(section: Section, width: int) -> str:
+    explanation = wrap(section.explanation, width, "    ", "")
+    lines = [line for part in section.parts for line in _lines(part, width - 2)]
+    return "\n".join([*wrap(section.title, width), *(f"  {line}".rstrip() for line in lines), *explanation])
 
 
 def _lines(part: Part, width: int) -> list[str]:

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from shesha.results.drift.stream import StreamVerdict, TwoSample
     from shesha.results.drift.verdict import CheckSequence, DriftScore, DriftVerdict, Moved
     from shesha.results.json_files import load
-    from shesha.results.neuro.over_time import OverTime
     from shesha.results.neuro.session_drift import SessionDrift, SessionPair, SessionPart
     from shesha.results.neuro.session_table import AreaLine, AreaScore, Association, Group, GroupMean, SessionTable
+    from shesha.results.neuro.time_by_time import OverTime
     from shesha.results.neuro.trial_score import Tertiles, TrialScore
     from shesha.results.null_summary import BesideNull, NullSummary
     from shesha.results.similarity.calibrated import Calibrated
     from shesha.results.similarity.calibrated_layers import CalibratedLayers
-    from shesha.results.similarity.calibrated_many import CalibratedMany
+    from shesha.results.similarity.calibrated_many_pairs import CalibratedMany
     from shesha.results.similarity.comparison import Comparison, Score
     from shesha.results.similarity.consensus import Consensus, Member
     from shesha.results.similarity.layer_ranking import LayerRanking, RankedLayer
@@ -52,7 +52,7 @@ __getattr__, __dir__ = lazy_names(
         "null_summary": ("BesideNull", "NullSummary"),
         "similarity.calibrated": ("Calibrated",),
         "similarity.calibrated_layers": ("CalibratedLayers",),
-        "similarity.calibrated_many": ("CalibratedMany",),
+        "similarity.calibrated_many_pairs": ("CalibratedMany",),
         "similarity.noise_ceiling": ("BesideRepeats", "NoiseCeiling"),
         "similarity.several_models_within_classes": ("SeveralWithinClasses",),
         "similarity.unit_matching": ("UnitMatching",),
@@ -73,7 +73,7 @@ __getattr__, __dir__ = lazy_names(
         "similarity.layer_ranking": ("LayerRanking", "RankedLayer"),
         "similarity.model_ranking": ("ModelCombination", "ModelDifference", "ModelRanking", "RankedModel"),
         "drift.verdict": ("CheckSequence", "DriftScore", "DriftVerdict", "Moved"),
-        "neuro.over_time": ("OverTime",),
+        "neuro.time_by_time": ("OverTime",),
         "similarity.pairwise": ("LayerComparison", "PairScore", "PairwiseComparison"),
         "steering.partial_correlations": ("PartialCorrelation", "PartialCorrelations"),
         "json_files": ("load",),

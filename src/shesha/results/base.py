@@ -45,7 +45,7 @@ class Result:
     def __init_subclass__(cls, **options: Any) -> None:
         """Prevent dataclass from defining an equality in which NaN differs from NaN."""
         super().__init_subclass__(**options)
-        owner = next(one for one in cls.__mro__ if "__eq__" in one.__dict__)
+        owner = next(base for base in cls.__mro__ if "__eq__" in base.__dict__)
         # A class that calculates with `==` of arrays keeps that.
         if owner is not cls and issubclass(owner, Result):
             cls.__eq__ = Result.__eq__  # type: ignore[method-assign]
@@ -62,8 +62,8 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         # What results have in common is declared last, and read last.
-        own = sorted(fields(self), key=lambda one: bool(one.kw_only))  # type: ignore[arg-type]
-        return {name: as_plain_data(getattr(self, name)) for name in (*(one.name for one in own), *self.aliases)}
+        order = sorted(fields(self), key=lambda field: bool(field.kw_only))  # type: ignore[arg-type]
+        return {name: as_plain_data(getattr(self, name)) for name in (*(field.name for field in order), *self.aliases)}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
@@ -156,9 +156,9 @@ class Result:
         about : mapping of str to str, optional
             Further information about the run.
         """
-        found, told = self._page(), about or {}
-        ran = (*told.items(), *_unknown_data(told), *found.ran)
-        return replace(found, sections=(*found.sections, *sentence_sections(self)), ran=ran)
+        page, facts = self._page(), about or {}
+        ran = (*facts.items(), *_unknown_data(facts), *page.ran)
+        return replace(page, sections=(*page.sections, *sentence_sections(self)), ran=ran)
 
     def save_card(
         self, path: str | os.PathLike[str], *, data: str, model: str = "", about: Mapping[str, str] | None = None
@@ -238,7 +238,7 @@ def _unknown_data(data: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 def require_card_metrics(metrics: Sequence[Metric]) -> Sequence[Metric]:
     """Refuse a card without a calibrated number, because a raw value without its chance level misleads."""
-    if not any(one.value == one.value and one.p_value == one.p_value for one in metrics):
+    if not any(metric.value == metric.value and metric.p_value == metric.p_value for metric in metrics):
         raise ValueError(
             "a card must have a number with its chance level, got none: calibrate the comparison, or audit with "
             "permutations"
@@ -248,7 +248,9 @@ def require_card_metrics(metrics: Sequence[Metric]) -> Sequence[Metric]:
 
 def _first_screen(page: Page) -> Page:
     """Return the notebook view; if the first screen has no numbers, use those of the last section."""
-    numbers = page.numbers or tuple(part for one in page.sections[-1:] for part in one.parts if part.kind == "table")
+    numbers = page.numbers or tuple(
+        part for section in page.sections[-1:] for part in section.parts if part.kind == "table"
+    )
     return replace(page, numbers=numbers)
 
 

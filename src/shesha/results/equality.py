@@ -33,7 +33,7 @@ def fields_equal(value: Any, other: Any) -> bool:
 
 def list_compared_fields(result: Any) -> Iterator[str]:
     """Names of the compared fields."""
-    return (one.name for one in fields(result) if one.compare)
+    return (field.name for field in fields(result) if field.compare)
 
 
 def hash_key(value: Any) -> Any:

@@ -52,9 +52,9 @@ def generic_page(result: Tabular) -> Page:
 
 def _answer(result: Tabular, first_line: str) -> str:
     """Return the headline of a result, what a paper would say of it, or its first line."""
-    said = getattr(result, "headline", "")
-    if said:
-        return str(said)
+    headline = getattr(result, "headline", "")
+    if headline:
+        return str(headline)
     return f"{claim(result)}." if has_sentence(result) else first_line
 
 
@@ -73,8 +73,8 @@ def _split_class_name(name: str) -> str:
 
 def field_explanations(kind: type[Any]) -> tuple[Part, ...]:
     """Return the meaning of each field, if its class documents it."""
-    told = {name: text for one in reversed(kind.__mro__) for name, text in _field_docstrings(one).items()}
-    return tuple(Explained(one.name, told[one.name]) for one in fields(kind) if one.name in told)
+    meanings = {name: text for base in reversed(kind.__mro__) for name, text in _field_docstrings(base).items()}
+    return tuple(Explained(field.name, meanings[field.name]) for field in fields(kind) if field.name in meanings)
 
 
 def _field_docstrings(kind: type[Any]) -> Mapping[str, str]:
@@ -88,13 +88,13 @@ def _field_docstrings(kind: type[Any]) -> Mapping[str, str]:
     except (OSError, TypeError):
         return {}
     body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
-    found = {}
+    docstrings = {}
     for field, text in pairwise(body):
         named = isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        said = isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
-        if named and said:
-            found[field.target.id] = " ".join(text.value.value.split())  # type: ignore[attr-defined]
-    return found
+        doc = isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
+        if named and doc:
+            docstrings[field.target.id] = " ".join(text.value.value.split())  # type: ignore[attr-defined]
+    return docstrings
 
 
 def as_table(frame: pd.DataFrame, title: str) -> Table:
@@ -104,7 +104,7 @@ def as_table(frame: pd.DataFrame, title: str) -> Table:
     columns = []
     for place, name in enumerate(names, 1):
         column = shown.iloc[:, place]
-        numbers = bool(column.map(lambda one: isinstance(one, float | int)).all())
+        numbers = bool(column.map(lambda value: isinstance(value, float | int)).all())
         columns.append(Column(name.replace("_", " "), _cells(column, numbers=numbers), ">" if numbers else "<"))
     # One group: the first columns may together name a row, so none is parted from them.
     return Table(tuple(map(_cell, shown.iloc[:, 0])), (tuple(columns),), title, head.replace("_", " "))
@@ -137,12 +137,12 @@ def run_details(result: Any, more: Mapping[str, Any] | None = None) -> tuple[tup
         if hasattr(result, name):
             options.setdefault(name, getattr(result, name))
     seed = options.pop("seed", None)
-    told = [("seed", "none: every run draws different random numbers" if seed is None else str(seed))]
-    told += [("parameters", ", ".join(f"{name}={value!r}" for name, value in options.items()))] if options else []
+    facts = [("seed", "none: every run draws different random numbers" if seed is None else str(seed))]
+    facts += [("parameters", ", ".join(f"{name}={value!r}" for name, value in options.items()))] if options else []
     python = ".".join(map(str, sys.version_info[:3]))
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy"))
     return (
-        *told,
+        *facts,
         ("versions", f"{DISTRIBUTION} {__version__}, Python {python}, {libraries}; {platform.system()}"),
         ("made", time.strftime("%Y-%m-%d %H:%M")),
     )

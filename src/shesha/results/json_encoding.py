@@ -28,13 +28,13 @@ def encode(value: Any, where: str) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, tuple):
-        return [encode(one, where) for one in value]
+        return [encode(item, where) for item in value]
     if isinstance(value, list):
-        return {"$list": [encode(one, where) for one in value]}
+        return {"$list": [encode(item, where) for item in value]}
     if isinstance(value, dict):
         if all(isinstance(key, str) and not key.startswith("$") for key in value):
-            return {str(key): encode(one, where) for key, one in value.items()}
-        return {"$dict": [[encode(key, where), encode(one, where)] for key, one in value.items()]}
+            return {str(key): encode(item, where) for key, item in value.items()}
+        return {"$dict": [[encode(key, where), encode(item, where)] for key, item in value.items()]}
     raise TypeError(f"{where} must be numbers, texts, arrays or results to be saved, got {type(value).__name__}")
 
 
@@ -47,8 +47,8 @@ def _array(value: np.ndarray[Any, Any], where: str) -> list[Any]:
 
 def encode_fields(result: Any, where: str) -> dict[str, Any]:
     """Return the fields of a result, with the name of its class."""
-    told = {one.name: encode(getattr(result, one.name), f"{where}.{one.name}") for one in fields(result)}
-    return {"$result": kind_name(type(result)), "fields": told}
+    values = {field.name: encode(getattr(result, field.name), f"{where}.{field.name}") for field in fields(result)}
+    return {"$result": kind_name(type(result)), "fields": values}
 
 
 def kind_name(result: type) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 
 from shesha._version import __version__
 from shesha.results.base import Result
-from shesha.results.field_types import fits
+from shesha.results.field_type_checks import fits
 from shesha.results.json_encoding import ARRAYS, FORMAT, kind_name
 from shesha.support import argument_types
 
@@ -106,11 +106,11 @@ def _refuse_constant(token: str) -> Any:
 
 def kinds() -> dict[str, type[Result]]:
     """All known classes of results, by their names in files."""
-    return {kind_name(one): one for one in _subclasses(Result) if one.__module__.split(".")[0] == "shesha"}
+    return {kind_name(kind): kind for kind in _subclasses(Result) if kind.__module__.split(".")[0] == "shesha"}
 
 
 def _subclasses(result: type[Result]) -> list[type[Result]]:
-    return [one for below in result.__subclasses__() for one in (below, *_subclasses(below))]
+    return [kind for below in result.__subclasses__() for kind in (below, *_subclasses(below))]
 
 
 def _class(kind: Any) -> type[Result]:
@@ -122,7 +122,7 @@ def _class(kind: Any) -> type[Result]:
     if not isinstance(kind, str) or kind not in known:
         # To name all that there are, those that nobody has asked for yet must be there.
         package = import_module("shesha.results")
-        _ = [getattr(package, one) for one in package.__all__]
+        _ = [getattr(package, export) for export in package.__all__]
         raise ValueError(
             f"kind must be one that shesha {__version__} knows ({', '.join(sorted(kinds()))}), got {kind!r}: a newer "
             "version may know it"
@@ -132,12 +132,12 @@ def _class(kind: Any) -> type[Result]:
 
 def _decode(plain: Any, where: str) -> Any:
     if isinstance(plain, list):
-        return tuple(_decode(one, where) for one in plain)
+        return tuple(_decode(item, where) for item in plain)
     if not isinstance(plain, dict):
         return plain
     mark = next((key for key in plain if key.startswith("$")), None)
     if mark is None:
-        return {key: _decode(one, where) for key, one in plain.items()}
+        return {key: _decode(item, where) for key, item in plain.items()}
     try:
         if plain.keys() - {"fields"} != {mark}:
             raise KeyError(f"{', '.join(plain)} together")
@@ -147,23 +147,23 @@ def _decode(plain: Any, where: str) -> Any:
 
 
 def _as_result(plain: dict[str, Any], where: str) -> Result:
-    kind, given = _class(plain["$result"]), plain["fields"]
-    known_fields = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]
-    if not isinstance(given, dict):
-        raise TypeError(f"fields are {type(given).__name__}")
-    if more := sorted(given.keys() - known_fields.keys()):
+    kind, entries = _class(plain["$result"]), plain["fields"]
+    known_fields = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    if not isinstance(entries, dict):
+        raise TypeError(f"fields are {type(entries).__name__}")
+    if more := sorted(entries.keys() - known_fields.keys()):
         raise ValueError(f"{where} must have the fields of {kind.__name__}, got {', '.join(more)} as well")
-    needed = [n for n, one in known_fields.items() if one.default is MISSING and one.default_factory is MISSING]
-    if lacking := [name for name in needed if name not in given]:
+    needed = [n for n, field in known_fields.items() if field.default is MISSING and field.default_factory is MISSING]
+    if lacking := [name for name in needed if name not in entries]:
         raise ValueError(f"{where} must have the fields of {kind.__name__}, got none named {', '.join(lacking)}")
     values, types = {}, get_type_hints(kind)
-    for name, one in given.items():
-        values[name] = _decode(one, f"{where}.{name}")
+    for name, entry in entries.items():
+        values[name] = _decode(entry, f"{where}.{name}")
         if not fits(values[name], types[name]):
             raise ValueError(f"{where}.{name} must be {known_fields[name].type}, got {values[name]!r:.60}")
-    made = kind(**values)
-    _require_aligned(made, where)
-    return made
+    result = kind(**values)
+    _require_aligned(result, where)
+    return result
 
 
 def _require_aligned(result: Result, where: str) -> None:

@@ -30,12 +30,12 @@ def as_cell(value: Any) -> Any:
 def restore(kind: Any, plain: Any) -> Any:
     """Make what a field of this type holds from plain values."""
     if isinstance(kind, UnionType):
-        kinds = [one for one in get_args(kind) if one is not type(None)]
+        kinds = [arg for arg in get_args(kind) if arg is not type(None)]
         return None if plain is None else restore(kinds[0], plain)
     if is_dataclass(kind) and isinstance(kind, type):
         types = get_type_hints(kind)
-        given = {one.name: plain[one.name] for one in fields(kind) if one.name in plain}
-        return kind(**{name: restore(types[name], value) for name, value in given.items()})
+        values = {field.name: plain[field.name] for field in fields(kind) if field.name in plain}
+        return kind(**{name: restore(types[name], value) for name, value in values.items()})
     if get_origin(kind) is dict:
         return {name: restore(get_args(kind)[1], value) for name, value in plain.items()}
     if kind is float:
@@ -51,7 +51,7 @@ def as_plain_data(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         if hasattr(value, "to_dict"):
             return value.to_dict()
-        return {one.name: as_plain_data(getattr(value, one.name)) for one in fields(value)}
+        return {field.name: as_plain_data(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
         return {key: as_plain_data(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -60,9 +60,9 @@ def draws(n: int, exchanged: str) -> str:
 
 def join_clauses(clauses: Sequence[str], others: str = "others") -> str:
     """Join clauses by semicolons, and count those beyond the first few."""
-    left = len(clauses) - MOST
-    shown = clauses if left <= 1 else clauses[:MOST]
-    return "; ".join([*shown, *([f"{left:,} {others}"] if left > 1 else [])])
+    n_left = len(clauses) - MOST
+    shown = clauses if n_left <= 1 else clauses[:MOST]
+    return "; ".join([*shown, *([f"{n_left:,} {others}"] if n_left > 1 else [])])
 
 
 def span(numbers: Sequence[int]) -> str:

@@ -15,7 +15,7 @@ from types import CodeType
 from typing import Any
 
 _LIBRARY = "shesha"
-FOLLOWED = ("inputs", "kernels", "measures", "nulls", "support.arrays", "support.seeds", "views")
+FOLLOWED = ("inputs", "kernels", "measures", "nulls", "support.device_arrays", "support.seeds", "views")
 """Packages and modules of the library that count if they are imported, directly or indirectly."""
 _NEUTRAL = {"shesha.kernels.threads", "shesha.measures.registry"}
 """Modules that change no number, such as those for threads, registration and look-up."""
@@ -43,10 +43,10 @@ def version_of_code(*functions: Callable[..., Any] | type, follow: Collection[st
 
     Examples
     --------
-    >>> from shesha.kernels import argsort, upper_triangles
+    >>> from shesha.kernels import argsort, symmetric_matrices
     >>> version_of_code(argsort.Ordering) == version_of_code(argsort.Ordering)
     True
-    >>> version_of_code(argsort.Ordering) == version_of_code(upper_triangles.square)
+    >>> version_of_code(argsort.Ordering) == version_of_code(symmetric_matrices.square)
     False
     """
     digest = hashlib.sha256()
@@ -170,16 +170,16 @@ def _tree_of_own(module: str) -> ast.Module | None:
         return None
 
 
-def _source_key(one: Callable[..., Any] | type) -> Any:
+def _source_key(obj: Callable[..., Any] | type) -> Any:
     """Return the hashed code of a function without source, or of a class's methods."""
-    if isinstance(one, type):
-        return [(name, _source_key(method)) for name, method in sorted(vars(one).items()) if inspect.isfunction(method)]
-    code = getattr(inspect.unwrap(one), "__code__", None)
-    return repr(one.__qualname__) if code is None else _plain_code(code)
+    if isinstance(obj, type):
+        return [(name, _source_key(method)) for name, method in sorted(vars(obj).items()) if inspect.isfunction(method)]
+    code = getattr(inspect.unwrap(obj), "__code__", None)
+    return repr(obj.__qualname__) if code is None else _plain_code(code)
 
 
 def _plain_code(code: CodeType) -> Any:
-    constants = [_plain_code(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts]
+    constants = [_plain_code(value) if isinstance(value, CodeType) else repr(value) for value in code.co_consts]
     return code.co_code.hex(), constants, code.co_names
 
 
@@ -199,7 +199,7 @@ def _plain(node: Any) -> str:
     fields = []
     for name, value in ast.iter_fields(node):
         if isinstance(value, list):
-            value = [one for one in value if not _is_told(one)]
+            value = [child for child in value if not _is_told(child)]
         if value not in (None, []):
             fields.append(f"{name}={_plain(value)}")
     return f"{type(node).__name__}({', '.join(fields)})"

@@ -81,5 +81,5 @@ class Kept:
 def time_call(call: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
     """Call the function, and return the result and its time in seconds."""
     start = time.perf_counter()
-    found = call(*arguments)
-    return time.perf_counter() - start, found
+    result = call(*arguments)
+    return time.perf_counter() - start, result

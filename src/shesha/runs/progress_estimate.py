@@ -38,9 +38,9 @@ class Meter:
     def seconds_left(self) -> tuple[float | None, bool]:
         """Return the expected seconds, None if nothing is known, and whether some kinds of work are still unknown."""
         known = {kind: self._taken[kind] / done for kind, done in self._done.items() if done > 0}
-        left = {kind: amount for kind, amount in self._left.items() if amount > 1e-9}
-        expected = sum(known[kind] * amount for kind, amount in left.items() if kind in known)
-        unknown = [kind for kind in left if kind not in known]
+        amounts = {kind: amount for kind, amount in self._left.items() if amount > 1e-9}
+        expected = sum(known[kind] * amount for kind, amount in amounts.items() if kind in known)
+        unknown = [kind for kind in amounts if kind not in known]
         unknown_work = bool(unknown) or self.more_to_plan
         return (expected / self._n_workers if known else None), unknown_work
 

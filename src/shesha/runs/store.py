@@ -76,8 +76,8 @@ class ResultStore(sqlite.Database):
         """Return the text under a key; None if there is none."""
         query = "SELECT value FROM result WHERE kind = ? AND key = ?"
         with sqlite.reading(self.path):
-            found = self._connection.execute(query, (kind, key)).fetchone()
-        return None if found is None else self._verify_checksum(kind, key, found[0])
+            row = self._connection.execute(query, (kind, key)).fetchone()
+        return None if row is None else self._verify_checksum(kind, key, row[0])
 
     def items(self, kind: str, prefix: str = "") -> Iterator[tuple[str, str]]:
         """Yield keys and texts of a kind in the order of keys, optionally those with a prefix."""

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
 from shesha.stability.class_labels import Classes
-from shesha.stability.user_errors import explain_undirected_rows
+from shesha.stability.undirected_row_errors import explain_undirected_rows
 from shesha.support.entry_points import load_marks
 from shesha.support.seeds import generator
 from shesha.support.warnings import NotEstimable
@@ -84,10 +84,10 @@ class Variant(ViewScore):
     @cached_property
     def signature(self) -> inspect.Signature:
         """The signature of the function of data as given."""
-        own = list(inspect.signature(self.function).parameters.values())[_LEADING[self.needs] :]
+        options = list(inspect.signature(self.function).parameters.values())[_LEADING[self.needs] :]
         data = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in _DATA[self.needs]]
-        typed = [one.replace(annotation="ArrayLike") for one in data]
-        return inspect.Signature([*typed, *own], return_annotation="float")
+        typed = [parameter.replace(annotation="ArrayLike") for parameter in data]
+        return inspect.Signature([*typed, *options], return_annotation="float")
 
     @cached_property
     def _options_of_view(self) -> frozenset[str]:
@@ -97,8 +97,8 @@ class Variant(ViewScore):
     @property
     def options(self) -> dict[str, Any]:
         """The options of the function, with their defaults."""
-        found = list(inspect.signature(self.function).parameters.values())
-        return {one.name: one.default for one in found[_LEADING[self.needs] :]}
+        parameters = list(inspect.signature(self.function).parameters.values())
+        return {parameter.name: parameter.default for parameter in parameters[_LEADING[self.needs] :]}
 
     @cached_property
     def estimator_options(self) -> dict[str, Any]:
@@ -128,20 +128,20 @@ class Variant(ViewScore):
 
     def check_data(self, X: Any, name: str = "X") -> Rows | Rdm:
         """Check the representation; values are checked when they are read."""
-        found = rows_or_distances(X, name, min_columns=self.min_columns)
-        if isinstance(found, Rdm) and not self.takes_distances:
+        source = rows_or_distances(X, name, min_columns=self.min_columns)
+        if isinstance(source, Rdm) and not self.takes_distances:
             raise TypeError(f"{name} must be features for {self.name}, got distances between rows")
-        return found
+        return source
 
     def check_labels(self, y: Any, n_rows: int) -> Classes:
         """Check the labels."""
         if y is None:
             raise ValueError(f"y must be given for the supervised variant {self.name!r}, got None")
         codes, names = check.labels(y, n_rows, min_classes=self.min_classes)
-        found = Classes(codes, names)
+        classes = Classes(codes, names)
         if self.require_classes is not None:
-            self.require_classes(found)
-        return found
+            self.require_classes(classes)
+        return classes
 
     def score(self, source: Rows | Rdm, classes: Classes | None, options: Mapping[str, Any]) -> float:
         """Score checked data; NotEstimable gives the reason for a missing value."""
@@ -191,9 +191,9 @@ def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[.
     fields = {**declared, "invariant": check.changes(declared.get("invariant", ()))}
 
     def mark(function: Callable[..., float]) -> Callable[..., float]:
-        found = Variant(**{"name": function.__name__, "function": function, "needs": needs, **fields})
-        register_score(found, _variants, "variants")
-        return _as_function(found)
+        variant = Variant(**{"name": function.__name__, "function": function, "needs": needs, **fields})
+        register_score(variant, _variants, "variants")
+        return _as_function(variant)
 
     return mark
 
@@ -201,7 +201,7 @@ def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[.
 def registered_variants() -> dict[str, Variant]:
     """All marked scores by name, including those of other packages, in their declared order."""
     load_marks()
-    return {one.name: one for one in sorted(_variants.values(), key=lambda one: one.place)}
+    return {variant.name: variant for variant in sorted(_variants.values(), key=lambda variant: variant.place)}
 
 
 def _as_function(variant: Variant) -> Callable[..., float]:

@@ -139,10 +139,10 @@ def chance(
         )
     _warn_of_series(request, design)
     candidates = [request] if keep is None else _conditional_requests(request, align_labels(X, keep, "keep"), design)
-    for one in candidates:
-        if one.design is not None:
-            one.null_design.require_enough(n_permutations, alpha)
-    return _strictest([as_chance(one, evaluate(one), alpha) for one in candidates])
+    for candidate in candidates:
+        if candidate.design is not None:
+            candidate.null_design.require_enough(n_permutations, alpha)
+    return _strictest([as_chance(candidate, evaluate(candidate), alpha) for candidate in candidates])
 
 
 def _warn_of_series(request: Request, design: Design) -> None:
@@ -170,9 +170,9 @@ def _describe_null(request: Request) -> str:
     return f"each feature separately, {rows}" if request.variant.view_options.get("rotated") else rows
 
 
-def _strictest(found: list[Chance]) -> Chance:
+def _strictest(results: list[Chance]) -> Chance:
     """Return the strictest null; one that cannot be estimated counts as strictest."""
-    return max(found, key=lambda one: (one.p_value != one.p_value, one.p_value, one.threshold))
+    return max(results, key=lambda result: (result.p_value != result.p_value, result.p_value, result.threshold))
 
 
 def require_reachable(n_permutations: int, alpha: float) -> None:

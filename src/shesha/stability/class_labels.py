@@ -32,7 +32,7 @@ class Classes:
     @property
     def present(self) -> list[Index]:
         """Rows of each class that has any."""
-        return [own for own in self.members if len(own)]
+        return [rows for rows in self.members if len(rows)]
 
     def take(self, rows: Index) -> Classes:
         """Labels of some rows, or of the rows in another order."""

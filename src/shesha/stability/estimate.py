@@ -117,8 +117,8 @@ def estimate(
         design=design,
         covariates=covariates,
     )
-    found = as_estimate(request, evaluate(request), confidence)
-    return replace(found, warnings=(*found.warnings, *_copies(request)))
+    result = as_estimate(request, evaluate(request), confidence)
+    return replace(result, warnings=(*result.warnings, *_copies(request)))
 
 
 def as_estimate(request: Request, evidence: Evidence, confidence: float) -> Estimate:
@@ -145,8 +145,8 @@ def as_estimate(request: Request, evidence: Evidence, confidence: float) -> Esti
     )
 
 
-def _lost(found: Evidence) -> list[str]:
-    lost = int(np.isnan(found.resampled).sum())
+def _lost(evidence: Evidence) -> list[str]:
+    lost = int(np.isnan(evidence.resampled).sum())
     return [f"{lost} resamples of the rows gave no score and were left out"] if lost else []
 
 

@@ -17,8 +17,8 @@ from shesha.stability._registry import Variant, registered_variants
 from shesha.stability.estimators.label_scores import estimate_one_by_one
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.stability.request import Evidence, Request
+from shesha.stability.undirected_row_errors import explain_undirected_rows
 from shesha.stability.unified_function import require_known_options, variant_named
-from shesha.stability.user_errors import explain_undirected_rows
 from shesha.support.seeds import generator
 from shesha.support.types import Seed
 from shesha.support.warnings import NotEstimable
@@ -55,8 +55,8 @@ def build_request(
         raise TypeError(f"y must be labels, one per row, got the text {y!r}: pass a score as variant={y!r}")
     chosen = _options(score, options)
     check.count(n_bootstrap, "n_bootstrap", minimum=0)
-    _require_taken("pairs", pairs, score, [one for one in registered_variants().values() if one.samples_pairs])
-    _require_taken("target_se", target_se, score, [one for one in registered_variants().values() if one.averages_draws])
+    _require_taken("pairs", pairs, score, [v for v in registered_variants().values() if v.samples_pairs])
+    _require_taken("target_se", target_se, score, [v for v in registered_variants().values() if v.averages_draws])
     if target_se is not None:
         check.positive(target_se, "target_se")
     n_sampled = check_pairs(pairs)
@@ -90,7 +90,7 @@ def build_request(
 def _require_taken(name: str, value: object, variant: Variant, takers: list[Variant]) -> None:
     """Refuse an option that the variant does not use."""
     if value is not None and variant not in takers:
-        known = ", ".join(one.name for one in takers)
+        known = ", ".join(taker.name for taker in takers)
         raise ValueError(f"{name} must be left out for {variant.name!r}; it applies to {known}")
 
 
@@ -107,8 +107,8 @@ def resolve_design(design: Design | Exchange | None, n_rows: int) -> Exchange | 
     """Return the requested design; None without one, so that all rows are exchangeable."""
     if isinstance(design, Exchange):
         return design if design.named else None
-    asked = nonempty_arguments(design)
-    return exchange(n_rows, **asked) if asked else None
+    options = nonempty_arguments(design)
+    return exchange(n_rows, **options) if options else None
 
 
 def evaluate(request: Request) -> Evidence:
@@ -116,22 +116,22 @@ def evaluate(request: Request) -> Evidence:
     estimator = request.variant.estimator or estimate_one_by_one
     with explain_undirected_rows():
         try:
-            found: Evidence = estimator(request)
+            evidence: Evidence = estimator(request)
         except NotEstimable as reason:
             if hasattr(reason, "rows"):
                 raise
             return Evidence(float("nan"), null=np.full(request.n_permutations, np.nan), reason=str(reason))
-    return found
+    return evidence
 
 
-def _options(variant: Variant, given: dict[str, Any]) -> dict[str, Any]:
+def _options(variant: Variant, options: dict[str, Any]) -> dict[str, Any]:
     defaults = variant.estimator_options
     known = tuple(defaults) + (_DRAWS if "n_draws" in defaults else ())
-    require_known_options(variant, given, known)
-    counts = [key for key in given if key in (*_DRAWS, "n_draws")] if "n_draws" in defaults else []
+    require_known_options(variant, options, known)
+    counts = [key for key in options if key in (*_DRAWS, "n_draws")] if "n_draws" in defaults else []
     if len(counts) > 1:
         raise TypeError(f"options of {variant.name!r} must give the number of draws once, got {', '.join(counts)}")
-    renamed = {"n_draws" if key in _DRAWS and "n_draws" in defaults else key: value for key, value in given.items()}
+    renamed = {"n_draws" if key in _DRAWS and "n_draws" in defaults else key: value for key, value in options.items()}
     chosen = {**defaults, **renamed}
     if "metric" in chosen:
         check.choice(chosen["metric"], METRICS, "metric")

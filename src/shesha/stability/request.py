@@ -91,9 +91,9 @@ class Request:
         if self.classes is None:
             return rng.integers(self.n_rows, size=self.n_rows)
         members = self.classes.present
-        sizes = np.array([len(own) for own in members])
+        sizes = np.array([len(rows) for rows in members])
         drawn = np.maximum(rng.multinomial(self.n_rows, sizes / self.n_rows), np.minimum(sizes, _FEWEST))
-        return np.concatenate([rng.choice(own, size) for own, size in zip(members, drawn, strict=True)])
+        return np.concatenate([rng.choice(rows, size) for rows, size in zip(members, drawn, strict=True)])
 
     def shuffle_labels(self, order: Index) -> Request:
         """Return the same request with shuffled labels, for the value only."""

@@ -12,10 +12,10 @@ from shesha.stability._registry import Variant, registered_variants
 
 def variant_named(name: str) -> Variant:
     """Return the variant of this name, documented or full; the error lists known names."""
-    found = {one.name: one for one in registered_variants().values() if one.needs != "replicates"}
-    aliases = {one.alias: one.name for one in found.values() if one.alias}
+    variants = {variant.name: variant for variant in registered_variants().values() if variant.needs != "replicates"}
+    aliases = {variant.alias: variant.name for variant in variants.values() if variant.alias}
     full = aliases.get(name, name) if isinstance(name, str) else name
-    return found[check.choice(full, [*found, *aliases], "variant")]
+    return variants[check.choice(full, [*variants, *aliases], "variant")]
 
 
 def require_known_options(variant: Variant, options: dict[str, Any], known: tuple[str, ...]) -> None:
@@ -59,8 +59,8 @@ def shesha(X: ArrayLike, y: ArrayLike | None = None, variant: str = "feature_spl
     >>> shesha(X, y, variant="variance") == variance_ratio(X, y)
     True
     """
-    found = variant_named(variant)
-    if found.needs_labels and y is None:
-        raise ValueError(f"y must be given for the supervised variant {found.name!r}, got None")
-    require_known_options(found, kwargs, tuple(found.options))
-    return found(X, y, **kwargs) if found.needs_labels else found(X, **kwargs)
+    score = variant_named(variant)
+    if score.needs_labels and y is None:
+        raise ValueError(f"y must be given for the supervised variant {score.name!r}, got None")
+    require_known_options(score, kwargs, tuple(score.options))
+    return score(X, y, **kwargs) if score.needs_labels else score(X, **kwargs)

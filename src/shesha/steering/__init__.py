@@ -1,7 +1,7 @@
 """Steering vectors and probes: directions, layers, strengths and chance levels."""
 
 from shesha.steering._labelled_rows import halves
-from shesha.steering._layer_choice import rank_layers
+from shesha.steering._layer_ranking import rank_layers
 from shesha.steering._partial_correlations import partial_correlations
 from shesha.steering._predictors import predictors
 from shesha.steering._steerability import steerability

@@ -40,14 +40,14 @@ def probes(
 ) -> list[Probe]:
     """Fit one probe per column of `codes` to the rows that `training` marks."""
     fits = fit_many(rows, codes, training.astype(np.float64), n_classes, C, tolerance)
-    return [probe(rows[own], codes[own, j], fits, j, method) for j, own in enumerate(training.T)]
+    return [probe(rows[mask], codes[mask, j], fits, j, method) for j, mask in enumerate(training.T)]
 
 
 def probe(rows: Matrix, codes: Labels, fits: Fits, j: int, method: Method) -> Probe:
     """Make a probe with a direction from one fit."""
-    found, shift = fits.coefficients[j], fits.intercepts[j]
+    slopes, shift = fits.coefficients[j], fits.intercepts[j]
     weights, intercepts = (
-        (found, shift) if len(found) > 1 else (_two_class_scores(found), _two_class_scores(shift[:, None])[:, 0])
+        (slopes, shift) if len(slopes) > 1 else (_two_class_scores(slopes), _two_class_scores(shift[:, None])[:, 0])
     )
     direction = _DIRECTIONS[method](rows, codes, weights)
     # Weights say which classes they lead to; other directions know the rows only.
@@ -56,9 +56,9 @@ def probe(rows: Matrix, codes: Labels, fits: Fits, j: int, method: Method) -> Pr
     return Probe(weights, intercepts, direction, source, target)
 
 
-def _two_class_scores(found: Matrix) -> Matrix:
+def _two_class_scores(values: Matrix) -> Matrix:
     """The second class against the first, as a score of each."""
-    return np.concatenate([-found / 2, found / 2])
+    return np.concatenate([-values / 2, values / 2])
 
 
 def fit_probe(
@@ -67,8 +67,8 @@ def fit_probe(
     """Fit one probe to all rows up to rounding; return it, whether it converged, and its coefficients."""
     everything = np.ones((len(rows), 1))
     fits = fit_many(rows, codes[:, None], everything, n_classes, C, EXACT)
-    made = probe(rows, codes, fits, 0, method)
-    return made, bool(fits.converged[0]), fits.coefficients[0], fits.intercepts[0]
+    classifier = probe(rows, codes, fits, 0, method)
+    return classifier, bool(fits.converged[0]), fits.coefficients[0], fits.intercepts[0]
 
 
 def orient(direction: Vector, along: Vector) -> tuple[Vector, int, int]:

@@ -81,8 +81,8 @@ class Labelled:
         """Draw how often each row counts in a resample of whole groups, stratified by class."""
         counts = np.zeros(len(self.members), dtype=np.intp)
         kind = self._kinds(self.codes)
-        for one in np.unique(kind):
-            units = np.flatnonzero(kind == one)
+        for code in np.unique(kind):
+            units = np.flatnonzero(kind == code)
             counts += np.bincount(rng.choice(units, len(units)), minlength=len(counts))
         return counts[self.group]
 
@@ -96,7 +96,7 @@ class Labelled:
         firsts = np.array([rows[0] for rows in self.members])
         sets = [self.codes[firsts[self.pure]]]
         sets += [self.codes[self.members[unit]] for unit in np.flatnonzero(~self.pure)]
-        return sum(_log_arrangements(one) for one in sets)
+        return sum(_log_arrangements(codes) for codes in sets)
 
     @property
     def shuffle_description(self) -> str:
@@ -131,14 +131,14 @@ def _log_arrangements(codes: Labels) -> float:
 def check_labelled(X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, n: int, *, halved: bool = True) -> Labelled:
     """Check labels and groups; `halved` requires enough rows of each class for two halves."""
     codes, classes = check.labels(align_labels(X, y), n)
-    names = tuple(str(one) for one in classes)
+    names = tuple(str(label) for label in classes)
     group = np.arange(n)
     if groups is not None:
         group = check.labels(align_labels(X, groups, "groups"), n, "groups", min_classes=2)[0]
-    found = Labelled(codes, names, group, groups is not None)
+    labels = Labelled(codes, names, group, groups is not None)
     if halved:
-        _require_enough(found)
-    return found
+        _require_enough(labels)
+    return labels
 
 
 def _require_enough(labelled: Labelled) -> None:
@@ -159,10 +159,10 @@ def _require_enough(labelled: Labelled) -> None:
 
 def shuffle_count(n_draws: int) -> int:
     """Check the number of shuffles: 0, or enough to reach the level of 0.05."""
-    found = check.count(n_draws, "n_draws", minimum=0)
-    if 0 < found < _FEWEST_DRAWS:
-        raise ValueError(f"n_draws must be 0 or at least {_FEWEST_DRAWS}, got {found}")
-    return found
+    n_shuffles = check.count(n_draws, "n_draws", minimum=0)
+    if 0 < n_shuffles < _FEWEST_DRAWS:
+        raise ValueError(f"n_draws must be 0 or at least {_FEWEST_DRAWS}, got {n_shuffles}")
+    return n_shuffles
 
 
 def halves(y: ArrayLike, groups: ArrayLike | None = None, *, seed: Seed = None) -> tuple[Index, Index]:
@@ -192,6 +192,6 @@ def halves(y: ArrayLike, groups: ArrayLike | None = None, *, seed: Seed = None) 
     classes = check.dense(y, "y")
     if classes.ndim != 1:
         raise ValueError(f"y must be 1-D, one label per row, got shape {classes.shape}")
-    found = check_labelled(y, y, groups, len(classes))
-    first = found.halves(found.codes, generator(seed))
+    labels = check_labelled(y, y, groups, len(classes))
+    first = labels.halves(labels.codes, generator(seed))
     return np.flatnonzero(first), np.flatnonzero(~first)

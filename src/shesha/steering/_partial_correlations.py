@@ -12,7 +12,7 @@ from shesha.inputs import validation as check
 from shesha.nulls import Exchange, exchange
 from shesha.results import PartialCorrelation, PartialCorrelations
 from shesha.support import argument_types as kinds
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.plurals import count
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Mask, Matrix, Seed, Vector
@@ -66,7 +66,7 @@ def partial_correlations(
     """
     columns = _columns(table)
     kinds.sequence(given, "given")
-    for name, column in (("target", target), *(("given", one) for one in given)):
+    for name, column in (("target", target), *(("given", control) for control in given)):
         check.choice(column, tuple(columns), name)
     if target in given:
         raise ValueError(f"given must not contain the target, got {target!r}")
@@ -74,23 +74,23 @@ def partial_correlations(
     n, names = len(values), list(columns)
     design = exchange(n, groups=groups)
     n_shuffles = check.count(n_draws, "n_draws", minimum=19)
-    held = [names.index(one) for one in given]
-    at = names.index(target)
-    asked = [place for place in range(len(names)) if place != at]
+    held = [names.index(control) for control in given]
+    index = names.index(target)
+    places = [place for place in range(len(names)) if place != index]
     rng = generator(seed)
-    observed = _correlations(values, at, held, asked)
+    observed = _correlations(values, index, held, places)
     # What is held fixed, or orders the models as that does, has no partial correlation.
     tested = np.isfinite(observed[1])
-    drawn = np.array([_correlations(values[_rows(design, rng)], at, held, asked) for _ in range(n_shuffles)])
-    null = _null(values, at, held, asked, design, n_shuffles, rng)
-    for found in (observed[None], drawn, null):
-        found[:, 1, ~tested] = 0.0
+    drawn = np.array([_correlations(values[_rows(design, rng)], index, held, places) for _ in range(n_shuffles)])
+    null = _null(values, index, held, places, design, n_shuffles, rng)
+    for correlations in (observed[None], drawn, null):
+        correlations[:, 1, ~tested] = 0.0
     lows, highs = np.nanquantile(drawn, [0.025, 0.975], axis=0)
     extreme = np.abs(null) >= np.abs(observed) - _ROUNDING
     p_values = (1 + extreme.sum(axis=0)) / (n_shuffles + 1)
     parts = np.array([observed, lows, highs, p_values])
     parts[:, 1, ~tested] = np.nan
-    lines = [PartialCorrelation(names[place], *map(float, parts[:, :, j].T.ravel())) for j, place in enumerate(asked)]
+    lines = [PartialCorrelation(names[place], *map(float, parts[:, :, j].T.ravel())) for j, place in enumerate(places)]
     return PartialCorrelations(
         target,
         tuple(given),
@@ -100,12 +100,12 @@ def partial_correlations(
         n_models=n,
         n_units=int(design.clusters.max()) + 1,
         n_draws=n_shuffles,
-        notes=(*_notes(n, design), *_align_models([names[place] for place in asked], tested, given)),
+        notes=(*_notes(n, design), *_align_models([names[place] for place in places], tested, given)),
     )
 
 
-def _align_models(names: list[str], tested: Mask, given: Sequence[str]) -> tuple[str, ...]:
-    same = [name for name, there in zip(names, tested, strict=True) if not there and name not in given]
+def _align_models(names: list[str], tested: Mask, controls: Sequence[str]) -> tuple[str, ...]:
+    same = [name for name, there in zip(names, tested, strict=True) if not there and name not in controls]
     return (
         (f"{', '.join(same)}: no partial correlation, because the other predictors explain the ranks completely",)
         if same
@@ -117,21 +117,21 @@ def _columns(table: Any) -> dict[str, Vector]:
     """Numeric columns by name."""
     if not isinstance(table, Mapping) and not hasattr(table, "columns"):
         raise TypeError(f"table must be a DataFrame or a mapping of names to numbers, got {type(table).__name__}")
-    found = {str(name): to_host(table[name], f"table[{name!r}]") for name in table}
-    return {name: one.astype(np.float64) for name, one in found.items() if one.dtype.kind in "fiub"}
+    columns = {str(name): to_host(table[name], f"table[{name!r}]") for name in table}
+    return {name: column.astype(np.float64) for name, column in columns.items() if column.dtype.kind in "fiub"}
 
 
 def _numbers(columns: dict[str, Vector], n_given: int) -> Matrix:
-    lengths = {len(one) for one in columns.values()}
+    lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1:
         raise ValueError(f"table must have columns of equal length, got lengths {sorted(lengths)}")
     fewest = n_given + 4
     if lengths.pop() < fewest:
         raise ValueError(f"table must have at least {fewest} models, got {len(next(iter(columns.values())))}")
-    for name, one in columns.items():
-        if not np.isfinite(one).all():
+    for name, column in columns.items():
+        if not np.isfinite(column).all():
             raise ValueError(f"table must not contain NaN, got NaN in {name!r}; leave out the column or these models")
-        if (one == one[0]).all():
+        if (column == column[0]).all():
             raise ValueError(f"table must have columns that vary, got a constant {name!r}")
     return np.column_stack(list(columns.values()))
 
@@ -151,9 +151,9 @@ def _rank_columns(values: Matrix) -> Matrix:
 def _residual_ranks(ranks: Matrix, held: list[int]) -> Matrix:
     """Residual ranks given other predictors; zero if these explain everything up to rounding."""
     basis = ranks[:, held]
-    left = ranks - basis @ np.linalg.lstsq(basis, ranks, rcond=None)[0]
-    tiny = np.linalg.norm(left, axis=0) <= _ROUNDING * np.linalg.norm(ranks, axis=0)
-    return np.where(tiny, 0.0, left)
+    residuals = ranks - basis @ np.linalg.lstsq(basis, ranks, rcond=None)[0]
+    tiny = np.linalg.norm(residuals, axis=0) <= _ROUNDING * np.linalg.norm(ranks, axis=0)
+    return np.where(tiny, 0.0, residuals)
 
 
 def _cosines(columns: Matrix, target: Vector) -> Vector:
@@ -161,32 +161,33 @@ def _cosines(columns: Matrix, target: Vector) -> Vector:
         return np.asarray(columns.T @ target / (np.linalg.norm(columns, axis=0) * np.linalg.norm(target)))
 
 
-def _correlations(values: Matrix, at: int, held: list[int], asked: list[int]) -> Matrix:
+def _correlations(values: Matrix, index: int, held: list[int], places: list[int]) -> Matrix:
     """Raw and partial rank correlations with the target: (2, n_asked)."""
     ranks = _rank_columns(values)
-    left = _residual_ranks(ranks, held)
-    return np.array([_cosines(ranks[:, asked], ranks[:, at]), _cosines(left[:, asked], left[:, at])])
+    residuals = _residual_ranks(ranks, held)
+    return np.array([_cosines(ranks[:, places], ranks[:, index]), _cosines(residuals[:, places], residuals[:, index])])
 
 
 def _null(
     values: Matrix,
-    at: int,
+    index: int,
     held: list[int],
-    asked: list[int],
+    places: list[int],
     design: Exchange,
     n_draws: int,
     rng: np.random.Generator,
 ) -> Matrix:
     """Null correlations with the target permuted; of partial ones, its residuals are permuted."""
     ranks = _rank_columns(values)
-    left = _residual_ranks(ranks, held)
-    found = np.empty((n_draws, 2, len(asked)))
-    for draw in found:
+    residuals = _residual_ranks(ranks, held)
+    null = np.empty((n_draws, 2, len(places)))
+    for draw in null:
         order = design.draw(rng)
         # Freedman and Lane: shuffled residuals are correlated with what is held fixed, and lose that again.
-        again = _residual_ranks(np.column_stack([ranks[:, held], left[order, at]]), list(range(len(held))))[:, -1]
-        draw[0], draw[1] = _cosines(ranks[:, asked], ranks[order, at]), _cosines(left[:, asked], again)
-    return found
+        shuffled = np.column_stack([ranks[:, held], residuals[order, index]])
+        again = _residual_ranks(shuffled, list(range(len(held))))[:, -1]
+        draw[0], draw[1] = _cosines(ranks[:, places], ranks[order, index]), _cosines(residuals[:, places], again)
+    return null
 
 
 def _notes(n: int, design: Exchange) -> tuple[str, ...]:

@@ -16,9 +16,9 @@ from shesha.measures import procrustes_similarity
 from shesha.nulls import summarise
 from shesha.results import SteeringPredictors, SteeringScore
 from shesha.stability import estimate, supervised_alignment
-from shesha.steering._agreement import agreement
-from shesha.steering._coordinates import coordinates
+from shesha.steering._direction_agreement import agreement
 from shesha.steering._labelled_rows import NO_SHUFFLES, Labelled, check_labelled, shuffle_count
+from shesha.steering._principal_coordinates import coordinates
 from shesha.support.progress import track
 from shesha.support.seeds import draw_seed, spawn
 from shesha.support.types import Labels, Mask, Matrix, Seed, Vector
@@ -145,7 +145,7 @@ def _coherence(X: Matrix, y: Labelled, n_draws: int, seed: int) -> tuple[Steerin
     """Coherence between the two classes whose means are farthest apart."""
     turned = coordinates(X).values
     means = class_means(turned, y.codes)[0]
-    apart = np.linalg.norm(means[:, None] - means[None], axis=2)
-    source, target = (int(one) for one in np.unravel_index(int(np.triu(apart).argmax()), apart.shape))
+    distances = np.linalg.norm(means[:, None] - means[None], axis=2)
+    source, target = (int(index) for index in np.unravel_index(int(np.triu(distances).argmax()), distances.shape))
     first, second = agreement(turned, y, source, target, n_draws, seed)
     return first, replace(second, name="unbiased_coherence")

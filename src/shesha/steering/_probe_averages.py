@@ -29,13 +29,13 @@ def interval(values: Vector) -> tuple[float, float]:
     Halves of the same rows overlap, so the spread of the mean over K of them does not fall like 1 / K: Nadeau and
     Bengio's correction adds the ratio of steered to training rows, which is 1.
     """
-    found = values[np.isfinite(values)]
-    if len(found) < 2:
+    sample = values[np.isfinite(values)]
+    if len(sample) < 2:
         return np.nan, np.nan
     from scipy.special import stdtrit
 
-    margin = stdtrit(len(found) - 1, 0.975) * np.sqrt((1 / len(found) + 1) * found.var(ddof=1))
-    return float(found.mean() - margin), float(found.mean() + margin)
+    margin = stdtrit(len(sample) - 1, 0.975) * np.sqrt((1 / len(sample) + 1) * sample.var(ddof=1))
+    return float(sample.mean() - margin), float(sample.mean() + margin)
 
 
 def score_with_null(name: str, values: Matrix, closer: str, level: float) -> SteeringScore:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from shesha.kernels.threads import parallel
-from shesha.steering._coordinates import Coordinates
 from shesha.steering._directions import ENOUGH, Method, Probe, probes
 from shesha.steering._labelled_rows import Labelled
-from shesha.steering._neighbour_reader import local_effects
+from shesha.steering._local_effects import local_effects
+from shesha.steering._principal_coordinates import Coordinates
 from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 
 SCORES = ("accuracy", "max_drop", "to_target", "to_source", "anti_steerable")
@@ -40,9 +40,9 @@ def draw_plan(y: Labelled, n_splits: int, n_draws: int, rng: np.random.Generator
     """Draw shuffles of the labels, and halves for each; each half trains once and is steered once."""
     codes = np.array([y.codes, *(y.shuffle(rng) for _ in range(n_draws))])
     training = []
-    for own in codes:
+    for labels in codes:
         for _ in range(n_splits):
-            first = y.halves(own, rng)
+            first = y.halves(labels, rng)
             training += [first, ~first]
     labelling = np.repeat(np.arange(len(codes)), 2 * n_splits)
     return Plan(codes, labelling, np.array(training).T, n_splits)
@@ -93,9 +93,9 @@ def outcomes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[O
 
 def fit_observed_probes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[Probe]:
     """Fit the probes of the true labels again, for other directions."""
-    own = plan.labelling == 0
-    codes = np.repeat(plan.codes[0][:, None], own.sum(), axis=1)
-    return probes(X.values, codes, plan.training[:, own], n_classes, setup.method, setup.C, ENOUGH)
+    mask = plan.labelling == 0
+    codes = np.repeat(plan.codes[0][:, None], mask.sum(), axis=1)
+    return probes(X.values, codes, plan.training[:, mask], n_classes, setup.method, setup.C, ENOUGH)
 
 
 def steer(X: Coordinates, codes: Labels, tested: Mask, probe: Probe, direction: Vector, setup: Setup) -> Outcome:
@@ -119,10 +119,10 @@ def steer(X: Coordinates, codes: Labels, tested: Mask, probe: Probe, direction: 
     return Outcome(accuracies, np.array(scores), _median_strength(base, slopes, probe.target), rows, effects)
 
 
-def _conversion_share(read: Labels, zero: int, at: int, label: int) -> float:
+def _conversion_share(read: Labels, zero: int, index: int, label: int) -> float:
     """Share of rows of other predicted classes that become a class; NaN without such rows or strengths."""
     others = read[:, zero] != label
-    return float((read[others, at] == label).mean()) if at != zero and others.any() else np.nan
+    return float((read[others, index] == label).mean()) if index != zero and others.any() else np.nan
 
 
 def _median_strength(base: Matrix, slopes: Vector, target: int) -> float:

@@ -7,10 +7,10 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
 from shesha.results import Steerability, SteeringScore
-from shesha.steering._coordinates import Coordinates, coordinates
 from shesha.steering._directions import METHODS, Method, Probe, random_directions
 from shesha.steering._labelled_rows import Labelled, check_labelled, shuffle_count
-from shesha.steering._neighbour_reader import NEIGHBOURS
+from shesha.steering._local_effects import NEIGHBOURS
+from shesha.steering._principal_coordinates import Coordinates, coordinates
 from shesha.steering._probe_averages import SATURATED, mean, score_with_null
 from shesha.steering._protocol import SCORES, Outcome, Plan, Setup, draw_plan, fit_observed_probes, outcomes, steer
 from shesha.steering._strengths import PAPER, Units, strengths
@@ -91,7 +91,7 @@ def steerability(
     """
     rows = coordinates(X)
     known = check_labelled(X, y, groups, len(rows.values))
-    given, steps = strengths(alphas, units, rows.norm)
+    grid, steps = strengths(alphas, units, rows.norm)
     check.choice(method, METHODS, "method")
     setup = Setup(steps, method, check.positive(C, "C"), NEIGHBOURS)
     rng = generator(seed)
@@ -114,10 +114,10 @@ def steerability(
         anti_steerable=scores[4],
         random_drop=float(mean(_column(control, "max_drop"))),
         random_anti_steerable=float(mean(_column(control, "anti_steerable"))),
-        strength=float(np.median([one.strength for one in true_label_outcomes]))
+        strength=float(np.median([outcome.strength for outcome in true_label_outcomes]))
         / (rows.norm if units == "norm" else 1.0),
         largest_drop=largest,
-        alphas=tuple(given.tolist()),
+        alphas=tuple(grid.tolist()),
         accuracies=_mean_curve(true_label_outcomes),
         random_accuracies=_mean_curve(control),
         shuffled_accuracies=_mean_curve(all_outcomes[2 * plan.n_splits :]) if n_draws else (),
@@ -143,12 +143,12 @@ def _control_outcomes(axes: Matrix, X: Coordinates, plan: Plan, probes: list[Pro
     ]
 
 
-def _column(found: list[Outcome], name: str) -> Vector:
-    return np.array([one.scores[SCORES.index(name)] for one in found])
+def _column(results: list[Outcome], name: str) -> Vector:
+    return np.array([outcome.scores[SCORES.index(name)] for outcome in results])
 
 
-def _scores(found: list[Outcome], plan: Plan) -> list[SteeringScore]:
-    values = np.array([one.scores for one in found]).reshape(plan.n_labellings, -1, len(SCORES))
+def _scores(results: list[Outcome], plan: Plan) -> list[SteeringScore]:
+    values = np.array([outcome.scores for outcome in results]).reshape(plan.n_labellings, -1, len(SCORES))
     closer = ("higher", "higher", "higher", "higher", "lower")
     return [score_with_null(name, values[:, :, k], closer[k], LEVEL) for k, name in enumerate(_NAMES)]
 
@@ -164,16 +164,16 @@ def _largest_drop(y: Labelled, accuracy: float, source: int, target: int) -> flo
     return float(accuracy - min(shares[source], shares[target]))
 
 
-def _mean_curve(found: list[Outcome]) -> tuple[float, ...]:
-    return tuple(np.mean([one.accuracies for one in found], axis=0).tolist())
+def _mean_curve(results: list[Outcome]) -> tuple[float, ...]:
+    return tuple(np.mean([outcome.accuracies for outcome in results], axis=0).tolist())
 
 
-def _effects(own: list[Outcome], X: Coordinates) -> Matrix:
+def _effects(results: list[Outcome], X: Coordinates) -> Matrix:
     """Mean effect on each row over the splits."""
     total = np.zeros(len(X.values))
-    for one in own:
-        total[one.rows] += one.effects
-    return total / (len(own) / 2)
+    for outcome in results:
+        total[outcome.rows] += outcome.effects
+    return total / (len(results) / 2)
 
 
 def _saturation(drop: float, largest: float) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shesha.report import markdown_table
-from shesha.studies import result_counts
+from shesha.studies import published_result_kinds
 from shesha.studies.checks import (
     AGREES,
     BASES,
@@ -63,8 +63,8 @@ def write_appendix(folder: Path, summaries: list[dict[str, Any]], checks: pd.Dat
     checks : DataFrame
         Theirs, with `study` and `counts`.
     """
-    for paper, own in _group_by_paper(checks):
-        write_text(folder / _page_link(paper), _numbers(paper, own))
+    for paper, paper_checks in _group_by_paper(checks):
+        write_text(folder / _page_link(paper), _numbers(paper, paper_checks))
     write_text(folder / EVERY, checks.to_csv(index=False, float_format="%.6g"))
     write_text(folder / APPENDIX, "\n\n".join(_parts(summaries, checks)) + "\n")
 
@@ -84,7 +84,10 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
     )
     yield markdown_table(
         ["counts as", "what it means", "lines"],
-        [[name, result_counts.MEANINGS[name], f"{(checks.counts == name).sum():,}"] for name in result_counts.KINDS],
+        [
+            [name, published_result_kinds.MEANINGS[name], f"{(checks.counts == name).sum():,}"]
+            for name in published_result_kinds.KINDS
+        ],
     )
     yield "## The studies"
     yield (
@@ -94,21 +97,23 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
     )
     for paper, some in _group_by_paper_kind(summaries):
         yield f"### {paper}"
-        yield markdown_table(["study", "question", "in a sentence", "counts"], [_line(one, checks) for one in some])
-    absent = [one.name for one in studies() if one.name not in {line["name"] for line in summaries}]
+        yield markdown_table(
+            ["study", "question", "in a sentence", "counts"], [_line(summary, checks) for summary in some]
+        )
+    absent = [study.name for study in studies() if study.name not in {line["name"] for line in summaries}]
     if absent:
         yield f"Not run: {', '.join(absent)}."
-    theirs = checks[checks.counts != result_counts.OWN]
+    results = checks[checks.counts != published_result_kinds.OWN]
     for verdict, title in _LISTED:
         yield f"## {title}"
-        yield _table(theirs[theirs.verdict == verdict], ("where", "what", "published", "ours", "why", "study"))
+        yield _table(results[results.verdict == verdict], ("where", "what", "published", "ours", "why", "study"))
     yield "## Table by table"
-    for paper, own in _group_by_paper(checks):
+    for paper, paper_checks in _group_by_paper(checks):
         yield f"### {paper}, table by table"
         yield f"[Every number]({_page_link(paper)})"
         lines = [
-            [_place(where), *(str((found.verdict == name).sum() or "") for name in VERDICTS)]
-            for where, found in own.groupby("where", sort=False)
+            [_place(where), *(str((group.verdict == name).sum() or "") for name in VERDICTS)]
+            for where, group in paper_checks.groupby("where", sort=False)
         ]
         lines.sort(key=lambda line: _in_order(line[0]))
         yield markdown_table(["where", *VERDICTS], [[_section_title(place), *counts] for place, *counts in lines])
@@ -125,18 +130,23 @@ def _rules() -> Iterator[str]:
         "*often* is a share of resampled tables. A *premise* must hold before the claim can be tested. Everything "
         "else is inconclusive."
     )
+    yield (
+        "Bars that several claims share: a test of level 5 % keeps its level if its rate is below 0.075, because 200 "
+        "to 400 runs cannot exclude less. A score that a figure shows as zero is below 0.02. A correlation is called "
+        "absent within 0.3, below a medium one (Cohen 1988), unless the paper has a bar of its own."
+    )
     lines = [
         [
-            one.paper,
-            f"“{one.quote}”",
+            claim.paper,
+            f"“{claim.quote}”",
             question,
             rule.control,
-            f"`{one.study}: {rule.fact}`",
+            f"`{claim.study}: {rule.fact}`",
             f"{rule.operator} {rule.threshold:g}",
             rule.reason,
         ]
-        for one in claims()
-        for question, rule in (("premise", one.premise), ("repeated?", one.repeated), ("survives?", one.survives))
+        for claim in claims()
+        for question, rule in (("premise", claim.premise), ("repeated?", claim.repeated), ("survives?", claim.survives))
         if rule is not None
     ]
     yield markdown_table(["paper", "claim", "question", "control", "fact", "threshold", "reason"], lines)
@@ -144,15 +154,15 @@ def _rules() -> Iterator[str]:
 
 def _verdict_counts(checks: pd.DataFrame) -> str:
     """Return the number of results by verdict, and the basis of those that agree."""
-    results = checks[checks.counts == result_counts.RESULT]
+    results = checks[checks.counts == published_result_kinds.RESULT]
     counts = results.verdict.value_counts()
-    told = [f"{counts.get(name, 0):,} {SAID[name][1]}" for name in VERDICTS if counts.get(name, 0)]
+    phrases = [f"{counts.get(name, 0):,} {SAID[name][1]}" for name in VERDICTS if counts.get(name, 0)]
     agreeing = results[results.verdict == AGREES]
     rests = agreeing.basis.value_counts()
     on = [f"{rests[name]:,} on {name}" for name in BASES if rests.get(name, 0)]
     loose = int(agreeing.why.str.startswith(LOOSE).sum())
     return (
-        f"**{len(results):,} published results: {', '.join(told) or 'none'}.** The basis of those that "
+        f"**{len(results):,} published results: {', '.join(phrases) or 'none'}.** The basis of those that "
         f"agree: {', '.join(on) or 'nothing yet'}; {loose:,} of them agree loosely. The other "
         f"{len(checks) - len(results):,} lines are transcription, arithmetic, repeats and claims of our own, and are "
         "not counted."
@@ -169,14 +179,14 @@ def _group_by_paper_kind(summaries: list[dict[str, Any]]) -> Iterator[tuple[str,
     """Group the studies by paper, with new ones last."""
     names = ("Geometric Stability", "Null calibration", "ReSi")
     groups: dict[str, list[dict[str, Any]]] = {name: [] for name in (*names, "New")}
-    for one in summaries:
-        groups[next((name for name in names if one["paper"].startswith(name)), "New")].append(one)
-    yield from ((name, own) for name, own in groups.items() if own)
+    for summary in summaries:
+        groups[next((name for name in names if summary["paper"].startswith(name)), "New")].append(summary)
+    yield from ((name, group) for name, group in groups.items() if group)
 
 
 def _group_by_paper(checks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    for paper, own in checks.groupby([str(where).partition(",")[0] for where in checks["where"]]):
-        yield str(paper), own
+    for paper, group in checks.groupby([str(where).partition(",")[0] for where in checks["where"]]):
+        yield str(paper), group
 
 
 def _page_link(paper: str) -> str:
@@ -203,21 +213,21 @@ def _in_order(place: str) -> list[tuple[int, str]]:
 def _numbers(paper: str, checks: pd.DataFrame) -> str:
     """Return the page of every number of a paper, table by table."""
     parts = [f"# {paper}: every number", "Back to [the index](index.md)."]
-    found = {_place(where): own for where, own in checks.groupby("where", sort=False)}
+    tables = {_place(where): table for where, table in checks.groupby("where", sort=False)}
     columns = ("what", "published", "ours", "verdict", "counts", "why", "study")
-    for place in sorted(found, key=_in_order):
-        parts += [f"## {_section_title(place)}", _table(found[place], columns)]
+    for place in sorted(tables, key=_in_order):
+        parts += [f"## {_section_title(place)}", _table(tables[place], columns)]
     return "\n\n".join(parts) + "\n"
 
 
 def _line(summary: dict[str, Any], checks: pd.DataFrame) -> list[str]:
     name = summary["name"]
-    counts = checks[(checks.study == name) & (checks.counts != result_counts.OWN)].verdict.value_counts()
+    counts = checks[(checks.study == name) & (checks.counts != published_result_kinds.OWN)].verdict.value_counts()
     return [
         f"[{name}]({name}/page.md){_part(summary)}",
         summary["question"],
         first_sentence(summary["answer"]),
-        " ".join(f"{_MARKS[one]} {counts[one]}" for one in VERDICTS if counts.get(one, 0)) or "new",
+        " ".join(f"{_MARKS[verdict]} {counts[verdict]}" for verdict in VERDICTS if counts.get(verdict, 0)) or "new",
     ]
 
 

@@ -133,8 +133,8 @@ def judge_number(
         return Check(where, what, published, None, NOT_RUN, why)
     within = tolerance.allowed_difference(error, published_error, decimals)
     if admissible is not None and admissible[0] <= published <= admissible[1]:
-        said = f"{LOOSE} readings of what the paper leaves open give {admissible[0]:.3g} to {admissible[1]:.3g}"
-        return Check(where, what, published, ours, AGREES, said)
+        reason = f"{LOOSE} readings of what the paper leaves open give {admissible[0]:.3g} to {admissible[1]:.3g}"
+        return Check(where, what, published, ours, AGREES, reason)
     if abs(ours - published) <= within:
         rounded = tolerance.allowed_difference(decimals=decimals) == within
         return Check(where, what, published, ours, AGREES, "" if rounded else loosely(published, within, ours))
@@ -147,12 +147,13 @@ def set_basis_by_words(
     """Set the basis of checks without one whose "place | name" contains one of the words."""
     some, others = tuple(words), tuple(but)
 
-    def meant(one: Check) -> bool:
-        name = f"{one.where} | {one.what}"
+    def meant(check: Check) -> bool:
+        name = f"{check.where} | {check.what}"
         return any(word in name for word in some) and not any(word in name for word in others)
 
     return tuple(
-        replace(one, basis=basis) if one.ours is not None and not one.basis and meant(one) else one for one in checks
+        replace(check, basis=basis) if check.ours is not None and not check.basis and meant(check) else check
+        for check in checks
     )
 
 
@@ -165,4 +166,4 @@ def as_table(checks: Iterable[Check]) -> pd.DataFrame:
     """Return one line per check."""
     import pandas as pd
 
-    return pd.DataFrame([asdict(check) for check in checks], columns=[one.name for one in fields(Check)])
+    return pd.DataFrame([asdict(check) for check in checks], columns=[field.name for field in fields(Check)])

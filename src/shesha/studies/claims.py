@@ -43,32 +43,32 @@ _UNDECIDED = {OPEN: "The interval lies on both sides of the threshold."}
 _NO_CELLS = "these rows do not contain the cells that decide it"
 
 
-def _judge_above(one: Fact, threshold: float) -> str:
-    low, high = one.limits
+def _judge_above(fact: Fact, threshold: float) -> str:
+    low, high = fact.limits
     return YES if low > threshold else NO if high <= threshold else OPEN
 
 
-def _judge_below(one: Fact, threshold: float) -> str:
-    low, high = one.limits
+def _judge_below(fact: Fact, threshold: float) -> str:
+    low, high = fact.limits
     return YES if high < threshold else NO if low >= threshold else OPEN
 
 
-def _judge_absence(one: Fact, threshold: float) -> str:
+def _judge_absence(fact: Fact, threshold: float) -> str:
     """Test of absence: an interval within the threshold supports it, one without zero refutes it."""
-    low, high = one.limits
+    low, high = fact.limits
     if -threshold <= low and high <= threshold:
         return YES
     return NO if low > 0 or high < 0 else OPEN
 
 
-def _judge_p_value(one: Fact, threshold: float) -> str:
+def _judge_p_value(fact: Fact, threshold: float) -> str:
     """Test by a p-value; a value above the level decides nothing."""
-    return YES if one.value <= threshold else OPEN
+    return YES if fact.value <= threshold else OPEN
 
 
-def _judge_share(one: Fact, threshold: float) -> str:
+def _judge_share(fact: Fact, threshold: float) -> str:
     """Test by the share of resampled tables that show the claim: nearly all, hardly any, or neither."""
-    return YES if one.value >= threshold else NO if one.value <= 1 - threshold else OPEN
+    return YES if fact.value >= threshold else NO if fact.value <= 1 - threshold else OPEN
 
 
 OPERATORS: Mapping[str, Callable[[Fact, float], str]] = {
@@ -102,10 +102,10 @@ class Rule:
 
     def answer(self, facts: Facts) -> str:
         """Return yes, no or inconclusive, or "not run" if the fact is missing."""
-        found = facts.get(self.fact)
-        if found is None or isnan(found.value):
+        fact = facts.get(self.fact)
+        if fact is None or isnan(fact.value):
             return ABSENT
-        return OPERATORS[self.operator](found, self.threshold)
+        return OPERATORS[self.operator](fact, self.threshold)
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ def limits() -> dict[str, str]:
 
 def findings() -> tuple[tuple[str, Claim], ...]:
     """Return the most important findings for users, each with its claim."""
-    known = {(one.paper, one.name): one for one in claims()}
+    known = {(claim.paper, claim.name): claim for claim in claims()}
     return tuple(
         (entry["text"], known[tuple(entry["claim"])])
         for place in _claim_files(_FINDINGS)
@@ -247,7 +247,7 @@ def findings() -> tuple[tuple[str, Claim], ...]:
 @cache
 def _files() -> dict[str, dict[str, Any]]:
     read = [_read(place) for place in _claim_files("*.toml") if place.name != _FINDINGS]
-    return {one["paper"]: one for one in read}
+    return {content["paper"]: content for content in read}
 
 
 def _claim_files(pattern: str) -> list[Path]:
@@ -274,7 +274,7 @@ def parse_rule(entry: dict[str, Any]) -> Rule:
 
 def claims_of_study(name: str) -> tuple[Claim, ...]:
     """Return the claims that a study decides."""
-    return tuple(one for one in claims() if one.study == name)
+    return tuple(claim for claim in claims() if claim.study == name)
 
 
 Line = tuple[str, str]
@@ -283,18 +283,18 @@ Line = tuple[str, str]
 
 def decide(study: str, checks: tuple[Check, ...], facts: Facts, lesser: Mapping[Line, Claim]) -> tuple[Check, ...]:
     """Put the engine's verdicts where claims decide checks: main ones by words, lesser ones by place and label."""
-    deciding = {one.check: judge(one, facts) for one in claims_of_study(study) if one.check}
-    by_line = {line: judge(one, facts) for line, one in lesser.items()}
+    deciding = {claim.check: judge(claim, facts) for claim in claims_of_study(study) if claim.check}
+    by_line = {line: judge(claim, facts) for line, claim in lesser.items()}
 
     def decision_of(check: Check) -> Judged | None:
-        main = (one for words, one in deciding.items() if words in check.what)
+        main = (decision for words, decision in deciding.items() if words in check.what)
         return next(main, by_line.get((check.where, check.what)))
 
-    return tuple(_apply_decision(one, decision_of(one)) for one in checks)
+    return tuple(_apply_decision(check, decision_of(check)) for check in checks)
 
 
-def _apply_decision(check: Check, found: Judged | None) -> Check:
-    if found is None:
+def _apply_decision(check: Check, decision: Judged | None) -> Check:
+    if decision is None:
         return check
-    basis = "" if found.verdict in (UNREACHABLE, NOT_RUN) else found.claim.on
-    return replace(check, ours=found.found or None, verdict=found.verdict, why=found.why, basis=basis)
+    basis = "" if decision.verdict in (UNREACHABLE, NOT_RUN) else decision.claim.on
+    return replace(check, ours=decision.found or None, verdict=decision.verdict, why=decision.why, basis=basis)

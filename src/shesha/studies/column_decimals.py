@@ -31,8 +31,8 @@ def column_cells(values: Sequence[Any]) -> list[str]:
     (['8.00', '0.02'], ['128', '64'], ['3e-07', '0.5'])
     """
     numbers = [float(value) for value in values if _is_number(value) and math.isfinite(value)]
-    alike = all(value is None or _is_number(value) for value in values)
-    decimals = _decimals(numbers) if alike else None
+    is_numeric = all(value is None or _is_number(value) for value in values)
+    decimals = _decimals(numbers) if is_numeric else None
     return [_cell(value, decimals) for value in values]
 
 
@@ -47,9 +47,9 @@ def _decimals(numbers: Sequence[float]) -> int | None:
         return 0
     exponent = math.floor(math.log10(sizes[-1]))
     enough = max(0, (3 if exponent >= 0 else 2) - exponent)
-    asked = [max(enough, -math.floor(math.log10(size))) for size in sizes]
-    possible = [one for one in asked if one <= enough + _WIDER]
-    if len(asked) - len(possible) >= _FEW * len(asked):
+    counts = [max(enough, -math.floor(math.log10(size))) for size in sizes]
+    possible = [count for count in counts if count <= enough + _WIDER]
+    if len(counts) - len(possible) >= _FEW * len(counts):
         return None
     wanted = max(possible)
     return next(n for n in range(wanted + 1) if n == wanted or _exact(numbers, n, sizes[-1]))

@@ -40,10 +40,10 @@ class Fact:
         """Print the number, and its interval where there is one."""
         if self.words:
             return self.words
-        told = format(self.value, spec)
+        text = format(self.value, spec)
         if isnan(self.low):
-            return told
-        return f"{told} [{self.low:{spec}}, {self.high:{spec}}]"
+            return text
+        return f"{text} [{self.low:{spec}}, {self.high:{spec}}]"
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -64,13 +64,13 @@ def as_facts(values: Mapping[str, Any], prefix: str = "") -> dict[str, Fact]:
     >>> f"{found['drift rho']:.2f}, {found['drift best']}"
     '0.50, CKA'
     """
-    return {prefix + str(name): _as_fact(one) for name, one in values.items()}
+    return {prefix + str(name): _as_fact(value) for name, value in values.items()}
 
 
-def _as_fact(found: Any) -> Fact:
-    if isinstance(found, Fact):
-        return found
-    return Fact(0.0, words=found or "none") if isinstance(found, str) else Fact(float(found))
+def _as_fact(value: Any) -> Fact:
+    if isinstance(value, Fact):
+        return value
+    return Fact(0.0, words=value or "none") if isinstance(value, str) else Fact(float(value))
 
 
 def over_draws(values: ArrayLike) -> Fact:
@@ -113,11 +113,11 @@ def resampled(statistic: Callable[[NDArray[np.intp]], float], units: Sequence[In
     value = float(statistic(np.sort(np.concatenate(units))))
     if len(units) < 2:
         return Fact(value)
-    found = [
+    estimates = [
         statistic(np.concatenate([units[place] for place in rng.integers(len(units), size=len(units))]))
         for _ in range(draws)
     ]
-    low, high = np.nanpercentile(found, [2.5, 97.5])
+    low, high = np.nanpercentile(estimates, [2.5, 97.5])
     return Fact(value, float(low), float(high))
 
 
@@ -131,14 +131,14 @@ def difference(first: ArrayLike, second: ArrayLike) -> Fact:
     """
     from scipy.stats import ttest_ind
 
-    a, b = (np.asarray(one, dtype=np.float64) for one in (first, second))
+    a, b = (np.asarray(sample, dtype=np.float64) for sample in (first, second))
     value = float(a.mean() - b.mean())
     if min(len(a), len(b)) < 2:
         return Fact(value)
     if np.ptp(a) == 0 and np.ptp(b) == 0:
         return Fact(value, value, value)
-    found = ttest_ind(a, b, equal_var=False).confidence_interval()
-    return Fact(value, float(found.low), float(found.high))
+    interval = ttest_ind(a, b, equal_var=False).confidence_interval()
+    return Fact(value, float(interval.low), float(interval.high))
 
 
 def group_means(rows: pd.DataFrame, by: Sequence[str], column: str) -> list[Fact]:
@@ -151,7 +151,7 @@ def group_means(rows: pd.DataFrame, by: Sequence[str], column: str) -> list[Fact
     >>> ", ".join(f"{one:.1f}" for one in group_means(rows, ["d"], "score"))
     '0.2 [-1.1, 1.5], 0.5 [0.5, 0.5]'
     """
-    return [over_draws(own[column]) for _, own in rows.groupby(list(by), sort=False)]
+    return [over_draws(group[column]) for _, group in rows.groupby(list(by), sort=False)]
 
 
 def steps(rows: pd.DataFrame, axis: str, column: str, unit: Sequence[str] = ("seed",)) -> list[Fact]:
@@ -204,10 +204,10 @@ def absolute(one: Fact) -> Fact:
 
 def _extreme(facts: Iterable[Fact], which: Callable[[Iterable[float]], float]) -> Fact:
     some = list(facts)
-    ends = zip(*(one.limits for one in some), strict=True)
+    ends = zip(*(fact.limits for fact in some), strict=True)
     low, high = (which(end) for end in ends)
-    known = any(not isnan(one.low) for one in some)
-    return Fact(which(one.value for one in some), low if known else NAN, high if known else NAN)
+    known = any(not isnan(fact.low) for fact in some)
+    return Fact(which(fact.value for fact in some), low if known else NAN, high if known else NAN)
 
 
 def over_correlations(rhos: ArrayLike) -> Fact:
@@ -218,8 +218,8 @@ def over_correlations(rhos: ArrayLike) -> Fact:
     >>> f"{over_correlations([0.5, 0.7, 0.9]):.2f}"
     '0.75 [-0.20, 0.97]'
     """
-    one = over_draws(np.arctanh(np.clip(np.asarray(rhos, dtype=np.float64), -0.999999, 0.999999)))
-    return Fact(*(float(np.tanh(value)) for value in (one.value, one.low, one.high)))
+    mean = over_draws(np.arctanh(np.clip(np.asarray(rhos, dtype=np.float64), -0.999999, 0.999999)))
+    return Fact(*(float(np.tanh(value)) for value in (mean.value, mean.low, mean.high)))
 
 
 def rate(hits: int, n: int) -> Fact:
@@ -279,7 +279,7 @@ def as_table(facts: Facts) -> pd.DataFrame:
     """Return one line per fact."""
     import pandas as pd
 
-    lines = [(name, one.value, one.low, one.high, one.words) for name, one in facts.items()]
+    lines = [(name, fact.value, fact.low, fact.high, fact.words) for name, fact in facts.items()]
     return pd.DataFrame(lines, columns=["fact", *_COLUMNS])
 
 
@@ -289,5 +289,5 @@ def from_table(table: pd.DataFrame) -> dict[str, Fact]:
     text = table[words].fillna("") if words in table else [""] * len(table)
     return {
         str(name): Fact(float(value), float(low), float(high), words=str(words))
-        for name, value, low, high, words in zip(table.fact, *(table[one] for one in numbers), text, strict=True)
+        for name, value, low, high, words in zip(table.fact, *(table[column] for column in numbers), text, strict=True)
     }

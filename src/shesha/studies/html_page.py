@@ -37,13 +37,13 @@ def study_page(run: StudyRun, about: Mapping[str, str]) -> report.Page:
 
     study = run.study
     page, _ = build_page(study, run.rows)
-    pictures = [_picture_part(one) for one in page.pictures]
+    pictures = [_picture_part(picture) for picture in page.pictures]
     tables = [report.Section(title, (as_table(frame, title),)) for title, frame in page.tables]
     return report.Page(
         title=study.question,
         question=f"{_question_source(study.paper)} (study {study.name})",
         answer=tuple(filter(None, (page.answer, _verdict_sentence(page.checks)))),
-        numbers=tuple(pictures[:1]) or tuple(part for one in tables[:1] for part in one.parts),
+        numbers=tuple(pictures[:1]) or tuple(part for section in tables[:1] for part in section.parts),
         doubts=(*_notes(page.notes[:_FIRST]), *_incomplete(run)),
         sections=(
             *([report.Section("More to know", _notes(page.notes[_FIRST:]))] if page.notes[_FIRST:] else []),
@@ -67,25 +67,25 @@ def _verdict_sentence(checks: Sequence[Check]) -> str:
     """Summarise the verdicts on published numbers in a sentence."""
     if not checks:
         return ""
-    counts = Counter(one.verdict for one in checks)
-    told = [f"{counts[name]} {SAID[name][counts[name] > 1]}" for name in VERDICTS if counts[name]]
+    counts = Counter(check.verdict for check in checks)
+    phrases = [f"{counts[name]} {SAID[name][counts[name] > 1]}" for name in VERDICTS if counts[name]]
     if len(checks) == 1:
         return f"The one published number or claim {SAID[checks[0].verdict][0]}."
-    return f"Of {len(checks)} published numbers and claims {', '.join(told)}."
+    return f"Of {len(checks)} published numbers and claims {', '.join(phrases)}."
 
 
-def _incomplete(found: StudyRun) -> tuple[report.Part, ...]:
-    if found.complete:
+def _incomplete(run: StudyRun) -> tuple[report.Part, ...]:
+    if run.complete:
         return ()
-    grid = "quick" if found.quick else "full"
-    return (report.Item(f"Made from {len(found.rows)} of the {found.n_cells} cells of the {grid} grid."),)
+    grid = "quick" if run.quick else "full"
+    return (report.Item(f"Made from {len(run.rows)} of the {run.n_cells} cells of the {grid} grid."),)
 
 
 def _checks(page: Page) -> list[report.Section]:
     if not page.checks:
         return []
     # What could not be computed here comes last: it is most of some tables.
-    checks = sorted(page.checks, key=lambda one: VERDICTS.index(one.verdict))
+    checks = sorted(page.checks, key=lambda check: VERDICTS.index(check.verdict))
     title, frame = "Comparison with published numbers", _omit_empty_reasons(checks_table(checks))
     first = ["what", "published", "ours", "verdict", "where"]
     ordered = frame[[name for name in (*first, "why") if name in frame]]
@@ -101,9 +101,9 @@ def _notes(notes: Sequence[str]) -> tuple[report.Part, ...]:
     return tuple(report.Item(note, marked=True) for note in notes)
 
 
-def _ran(found: StudyRun) -> list[tuple[str, str]]:
-    names = ("study", *("cells without a number",) * (bool(found.failures) + bool(found.unreachable)), "versions")
-    return list(zip(names, _describe_run(found), strict=True))
+def _ran(run: StudyRun) -> list[tuple[str, str]]:
+    names = ("study", *("cells without a number",) * (bool(run.failures) + bool(run.unreachable)), "versions")
+    return list(zip(names, _describe_run(run), strict=True))
 
 
 def _picture_part(picture: Picture) -> report.Drawing:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.charts import pyplot
 from shesha.report import markdown_table
-from shesha.studies import result_counts
+from shesha.studies import published_result_kinds
 from shesha.studies.appendix import APPENDIX, write_appendix
 from shesha.studies.checks import AGREES, UNREACHABLE
 from shesha.studies.claims import Judged, findings
@@ -44,17 +44,17 @@ def write_index(out: str | os.PathLike[str] = "studies") -> Path:
         If the folder holds no page.
     """
     folder = Path(out)
-    found = sorted(folder.glob(f"*/{SUMMARY}"))
-    if not found:
+    paths = sorted(folder.glob(f"*/{SUMMARY}"))
+    if not paths:
         raise ValueError(
             f"out must contain pages of studies, got none in {folder}: `shesha study run NAME --out {folder}`"
         )
-    summaries = [json.loads(place.read_text(encoding="utf-8")) for place in found]
-    checks = _collect_checks(folder, [one["name"] for one in summaries])
+    summaries = [json.loads(place.read_text(encoding="utf-8")) for place in paths]
+    checks = _collect_checks(folder, [summary["name"] for summary in summaries])
     facts = _facts_in(folder)
     papers = judge_papers(facts)
-    for paper, own in papers.items():
-        write_text(folder / page_name(paper), scorecard(paper, own))
+    for paper, judgements in papers.items():
+        write_text(folder / page_name(paper), scorecard(paper, judgements))
     if papers:
         write_text(folder / CLAIMS, claims_page(papers))
         with replacing(folder / _PICTURE) as place:
@@ -72,9 +72,9 @@ def _collect_checks(folder: Path, names: list[str]) -> pd.DataFrame:
     import pandas as pd
 
     tables = [pd.read_csv(folder / name / CHECKS, keep_default_na=False).assign(study=name) for name in names]
-    found = pd.concat(tables, ignore_index=True)
-    found = found.assign(basis=found.basis.fillna("") if "basis" in found else "")
-    return found.assign(counts=result_counts.kinds(found))
+    checks = pd.concat(tables, ignore_index=True)
+    checks = checks.assign(basis=checks.basis.fillna("") if "basis" in checks else "")
+    return checks.assign(counts=published_result_kinds.kinds(checks))
 
 
 def _facts_in(folder: Path) -> dict[str, Facts]:
@@ -97,13 +97,13 @@ def _parts(
     )
     if papers:
         yield f"![Main claims of each paper: repeated or not, and with which result of the control]({_PICTURE})"
-        yield markdown_table(["paper", *(name for name, _ in GROUPS)], [_line(*one) for one in papers.items()])
+        yield markdown_table(["paper", *(name for name, _ in GROUPS)], [_line(*item) for item in papers.items()])
         yield f"[All claims in full]({CLAIMS}) has what each control found."
-    told = [text.format_map(facts) for text, one in findings() if _there(one.study, text, facts)]
-    if told:
+    sentences = [text.format_map(facts) for text, claim in findings() if _there(claim.study, text, facts)]
+    if sentences:
         yield "## Five findings for users of these scores"
-        yield "\n".join(f"{place}. {text}" for place, text in enumerate(told, 1))
-    results = checks[checks.counts == result_counts.RESULT]
+        yield "\n".join(f"{place}. {text}" for place, text in enumerate(sentences, 1))
+    results = checks[checks.counts == published_result_kinds.RESULT]
     reached = results[results.verdict != UNREACHABLE]
     yield "## Every number"
     yield (
@@ -115,8 +115,8 @@ def _parts(
     )
 
 
-def _line(paper: str, own: list[Judged]) -> list[str]:
-    return [f"[{paper}]({page_name(paper)})", *(str(n or "") for n in counts(own))]
+def _line(paper: str, judgements: list[Judged]) -> list[str]:
+    return [f"[{paper}]({page_name(paper)})", *(str(n or "") for n in counts(judgements))]
 
 
 def _there(study: str, text: str, facts: Mapping[str, Facts]) -> bool:

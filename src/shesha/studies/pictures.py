@@ -19,22 +19,20 @@ _CROWD = 7
 
 def figure(n: int = 1, *, width: float = 4.3, height: float = 3.4, sharey: bool = False) -> tuple[Figure, list[Any]]:
     """Return a figure and its axes in a row, without frames at the top and right."""
-    made, axes = pyplot().subplots(
-        1, n, figsize=(width * n, height), layout="constrained", sharey=sharey, squeeze=False
-    )
+    fig, axes = pyplot().subplots(1, n, figsize=(width * n, height), layout="constrained", sharey=sharey, squeeze=False)
     for ax in axes[0]:
         ax.spines[["top", "right"]].set_visible(False)
         ax.set_prop_cycle(color=PALETTE)
-    return made, list(axes[0])
+    return fig, list(axes[0])
 
 
 def grid(n_rows: int, n_columns: int, *, width: float = 3.0, height: float = 2.4) -> tuple[Figure, Any]:
     """Return a figure and its axes, rows x columns."""
     size = (width * n_columns, height * n_rows)
-    made, axes = pyplot().subplots(n_rows, n_columns, figsize=size, layout="constrained", squeeze=False)
+    fig, axes = pyplot().subplots(n_rows, n_columns, figsize=size, layout="constrained", squeeze=False)
     for ax in axes.flat:
         ax.set_prop_cycle(color=PALETTE)
-    return made, axes
+    return fig, axes
 
 
 def lines(
@@ -48,7 +46,7 @@ def lines(
     for place, name in enumerate(rows[by].unique() if order is None else order):
         summary = rows[rows[by] == name].groupby(x)[y].agg(["mean", "std"])
         colour = PALETTE[place % len(PALETTE)]
-        hides = dashed and any(_overlap(one, summary["mean"]) for one in earlier)
+        hides = dashed and any(_overlap(line, summary["mean"]) for line in earlier)
         earlier.append(summary["mean"])
         style: dict[str, Any] = {"linestyle": (0, (5, 5))} if hides else {"marker": "o", "markersize": 3.5}
         ax.plot(summary.index, summary["mean"], color=colour, label=str(name), **style)
@@ -66,8 +64,8 @@ def _overlap(first: pd.Series, second: pd.Series) -> bool:
 def draw_with_intervals(ax: Any, x: Iterable[float], found: Iterable[Fact], **style: Any) -> None:
     """Draw facts against x with their intervals; `style` is that of matplotlib's `errorbar`."""
     facts = list(found)
-    values = np.array([one.value for one in facts])
-    low, high = np.array([one.limits for one in facts]).T
+    values = np.array([fact.value for fact in facts])
+    low, high = np.array([fact.limits for fact in facts]).T
     ax.errorbar(list(x), values, yerr=[values - low, high - values], **{"capsize": 3, **style})
 
 

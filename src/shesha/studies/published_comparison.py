@@ -51,11 +51,11 @@ def compare_with_published(
 
     lines = []
     for _, line in published.iterrows():
-        own = rows[np.logical_and.reduce([rows[name] == line[name] for name in by])] if by else rows
+        matches = rows[np.logical_and.reduce([rows[name] == line[name] for name in by])] if by else rows
         for number in numbers:
             if number not in published or pd.isna(line[number]):
                 continue
-            values = own[number].dropna() if number in own else pd.Series(dtype=float)
+            values = matches[number].dropna() if number in matches else pd.Series(dtype=float)
             lines.append(_line({name: line[name] for name in by}, number, float(line[number]), values, decimals))
     return pd.DataFrame(lines)
 
@@ -64,16 +64,16 @@ def _line(
     keys: dict[str, object], number: str, published: float, values: pd.Series[float], decimals: int
 ) -> dict[str, object]:
     n = len(values)
-    ours = float(values.mean()) if n else float("nan")
+    mean = float(values.mean()) if n else float("nan")
     sd = float(values.std(ddof=1)) if n > 1 else float("nan")
-    difference = ours - published
+    difference = mean - published
     within = allowed_difference(sd, decimals=decimals)
     verdict = NOT_RUN if not n else AGREES if abs(difference) <= within else DIFFERS
     return {
         **keys,
         "number": number,
         "published": published,
-        "ours": ours,
+        "ours": mean,
         "sd": sd,
         "draws": n,
         "difference": difference,

@@ -36,12 +36,14 @@ def rate_interval(hits: int, n: int) -> tuple[float, float]:
     """
     from scipy.stats import binomtest
 
-    found = binomtest(hits, n).proportion_ci(0.95)
-    return float(found.low), float(found.high)
+    interval = binomtest(hits, n).proportion_ci(0.95)
+    return float(interval.low), float(interval.high)
 
 
 def rank_correlations(rows: pd.DataFrame, first: str, second: str) -> Vector:
     """Spearman's correlation of two columns within each draw."""
     from scipy.stats import spearmanr
 
-    return np.array([spearmanr(own[first], own[second]).statistic for _, own in rows.groupby("seed")], dtype=np.float64)
+    return np.array(
+        [spearmanr(group[first], group[second]).statistic for _, group in rows.groupby("seed")], dtype=np.float64
+    )

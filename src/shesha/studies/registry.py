@@ -22,19 +22,19 @@ NOT_INSTALLED = "the papers' studies are in a separate package: pip install shes
 @cache
 def packages() -> tuple[ModuleType, ...]:
     """Return the installed packages with studies."""
-    return tuple(import_module(name) for name in sorted({found.value for found in entry_points(group=GROUP)}))
+    return tuple(import_module(name) for name in sorted({point.value for point in entry_points(group=GROUP)}))
 
 
 @cache
 def studies() -> tuple[Study, ...]:
     """Return the installed studies in alphabetical order, if any."""
     modules = [
-        import_module(found.name)
+        import_module(info.name)
         for package in packages()
-        for found in walk_packages(package.__path__, f"{package.__name__}.")
+        for info in walk_packages(package.__path__, f"{package.__name__}.")
     ]
-    found = {id(one): one for module in modules for one in vars(module).values() if isinstance(one, Study)}
-    return tuple(sorted(found.values(), key=lambda one: one.name))
+    instances = {id(value): value for module in modules for value in vars(module).values() if isinstance(value, Study)}
+    return tuple(sorted(instances.values(), key=lambda study: study.name))
 
 
 def data_folders() -> tuple[Path, ...]:
@@ -45,7 +45,7 @@ def data_folders() -> tuple[Path, ...]:
 def data_folder(study: Study) -> Path | None:
     """Return the folder of a study's published numbers; None for a user's own study."""
     top = study.cell.__module__.partition(".")[0]
-    return next((Path(one.__path__[0]) / "published" for one in packages() if one.__name__ == top), None)
+    return next((Path(package.__path__[0]) / "published" for package in packages() if package.__name__ == top), None)
 
 
 def find(name: str) -> Study:
@@ -66,10 +66,10 @@ def find(name: str) -> Study:
         if not studies():
             raise ValueError(f"study must be module:name or file.py:name, got {name!r}; {NOT_INSTALLED}")
         return spelling.find_by_name(name, studies(), "study", "`shesha study list`")
-    found = getattr(_own_module(module, name), attribute, None)
-    if not isinstance(found, Study):
+    candidate = getattr(_own_module(module, name), attribute, None)
+    if not isinstance(candidate, Study):
         raise ValueError(f"study must name a function marked by shesha.studies.study, got {name!r}")
-    return found
+    return candidate
 
 
 def _own_module(module: str, name: str) -> ModuleType:
@@ -81,9 +81,9 @@ def _own_module(module: str, name: str) -> ModuleType:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        beside = Path(*module.split(".")).with_suffix(".py")
-        if error.name == module and beside.is_file():
-            return _load_file(beside.resolve())
+        path = Path(*module.split(".")).with_suffix(".py")
+        if error.name == module and path.is_file():
+            return _load_file(path.resolve())
         raise ValueError(
             f"study must be module:name of a module that can be imported, or a file of this folder, got {name!r} "
             f"({error})"
@@ -96,11 +96,11 @@ def _load_file(file: Path) -> ModuleType:
     spec = spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
-    made = module_from_spec(spec)
+    module = module_from_spec(spec)
     if str(file.parent) not in sys.path:
         sys.path.append(str(file.parent))
-    spec.loader.exec_module(made)
-    for one in vars(made).values():
-        if isinstance(one, Study) and one.cell.__module__ == file.stem:
-            object.__setattr__(one, "file", str(file))
-    return made
+    spec.loader.exec_module(module)
+    for value in vars(module).values():
+        if isinstance(value, Study) and value.cell.__module__ == file.stem:
+            object.__setattr__(value, "file", str(file))
+    return module

@@ -107,9 +107,9 @@ def write(run: StudyRun, folder: Path) -> Path:
     return save_page(page, place, f"{study.name} ({study.paper})", study.question, "\n\n".join(_describe_run(run)))
 
 
-def _write_rows(found: StudyRun, place: Path) -> None:
+def _write_rows(run: StudyRun, place: Path) -> None:
     # Six digits are more than any draw is good for, and a quarter of the size.
-    write_text(place, found.rows.to_csv(index=False, float_format="%.6g"))
+    write_text(place, run.rows.to_csv(index=False, float_format="%.6g"))
 
 
 def _error_location(error: Exception) -> str:
@@ -127,10 +127,10 @@ def build_page(study: Study, rows: pd.DataFrame) -> tuple[Page, Facts]:
 
 def study_facts(study: Study, rows: pd.DataFrame) -> Facts:
     """Return the facts of a study's rows by name, if it has any."""
-    made: dict[str, Fact] = {}
+    facts: dict[str, Fact] = {}
     for make in study.fact_makers:
-        made |= make(rows, read_published(study))
-    return made
+        facts |= make(rows, read_published(study))
+    return facts
 
 
 def checks_of_page(study: Study, checks: Sequence[Check], facts: Facts) -> tuple[Check, ...]:
@@ -140,12 +140,12 @@ def checks_of_page(study: Study, checks: Sequence[Check], facts: Facts) -> tuple
 
 def set_basis(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:
     """Set the basis of each check, as the study declares it."""
-    told = [
-        one if one.verdict == UNREACHABLE else set_basis_by_words([one], OWN_NUMBERS, study.own_numbers)[0]
-        for one in checks
+    basis_checks = [
+        check if check.verdict == UNREACHABLE else set_basis_by_words([check], OWN_NUMBERS, study.own_numbers)[0]
+        for check in checks
     ]
     words = ("",) if study.stand_ins else ("stand-in",)
-    return set_basis_by_words(set_basis_by_words(told, STAND_IN, words, but=study.repeated), study.on)
+    return set_basis_by_words(set_basis_by_words(basis_checks, STAND_IN, words, but=study.repeated), study.on)
 
 
 def has_page(study: Study, folder: Path) -> bool:

@@ -32,11 +32,11 @@ GROUPS: tuple[tuple[str, Callable[[Judged], bool]], ...] = (
 
 def judge_papers(facts: Mapping[str, Facts]) -> dict[str, list[Judged]]:
     """Judge the claims of every paper with finished studies, by their facts."""
-    found: dict[str, list[Judged]] = {}
-    for one in claims():
-        if one.study in facts:
-            found.setdefault(one.paper, []).append(judge(one, facts[one.study]))
-    return found
+    papers: dict[str, list[Judged]] = {}
+    for claim in claims():
+        if claim.study in facts:
+            papers.setdefault(claim.paper, []).append(judge(claim, facts[claim.study]))
+    return papers
 
 
 def page_name(paper: str) -> str:
@@ -49,7 +49,7 @@ def scorecard(paper: str, found: list[Judged]) -> str:
     parts = (
         f"# {paper}: scorecard",
         limits()[paper],
-        _brief_table([one for one in found if one.claim.card]),
+        _brief_table([judgement for judgement in found if judgement.claim.card]),
         f"[All claims in full]({CLAIMS}), with what each control found; [how they are judged]({_RULES}); "
         "[the index](index.md).",
     )
@@ -65,50 +65,50 @@ def claims_page(papers: Mapping[str, list[Judged]]) -> str:
         f"if the whole interval lies on one side of a [threshold]({_RULES}), and inconclusive otherwise. Back to "
         "[the index](index.md).",
     ]
-    for paper, own in papers.items():
+    for paper, judgements in papers.items():
         parts += [f"## {paper}", f"The main claims on one screen: [scorecard]({page_name(paper)})."]
-        parts += [_full_table([one for one in own if one.claim.card])]
-        if others := [one for one in own if not one.claim.card]:
+        parts += [_full_table([judgement for judgement in judgements if judgement.claim.card])]
+        if others := [judgement for judgement in judgements if not judgement.claim.card]:
             parts += [f"### {paper}, other claims", _full_table(others)]
     return "\n\n".join(parts) + "\n"
 
 
-def _brief_table(found: list[Judged]) -> str:
+def _brief_table(judgements: list[Judged]) -> str:
     columns = ["the paper says", "repeated?", "survives the control?", "tested on", "what we found"]
-    return markdown_table(columns, [_brief_line(one) for one in found])
+    return markdown_table(columns, [_brief_line(judgement) for judgement in judgements])
 
 
-def _brief_line(one: Judged) -> list[str]:
-    return [*_answers(one), _study(one, one.claim.on), _brief(one)]
+def _brief_line(judgement: Judged) -> list[str]:
+    return [*_answers(judgement), _study(judgement, judgement.claim.on), _brief(judgement)]
 
 
-def _full_table(found: list[Judged]) -> str:
+def _full_table(judgements: list[Judged]) -> str:
     columns = ["the paper says", "repeated?", "survives the control?", "tested on", "what we found", "study"]
-    return markdown_table(columns, [_line(one) for one in found])
+    return markdown_table(columns, [_line(judgement) for judgement in judgements])
 
 
-def _line(one: Judged) -> list[str]:
-    return [*_answers(one), one.claim.on, one.sentence, _study(one, one.claim.study)]
+def _line(judgement: Judged) -> list[str]:
+    return [*_answers(judgement), judgement.claim.on, judgement.sentence, _study(judgement, judgement.claim.study)]
 
 
-def _answers(one: Judged) -> list[str]:
+def _answers(judgement: Judged) -> list[str]:
     """Return the quotation and both answers."""
-    claim = one.claim
+    claim = judgement.claim
     control = f": {claim.survives.control}" if claim.survives is not None and claim.survives.control else ""
-    return [f"“{claim.quote}” ({claim.where})", _answer(one.repeated), _answer(one.survives) + control]
+    return [f"“{claim.quote}” ({claim.where})", _answer(judgement.repeated), _answer(judgement.survives) + control]
 
 
-def _study(one: Judged, words: str) -> str:
-    return f"[{words}]({one.claim.study}/page.md)"
+def _study(judgement: Judged, words: str) -> str:
+    return f"[{words}]({judgement.claim.study}/page.md)"
 
 
-def _brief(one: Judged) -> str:
+def _brief(judgement: Judged) -> str:
     """Return what was found up to the number that decides whether the claim is repeated: a sentence, as a rule."""
-    rule, found, template = one.claim.repeated, sentences(one.found), sentences(one.claim.found)
-    if rule is None or len(found) != len(template):
-        return first_sentence(one.sentence)
+    rule, parts, template = judgement.claim.repeated, sentences(judgement.found), sentences(judgement.claim.found)
+    if rule is None or len(parts) != len(template):
+        return first_sentence(judgement.sentence)
     deciding = [place for place, source in enumerate(template) if rule.fact in fact_names(source)]
-    return " ".join(found[: deciding[0] + 1]) if deciding else first_sentence(one.sentence)
+    return " ".join(parts[: deciding[0] + 1]) if deciding else first_sentence(judgement.sentence)
 
 
 def _answer(answer: str) -> str:
@@ -117,21 +117,21 @@ def _answer(answer: str) -> str:
 
 def counts(found: list[Judged]) -> list[int]:
     """Count the main claims by group."""
-    own = [one for one in found if one.claim.card]
-    return [sum(belongs(one) for one in own) for _, belongs in GROUPS]
+    cards = [judgement for judgement in found if judgement.claim.card]
+    return [sum(belongs(card) for card in cards) for _, belongs in GROUPS]
 
 
 def bars(papers: Mapping[str, list[Judged]]) -> Figure:
     """Draw one bar per paper, divided by the groups of its main claims."""
-    made, (ax,) = figure(width=7.5, height=0.6 + 0.5 * len(papers))
+    fig, (ax,) = figure(width=7.5, height=0.6 + 0.5 * len(papers))
     colours = (PALETTE[2], PALETTE[0], PALETTE[1], "0.75", "0.45", "0.9")
-    numbers = [counts(own) for own in papers.values()]
+    numbers = [counts(judgements) for judgements in papers.values()]
     for place, ((label, _), colour) in enumerate(zip(GROUPS, colours, strict=True)):
-        left = [sum(one[:place]) for one in numbers]
-        widths = [one[place] for one in numbers]
+        starts = [sum(row[:place]) for row in numbers]
+        widths = [row[place] for row in numbers]
         if any(widths):
-            ax.barh(list(papers), widths, left=left, color=colour, label=label)
+            ax.barh(list(papers), widths, left=starts, color=colour, label=label)
     ax.invert_yaxis()
     ax.set(xlabel="main claims")
     ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return made
+    return fig

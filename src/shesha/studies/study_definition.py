@@ -155,8 +155,8 @@ def study(
 
     def mark(cell: Cell) -> Study:
         every, few = (tuple(_cells(grid, which, cell)) for which, grid in (("full", full), ("quick", quick)))
-        told = stand_ins, tuple(own_numbers), tuple(repeated), on
-        return Study(name, paper, version, every, few, cell, published, [], *told)
+        options = stand_ins, tuple(own_numbers), tuple(repeated), on
+        return Study(name, paper, version, every, few, cell, published, [], *options)
 
     return mark
 
@@ -164,16 +164,16 @@ def study(
 def _cells(grid: Grid, which: str, cell: Cell) -> Iterator[dict[str, Any]]:
     """Yield the parameters of each cell."""
     known = signature(cell).parameters
-    made = [dict(one) for one in _combinations(grid)]
-    if not made:
+    cells = [dict(combination) for combination in _combinations(grid)]
+    if not cells:
         raise ValueError(f"{which} must contain at least one cell, got none")
-    for one in made:
-        unknown = [name for name in one if name not in known]
+    for parameters in cells:
+        unknown = [name for name in parameters if name not in known]
         if unknown:
             raise ValueError(
                 f"{which} must name parameters of {cell.__name__} ({', '.join(known)}), got {unknown[0]!r}"
             )
-        yield one
+        yield parameters
 
 
 def _combinations(grid: Grid) -> Iterator[Mapping[str, Any]]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from shesha.studies import registry
 from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, fact_names, parse_claim, parse_rule
 from shesha.studies.facts import Facts
-from shesha.studies.published import claim_key, line_label
+from shesha.studies.published_checks import claim_key, line_label
 from shesha.studies.study_definition import Study
 
 if TYPE_CHECKING:
@@ -58,21 +58,21 @@ def lesser_claims(study: Study) -> dict[Line, Claim]:
     if published is None or not rules:
         return {}
     lines = [(line_label(line), claim_key(line)) for _, line in published.iterrows()]
-    found = {line: entry for line, key in lines if (entry := _entry(key, rules))}
+    entries = {line: entry for line, key in lines if (entry := _entry(key, rules))}
     unused = [key for key in rules if not any(fnmatchcase(known, key) for _, known in lines)]
     if unused:
         raise ValueError(f"claim must be a key of {study.published}, got {unused[0]!r} in the rules of {study.name}")
-    return {line: _claim_from_line(study.name, line, entry) for line, entry in found.items()}
+    return {line: _claim_from_line(study.name, line, entry) for line, entry in entries.items()}
 
 
 def _entry(key: str, rules: dict[str, Any]) -> dict[str, Any]:
     """Return the entry of a key; a star in its fields is what that of its own key stands for."""
-    found = next((one for one in rules if fnmatchcase(key, one)), None)
-    if found is None:
+    pattern = next((rule for rule in rules if fnmatchcase(key, rule)), None)
+    if pattern is None:
         return {}
-    start, star, end = found.partition("*")
-    own: dict[str, Any] = rules[found]
-    return dict(_substitute(own, key[len(start) : len(key) - len(end)])) if star else own
+    start, star, end = pattern.partition("*")
+    entry: dict[str, Any] = rules[pattern]
+    return dict(_substitute(entry, key[len(start) : len(key) - len(end)])) if star else entry
 
 
 def _substitute(entry: Any, part: str) -> Any:
@@ -82,10 +82,10 @@ def _substitute(entry: Any, part: str) -> Any:
 
 
 def _claim_from_line(study: str, line: Line, entry: dict[str, Any]) -> Claim:
-    own = {"found": "", "on": "", "card": False} | entry
-    if "fact" in own:
-        own["repeated"] = {name: own.pop(name) for name in _OF_RULES if name in own}
-    return parse_claim("", own | {"name": line[1], "study": study, "where": line[0], "quote": line[1]})
+    fields = {"found": "", "on": "", "card": False} | entry
+    if "fact" in fields:
+        fields["repeated"] = {name: fields.pop(name) for name in _OF_RULES if name in fields}
+    return parse_claim("", fields | {"name": line[1], "study": study, "where": line[0], "quote": line[1]})
 
 
 def study_answer(study: Study, facts: Facts) -> str:

@@ -62,20 +62,20 @@ def run(
     StoreError
         If the folder holds a store of another version of shesha.
     """
-    chosen = [one if isinstance(one, Study) else find(one) for one in names]
+    chosen = [name if isinstance(name, Study) else find(name) for name in names]
     runs.require_workers(workers, scheduler)
-    grids = [_select_cells(one, one.quick if quick else one.full, only or {}) for one in chosen]
+    grids = [_select_cells(study, study.quick if quick else study.full, only or {}) for study in chosen]
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"out must be a folder, got the file {folder}")
     folder.mkdir(parents=True, exist_ok=True)
     study_runs = []
     with runs.open_for_writing(folder / STORE) as store:
-        for one, cells in zip(chosen, grids, strict=True):
+        for study, cells in zip(chosen, grids, strict=True):
             if not again:
-                adopt(one, store, folder / one.name, _key)
-            failures = _compute(one, cells, store, workers, scheduler, again)
-            study_runs.append(_as_run(one, store, quick, failures))
+                adopt(study, store, folder / study.name, _key)
+            failures = _compute(study, cells, store, workers, scheduler, again)
+            study_runs.append(_as_run(study, store, quick, failures))
             # Before the next study, which may be interrupted.
             write(study_runs[-1], folder)
     return study_runs
@@ -114,12 +114,12 @@ def load_run(name: str | Study, out: str | os.PathLike[str], *, quick: bool | No
         if quick is None:
             known = dict(store.items(study.kind))
             # A full grid that is not complete says more than a quick one that is.
-            n_full, n_quick = (sum(_key(one) in known for one in cells) for cells in (study.full, study.quick))
+            n_full, n_quick = (sum(_key(cell) in known for cell in cells) for cells in (study.full, study.quick))
             quick = n_full <= n_quick < len(study.full)
-        found = _as_run(study, store, quick)
-    if not len(found.rows):
+        study_run = _as_run(study, store, quick)
+    if not len(study_run.rows):
         raise ValueError(none)
-    return found
+    return study_run
 
 
 @contextmanager
@@ -130,7 +130,7 @@ def _store_with_rows(study: Study, folder: Path) -> Iterator[ResultStore]:
             if next(iter(store.items(study.kind)), None) is not None:
                 yield store
                 return
-    with TemporaryDirectory() as made, runs.open_for_writing(Path(made) / STORE) as store:
+    with TemporaryDirectory() as directory, runs.open_for_writing(Path(directory) / STORE) as store:
         adopt(study, store, folder / study.name, _key)
         yield store
 
@@ -152,17 +152,17 @@ class _Cells(Kept):
 
 def _select_cells(study: Study, cells: Sequence[dict[str, Any]], only: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the cells that have these parameters."""
-    left = list(cells)
+    matches = list(cells)
     for name, wanted in only.items():
-        values = sorted({str(one[name]) for one in left if name in one})
-        left = [one for one in left if name in one and str(one[name]) == wanted]
-        if not left:
+        values = sorted({str(cell[name]) for cell in matches if name in cell})
+        matches = [cell for cell in matches if name in cell and str(cell[name]) == wanted]
+        if not matches:
             raise ValueError(
                 f"only must name a parameter of the grid of {study.name} with one of its values "
                 f"({', '.join(study.full[0])}{f'; {name}: ' + ', '.join(values) if values else ''}), "
                 f"got {name}={wanted}"
             )
-    return left
+    return matches
 
 
 def _compute(
@@ -174,11 +174,11 @@ def _compute(
     again: bool,
 ) -> dict[str, str]:
     """Compute missing cells; return the reasons for failures, and record missing data for the page."""
-    jobs = [Job(_key(one), study.name, 1.0, _compute_cell, (study.reference, one)) for one in cells]
+    jobs = [Job(_key(cell), study.name, 1.0, _compute_cell, (study.reference, cell)) for cell in cells]
     if again:
         store.forget(study.kind, [job.key for job in jobs])
-    apart = scheduler is not None or (workers or runs.cores()) > 1
-    workforce = runs.executor(workers, scheduler) if apart else Here()
+    is_parallel = scheduler is not None or (workers or runs.cores()) > 1
+    workforce = runs.executor(workers, scheduler) if is_parallel else Here()
     meter = Meter(workforce.n_workers, f"cells of {study.name}")
     plan = _Cells(store, study, jobs, meter)
     with meter:
@@ -211,11 +211,11 @@ def _as_run(study: Study, store: ResultStore, quick: bool, failures: Mapping[str
 
     cells = study.quick if quick else study.full
     known = {key: json.loads(text) for key, text in store.items(study.kind)}
-    found = [known[_key(one)] for one in cells if _key(one) in known]
-    rows = pd.DataFrame([one["row"] for one in found])
-    days = sorted({one["day"] for one in found})
-    seconds = tuple(float(one["seconds"]) for one in found)
-    places = Counter(one["place"] for one in found if "place" in one)
+    entries = [known[_key(cell)] for cell in cells if _key(cell) in known]
+    rows = pd.DataFrame([entry["row"] for entry in entries])
+    days = sorted({entry["day"] for entry in entries})
+    seconds = tuple(float(entry["seconds"]) for entry in entries)
+    places = Counter(entry["place"] for entry in entries if "place" in entry)
     missing = dict(store.items(_missing_key(study)))
-    unreachable = {_key(one): missing[_key(one)] for one in cells if _key(one) in missing}
+    unreachable = {_key(cell): missing[_key(cell)] for cell in cells if _key(cell) in missing}
     return StudyRun(study, rows, dict(failures or {}), unreachable, len(cells), quick, seconds, tuple(days), places)

@@ -27,9 +27,9 @@ def allowed_difference(error: float = 0.0, published_error: float = 0.0, decimal
     (0.098, True)
     """
     unit = 10.0**-decimals
-    errors = [0.0 if isnan(one) else one for one in (error, published_error)]
+    errors = [0.0 if isnan(value) else value for value in (error, published_error)]
     # A rounded number lies anywhere within its last digit.
-    joint = JOINT * sqrt(sum(one * one for one in errors) + unit * unit / 12) if any(errors) else 0.0
+    joint = JOINT * sqrt(sum(value * value for value in errors) + unit * unit / 12) if any(errors) else 0.0
     return max(joint, 0.5 * unit + 1e-12)
 
 

@@ -32,10 +32,15 @@ def function(value: F, name: str) -> F:
 
 def path(value: str | os.PathLike[str], name: str) -> Path:
     """Return the path of a file."""
-    found = Path(instance(value, (str, os.PathLike), name, "the path of a file"))
+    location = Path(instance(value, (str, os.PathLike), name, "the path of a file"))
     if str(value) == "" or "\0" in str(value):
         raise ValueError(f"{name} must be the path of a file, got {value!r}")
-    return found
+    return location
+
+
+def is_path(value: Any) -> bool:
+    """Whether something is a path."""
+    return isinstance(value, str | os.PathLike)
 
 
 def frame(value: T, name: str) -> T:
@@ -68,11 +73,11 @@ def several(values: Iterable[T], kind: type[T], name: str, of: str) -> list[T]:
     """Return a list of values of one kind."""
     if isinstance(values, str | bytes | Mapping) or not has_entries(values):
         raise TypeError(f"{name} must be a sequence of {of}, got {type(values).__name__}")
-    found = list(values)
-    for one in found:
-        if not isinstance(one, kind):
-            raise TypeError(f"{name} must be a sequence of {of}, got {type(one).__name__} among them")
-    return found
+    items = list(values)
+    for item in items:
+        if not isinstance(item, kind):
+            raise TypeError(f"{name} must be a sequence of {of}, got {type(item).__name__} among them")
+    return items
 
 
 def _has_axes(value: Any) -> bool:

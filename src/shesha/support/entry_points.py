@@ -25,8 +25,8 @@ def import_entry_points(group: str, what: str) -> Iterator[tuple[str, Any]]:
 
     for point in entry_points(group=group):
         try:
-            found = point.load()
+            value = point.load()
         except Exception as error:  # Whatever another package raises must not take the library down.
             warn(f"{what} {point.name} of {point.value} could not be loaded: {error!r}", MeasureWarning)
         else:
-            yield point.name, found
+            yield point.name, value

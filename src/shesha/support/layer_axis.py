@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shesha.support.arrays import array_shape
+from shesha.support.device_arrays import array_shape
 from shesha.support.warnings import GuessedLayersWarning, warn
 
 LayerAxis = int | Literal["guess"] | None
@@ -55,11 +55,11 @@ class Split:
         """Describe how the array is read, and the alternatives, for a function or a command."""
         if self.axis is None:
             return f"an array of shape {self.shape}, read as one representation"
-        said = f"an array of shape {self.shape}, read as {self._count_axis(self.axis)}"
+        text = f"an array of shape {self.shape}, read as {self._count_axis(self.axis)}"
         if not self.guessed:
-            return said
+            return text
         other, none = 1 - self.axis, "None" if option == "layer_axis=" else "none"
-        return f"{said} ({option}{other}: {self._count_axis(other)}; {option}{none}: one representation)"
+        return f"{text} ({option}{other}: {self._count_axis(other)}; {option}{none}: one representation)"
 
     def _count_axis(self, axis: int) -> str:
         layers, rows = self.shape[axis], self.shape[1 if axis == 0 else 0]
@@ -78,8 +78,8 @@ def normalise_axis(layer_axis: LayerAxis) -> LayerAxis:
     """Check the axis, and convert it to a non-negative number."""
     if layer_axis is None or (isinstance(layer_axis, str) and layer_axis == "guess"):
         return layer_axis
-    whole = isinstance(layer_axis, int | np.integer) and not isinstance(layer_axis, bool)
-    if not whole or not -3 <= int(layer_axis) <= 2:
+    is_integer = isinstance(layer_axis, int | np.integer) and not isinstance(layer_axis, bool)
+    if not is_integer or not -3 <= int(layer_axis) <= 2:
         raise ValueError(f"layer_axis must be 0, 1, 2, None or 'guess', got {layer_axis!r}")
     return int(layer_axis) % 3
 
@@ -106,8 +106,8 @@ def split(shape: tuple[int, ...], layer_axis: LayerAxis = "guess", *, default: i
     return Split(shape, layer_axis)
 
 
-def _much_shorter(one: int, other: int) -> bool:
-    return 0 < _MUCH * one <= other
+def _much_shorter(length: int, other: int) -> bool:
+    return 0 < _MUCH * length <= other
 
 
 def split_layers(arrays: Mapping[Any, Any], layer_axis: LayerAxis = "guess") -> dict[Any, Any]:
@@ -126,7 +126,7 @@ def split_layers(arrays: Mapping[Any, Any], layer_axis: LayerAxis = "guess") -> 
     for name, array in arrays.items():
         shape = _three(array)
         parts = {name: array} if shape is None else _layers(str(name), array, split(shape, layer_axis))
-        if twice := [repr(one) for one in parts if one in layers]:
+        if twice := [repr(key) for key in parts if key in layers]:
             raise ValueError(f"names must be distinct after layers are named, got {', '.join(twice)} twice")
         layers |= parts
     return layers
@@ -145,19 +145,19 @@ def layer_sequence(layers: Any, name: str, layer_axis: LayerAxis = "guess") -> A
     shape = None if isinstance(layers, Mapping | list | tuple) else _three(layers)
     if shape is None:
         return layers
-    found = split(shape, layer_axis, default=0)
-    found.require_few(name)
-    if found.guessed and found.against_default:
-        warn(f"{name} is {found.describe()}", GuessedLayersWarning)
-    return [found.layer(layers, number) for number in range(found.n_layers)]
+    layout = split(shape, layer_axis, default=0)
+    layout.require_few(name)
+    if layout.guessed and layout.against_default:
+        warn(f"{name} is {layout.describe()}", GuessedLayersWarning)
+    return [layout.layer(layers, number) for number in range(layout.n_layers)]
 
 
-def _layers(name: str, array: Any, found: Split) -> dict[Any, Any]:
-    found.require_few(name)
-    if found.guessed:
-        warn(f"{name} is {found.describe()}", GuessedLayersWarning)
+def _layers(name: str, array: Any, layout: Split) -> dict[Any, Any]:
+    layout.require_few(name)
+    if layout.guessed:
+        warn(f"{name} is {layout.describe()}", GuessedLayersWarning)
     array = np.asarray(array) if isinstance(array, list | tuple) else array
-    return {one: found.layer(array, number) for number, one in enumerate(found.names(name))}
+    return {label: layout.layer(array, number) for number, label in enumerate(layout.names(name))}
 
 
 def _three(array: Any) -> tuple[int, ...] | None:

@@ -42,9 +42,9 @@ def lazy_names(
             return import_module(f"{package}.{name}")
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
-        found = getattr(import_module(f"{package}.{homes[name]}"), name)
-        setattr(sys.modules[package], name, found)
-        return found
+        value = getattr(import_module(f"{package}.{homes[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
 
     def names() -> list[str]:
         return sorted({*vars(sys.modules[package]), *homes, *modules})

@@ -50,8 +50,8 @@ class Lines:
         if now - self._last >= _EVERY:
             self._last = now
             spent = now - self._start
-            left = f", about {spent * (1 - share) / share:.0f} s left" if share else ""
-            sys.stderr.write(f"shesha: {text}, {spent:.0f} s so far{left}\n")
+            estimate = f", about {spent * (1 - share) / share:.0f} s left" if share else ""
+            sys.stderr.write(f"shesha: {text}, {spent:.0f} s so far{estimate}\n")
             sys.stderr.flush()
 
 

@@ -23,8 +23,8 @@ def number(seed: Seed) -> int | None:
 
 def draw_seed(seed: Seed) -> int:
     """Return the seed if it is a number, or draw a number from it."""
-    rng, own = generator(seed), number(seed)
-    return int(rng.integers(2**63)) if own is None else own
+    rng, value = generator(seed), number(seed)
+    return int(rng.integers(2**63)) if value is None else value
 
 
 def spawn(seed: Seed, purpose: int) -> np.random.Generator:

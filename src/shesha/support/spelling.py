@@ -21,11 +21,11 @@ def find_by_name(text: Any, known: Iterable[C], name: str, where: str) -> C:
     """Return the item of a name, ignoring case and punctuation; the error lists similar names, or all."""
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a name, got {text!r}")
-    called = {_plain(one): found for found in known for one in reversed(found.names)}
+    called = {_plain(alias): item for item in known for alias in reversed(item.names)}
     if _plain(text) in called:
         return called[_plain(text)]
-    close = [called[one].names[0] for one in close_names(_plain(text), called)]
-    raise unknown(text, name, [found.names[0] for found in called.values()], close, where)
+    close = [called[key].names[0] for key in close_names(_plain(text), called)]
+    raise unknown(text, name, [item.names[0] for item in called.values()], close, where)
 
 
 def unknown(text: str, name: str, known: Iterable[str], close: Iterable[str], where: str = "") -> ValueError:
@@ -44,8 +44,8 @@ def did_you_mean(close: Iterable[str]) -> str:
 
 def close_names(text: str, known: Iterable[str], *, n: int = 3, cutoff: float = 0.6) -> list[str]:
     """Return up to n names similar to a mistyped one, the closest first, ignoring case."""
-    called = {one.casefold(): one for one in reversed(list(known))}
-    return [called[one] for one in difflib.get_close_matches(text.casefold(), called, n=n, cutoff=cutoff)]
+    called = {name.casefold(): name for name in reversed(list(known))}
+    return [called[key] for key in difflib.get_close_matches(text.casefold(), called, n=n, cutoff=cutoff)]
 
 
 def _plain(text: str) -> str:

@@ -121,18 +121,18 @@ def prepare(connection: sqlite3.Connection, path: Path, layout: Layout, *, creat
 def _lay_out(connection: sqlite3.Connection, layout: Layout) -> None:
     for statement in (_ABOUT, *layout.tables):
         connection.execute(statement)
-    own = {"schema": layout.schema} | ({} if layout.program is None else {"program": layout.program})
-    connection.executemany("INSERT INTO about VALUES (?, ?)", own.items())
+    entries = {"schema": layout.schema} | ({} if layout.program is None else {"program": layout.program})
+    connection.executemany("INSERT INTO about VALUES (?, ?)", entries.items())
 
 
 def _require_version(connection: sqlite3.Connection, path: Path, layout: Layout, foreign: str) -> None:
-    found = about(connection)
-    if found.get("program") != layout.program:
+    entries = about(connection)
+    if entries.get("program") != layout.program:
         raise StoreError(foreign)
     readable = (*layout.earlier, layout.schema)
-    if found.get("schema") not in readable:
+    if entries.get("schema") not in readable:
         raise StoreError(
-            f"store must have layout {' or '.join(readable)}, got {found.get('schema')} in {path}: it was written by "
+            f"store must have layout {' or '.join(readable)}, got {entries.get('schema')} in {path}: it was written by "
             "another version of shesha; choose another file with --store (studies: another folder with --out), or "
             "use that version"
         )

@@ -1,12 +1,12 @@
 """Transferability scores: how well features suit labels, without training."""
 
+from shesha.transfer.anisotropy import anisotropy
 from shesha.transfer.centroid_distances import centroid_softmax, margin_score
 from shesha.transfer.class_scatter import fisher_discriminant, h_score
-from shesha.transfer.feature_variance import anisotropy
 from shesha.transfer.gaussian_overlap import bhattacharyya, gbc
+from shesha.transfer.leep_and_nce import leep, nce
 from shesha.transfer.logme import logme, logme_regression
 from shesha.transfer.silhouette import silhouette
-from shesha.transfer.source_model import leep, nce
 
 __all__ = [
     "anisotropy",

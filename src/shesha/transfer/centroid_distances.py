@@ -46,8 +46,8 @@ def margin_score(X: ArrayLike, y: ArrayLike) -> float:
     0.664
     """
     data = check_classes(X, y)
-    own, other = _squared_distances(data)
-    a, b = np.sqrt(own), np.sqrt(other.min(axis=1))
+    own_distances, other = _squared_distances(data)
+    a, b = np.sqrt(own_distances), np.sqrt(other.min(axis=1))
     # Distances that are only rounding have no ratio.
     near = (a + b) ** 2 <= data.negligible
     return float(np.where(near, 0.0, (b - a) / np.where(near, 1.0, b + a)).mean())
@@ -86,11 +86,11 @@ def centroid_softmax(X: ArrayLike, y: ArrayLike) -> float:
     -0.129
     """
     data = check_classes(X, y)
-    own, other = _squared_distances(data)
-    scale = own.mean()
+    own_distances, other = _squared_distances(data)
+    scale = own_distances.mean()
     if scale <= data.negligible:
         raise NotEstimable("no row differs from the others of its class")
-    logits = (own[:, None] - other) / scale
+    logits = (own_distances[:, None] - other) / scale
     return float(-np.logaddexp(0.0, np.logaddexp.reduce(logits, axis=1)).mean())
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
-from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.support.types import Labels, Matrix, Vector
 from shesha.support.warnings import NotEstimable

@@ -184,12 +184,12 @@ def _variances(data: ClassedRows) -> Matrix:
 def _diagonal_distances(means: Matrix, variances: Matrix, times: int) -> Vector:
     """Distances of all pairs i < j for independent features, with counts for the logarithms of variances."""
     logs = np.log(variances).sum(axis=1)
-    found = []
+    distances = []
     for i in range(len(means) - 1):
         middle = (variances[i] + variances[i + 1 :]) / 2
         shape = np.log(middle).sum(axis=1) - (logs[i] + logs[i + 1 :]) / 2
-        found.append(((means[i] - means[i + 1 :]) ** 2 / middle).sum(axis=1) / 8 + times * shape / 2)
-    return np.asarray(np.maximum(np.concatenate(found), 0.0))
+        distances.append(((means[i] - means[i + 1 :]) ** 2 / middle).sum(axis=1) / 8 + times * shape / 2)
+    return np.asarray(np.maximum(np.concatenate(distances), 0.0))
 
 
 def _gaussian_distance(difference: Vector, middle: Matrix, logs: Vector) -> float:

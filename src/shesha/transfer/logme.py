@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.support import memory as memory
 from shesha.support.types import Matrix, Vector
@@ -118,8 +118,8 @@ def logme_regression(X: ArrayLike, Y: ArrayLike, *, published: bool = False) -> 
 def _mean_evidence(X: Matrix, targets: Matrix, rounding: float, published: bool) -> float:
     if (X[0] == X).all():
         raise NotEstimable("all rows of X are equal")
-    found = _fixed_point_evidence(X, targets) if published else _maximum_evidence(X, targets, rounding)
-    return float(np.mean(found))
+    evidence = _fixed_point_evidence(X, targets) if published else _maximum_evidence(X, targets, rounding)
+    return float(np.mean(evidence))
 
 
 @dataclass(frozen=True)
@@ -138,12 +138,12 @@ class Alignment:
     def build(cls, X: Matrix, targets: Matrix, smallest: float) -> Alignment:
         """Singular values up to this share of the largest do not count."""
         with single_threaded_blas():
-            left, lengths, _ = np.linalg.svd(X, full_matrices=False)
+            vectors, lengths, _ = np.linalg.svd(X, full_matrices=False)
         kept = lengths > smallest * lengths[0]
-        left, lengths = left[:, kept], lengths[kept]
-        coordinates = left.T @ targets
+        vectors, lengths = vectors[:, kept], lengths[kept]
+        coordinates = vectors.T @ targets
         # From the residual, not from the difference of squares, which would lose a small rest.
-        rest = targets - left @ coordinates if len(lengths) < len(X) else np.zeros_like(targets)
+        rest = targets - vectors @ coordinates if len(lengths) < len(X) else np.zeros_like(targets)
         return cls(len(X), lengths**2, coordinates**2, np.einsum("ij,ij->j", rest, rest))
 
     @property
@@ -192,11 +192,11 @@ def _largest_gains(alignment: Alignment) -> Vector:
     on_grid = alignment.gains(logs)
     # Without features, as alpha goes to infinity, the gain is 0.
     best = np.maximum(on_grid.max(axis=1), 0.0)
-    for target, at in enumerate(np.clip(on_grid.argmax(axis=1), 1, len(logs) - 2)):
-        one = Alignment(alignment.n, alignment.squares, alignment.along[:, [target]], alignment.rest[[target]])
-        ends = (logs[at - 1], logs[at + 1])
+    for target, index in enumerate(np.clip(on_grid.argmax(axis=1), 1, len(logs) - 2)):
+        part = Alignment(alignment.n, alignment.squares, alignment.along[:, [target]], alignment.rest[[target]])
+        ends = (logs[index - 1], logs[index + 1])
         peak = minimize_scalar(
-            lambda log, one=one: -one.gains(np.array([log]))[0, 0],
+            lambda log, part=part: -part.gains(np.array([log]))[0, 0],
             bounds=ends,
             method="bounded",
             options={"xatol": 1e-9},
@@ -230,8 +230,8 @@ def _fixed_point_evidence(X: Matrix, targets: Matrix) -> Vector:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         evidence = np.array(
             [
-                _fixed_point(alignment.squares, along, rest, n, d)
-                for along, rest in zip(alignment.along.T, alignment.rest, strict=True)
+                _fixed_point(alignment.squares, projections, rest, n, d)
+                for projections, rest in zip(alignment.along.T, alignment.rest, strict=True)
             ]
         )
     if not np.isfinite(evidence).all():
@@ -239,13 +239,13 @@ def _fixed_point_evidence(X: Matrix, targets: Matrix) -> Vector:
     return evidence
 
 
-def _fixed_point(squares: Vector, along: Vector, rest: float, n: int, d: int) -> float:
+def _fixed_point(squares: Vector, projections: Vector, rest: float, n: int, d: int) -> float:
     alpha = beta = 1.0
     for _ in range(_PUBLISHED_ROUNDS):
         ratio = alpha / beta
         used = (squares / (squares + ratio)).sum()
-        weight = (squares * along / (ratio + squares) ** 2).sum()
-        error = (along / (1 + squares / ratio) ** 2).sum() + rest
+        weight = (squares * projections / (ratio + squares) ** 2).sum()
+        error = (projections / (1 + squares / ratio) ** 2).sum() + rest
         alpha = used / (weight + _PUBLISHED_RIDGE)
         beta = (n - used) / (error + _PUBLISHED_RIDGE)
         if abs(alpha / beta - ratio) <= _PUBLISHED_STOP * ratio:

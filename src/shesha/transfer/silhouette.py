@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, PANEL, Metric, find_undirected_rows, panel, standard_rows
-from shesha.kernels.numerical_precision import ROUNDING
+from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.kernels.threads import parallel
 from shesha.support import memory as memory
 from shesha.support.types import Labels, Matrix
@@ -58,18 +58,18 @@ def silhouette(X: ArrayLike, y: ArrayLike, *, metric: Metric = "euclidean") -> f
     means = _distance_sums(rows, codes, len(names), metric)
     each = np.arange(len(codes))
     means /= np.where(np.arange(len(names)) == codes[:, None], np.maximum(counts - 1, 1), counts)
-    own = means[each, codes]
+    own_means = means[each, codes]
     means[each, codes] = np.inf
-    return _mean_silhouette(own, means.min(axis=1), counts[codes] > 1, metric)
+    return _mean_silhouette(own_means, means.min(axis=1), counts[codes] > 1, metric)
 
 
 def _mean_silhouette(a: Matrix, b: Matrix, in_company: NDArray[np.bool_], metric: Metric) -> float:
     larger = np.maximum(a, b)
     # One minus a cosine of parallel rows is rounding; euclidean distances of equal rows are exact zeros.
-    apart = larger > (0.0 if metric == "euclidean" else ROUNDING)
-    if not apart.any():
+    mask = larger > (0.0 if metric == "euclidean" else ROUNDING)
+    if not mask.any():
         raise NotEstimable("all distances are 0")
-    return float(np.where(apart & in_company, (b - a) / np.where(apart, larger, 1.0), 0.0).mean())
+    return float(np.where(mask & in_company, (b - a) / np.where(mask, larger, 1.0), 0.0).mean())
 
 
 def _rows_with_direction(X: Matrix, metric: Metric) -> Matrix:

@@ -6,25 +6,27 @@ Every view can be permuted: relabelling the rows is gathering, so null distribut
 from shesha.kernels.feature_halves import UndirectedHalfError
 from shesha.views._covariates import Covariates
 from shesha.views._cross_validation_folds import Folds, Groups, deal_folds
-from shesha.views._distance_comparisons import Comparisons
 from shesha.views._distance_subsets import DistanceSubsets
 from shesha.views._features import Features
 from shesha.views._heat_trace import HeatTrace
 from shesha.views._matrix import Plain
 from shesha.views._neighbour_distances import NeighbourDistances
+from shesha.views._neighbour_ranks import RowRanks
 from shesha.views._neighbours import Neighbours
 from shesha.views._orthonormal_basis import Basis
-from shesha.views._row_distributions import Projections, Spectrum
-from shesha.views._row_ranks import RowRanks
+from shesha.views._random_projections import Projections
 from shesha.views._rows import Rows, representation_from, rows_or_distances
 from shesha.views._rows_by_name import align_rows, layers_in_one_order, take_rows
 from shesha.views._scalar_summaries import Concentricity, Magnitude, Scalar, SplitStability, Uniformity
+from shesha.views._spectrum import Spectrum
 from shesha.views._standardised_rows import Standard
+from shesha.views._triplets_and_quadruplets import Comparisons
 from shesha.views._variance_shares import Variances
 from shesha.views.covariate_adjusted import Adjusted, Refitted, adjust_for_covariates
+from shesha.views.feature_halves import SplitHalves
 from shesha.views.gram import Gram
 from shesha.views.rdm import Distances, PartialRdm, RankedRdm
-from shesha.views.rdm_input import Rdm, UndirectedRowsError, hint_of_distances, looks_like_distances
+from shesha.views.rdm_input import Rdm, hint_of_distances, looks_like_distances
 from shesha.views.representation import (
     Representation,
     Symmetric,
@@ -34,8 +36,8 @@ from shesha.views.representation import (
     choose_folding,
     move_to_one_device,
 )
-from shesha.views.sampled_halves import SampledHalves
-from shesha.views.split_halves import SplitHalves
+from shesha.views.sampled_feature_halves import SampledHalves
+from shesha.views.undirected_rows import UndirectedRowsError
 
 __all__ = [
     "Adjusted",

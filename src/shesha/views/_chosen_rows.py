@@ -39,7 +39,7 @@ class ChosenRows:
             return np.asarray(self._given[self._numbers[key]])
         numbers, columns = self._numbers[key[0]], key[1]
         step = max(1, _ENTRIES // self.shape[1])
-        parts = [self._given[numbers[at : at + step]][:, columns] for at in range(0, max(1, len(numbers)), step)]
+        parts = [self._given[numbers[row : row + step]][:, columns] for row in range(0, max(1, len(numbers)), step)]
         return np.concatenate(parts)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:

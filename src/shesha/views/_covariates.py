@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
-from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.splines import MOST_TERMS, natural_spline
 from shesha.kernels.standardisation import is_constant
-from shesha.kernels.upper_triangles import square
+from shesha.kernels.symmetric_matrices import square
 from shesha.nulls.covariate_matching import match_by_distance
 from shesha.nulls.design_builder import STRATUM
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
 from shesha.views._spline_choice import choose_terms, orthonormal_basis
 from shesha.views.rdm_input import Rdm
@@ -68,13 +68,13 @@ class Covariates:
         numbers = {name: part[:, 0] for name, part in parts.items() if len(np.unique(part)) > len(part.T) + 1}
         n_terms = int(np.clip(_most_terms(n_rows, numbers), 1, MOST_TERMS))
         terms = _terms(parts, {name: natural_spline(number, n_terms) for name, number in numbers.items()})
-        found = cls(np.concatenate(list(parts.values()), axis=1), terms=terms, numbers=numbers, parts=parts)
-        if n_rows - found.n_taken < FEWEST_FREE:
+        result = cls(np.concatenate(list(parts.values()), axis=1), terms=terms, numbers=numbers, parts=parts)
+        if n_rows - result.n_taken < FEWEST_FREE:
             raise ValueError(
                 f"covariates must leave at least {FEWEST_FREE} degrees of freedom of {n_rows} rows, got "
-                f"{found.n_taken} terms including the mean (a label has one per class); use fewer"
+                f"{result.n_taken} terms including the mean (a label has one per class); use fewer"
             )
-        return found
+        return result
 
     def fit(self, *sides: Matrix) -> Covariates:
         """Return the same with as many smooth terms of each number as the features need, at least as many as now.
@@ -117,10 +117,10 @@ class Covariates:
         rows = rows / unit
         mean = rows.mean(axis=0)
         centred = rows - mean
-        found = centred - self.basis @ (self.basis.T @ centred)
-        lengths, left = np.linalg.norm(centred, axis=0), np.linalg.norm(found, axis=0)
-        found[:, left <= _NOTHING * lengths] = 0.0
-        return np.asarray((found + mean) * unit)
+        residuals = centred - self.basis @ (self.basis.T @ centred)
+        lengths, norms = np.linalg.norm(centred, axis=0), np.linalg.norm(residuals, axis=0)
+        residuals[:, norms <= _NOTHING * lengths] = 0.0
+        return np.asarray((residuals + mean) * unit)
 
     def permute(self, residuals: Matrix, order: Index) -> Matrix:
         """Return residuals in another order, without the covariates and with all their degrees of freedom.
@@ -135,8 +135,8 @@ class Covariates:
         moved = np.where(is_constant(rows), 0.0, rows - mean)[order]
         basis, turned = self.basis, self.basis[order]
         lost = basis.T @ moved
-        left, cosines, right = np.linalg.svd(turned.T @ basis)
-        back = (turned @ left - basis @ (right.T * cosines)) / (1 + cosines)
+        u, cosines, right = np.linalg.svd(turned.T @ basis)
+        back = (turned @ u - basis @ (right.T * cosines)) / (1 + cosines)
         return np.asarray((moved - basis @ lost - back @ (right @ lost) + mean) * unit)
 
     def take(self, rows: Index) -> Covariates:
@@ -153,9 +153,9 @@ class Covariates:
         lengths = np.einsum("ij,ij->i", self._columns, self._columns)
         squared = lengths[:, None] + lengths - 2 * self._columns @ self._columns.T
         # Rows of one class are equal, whatever rounding says.
-        found = np.sqrt(np.where(squared > 1e-12 * (1 + lengths[:, None]), squared, 0.0))
-        np.fill_diagonal(found, 0.0)
-        return Rdm((found + found.T) / 2, "covariates")
+        distances = np.sqrt(np.where(squared > 1e-12 * (1 + lengths[:, None]), squared, 0.0))
+        np.fill_diagonal(distances, 0.0)
+        return Rdm((distances + distances.T) / 2, "covariates")
 
     def design(self, blocks: ArrayLike | None = None) -> Exchange:
         """Return the design that permutes rows of similar covariates."""
@@ -187,7 +187,7 @@ def _columns(covariates: Any, n_rows: int) -> Iterator[tuple[str, NDArray[Any]]]
         if array.ndim == 1:
             columns = [("covariates", array)]
         else:
-            columns = [(f"column {at} of covariates", column) for at, column in enumerate(array.T)]
+            columns = [(f"column {number} of covariates", column) for number, column in enumerate(array.T)]
     for name, column in columns:
         if len(column) != n_rows:
             raise ValueError(f"{name} must have one value for each of the {n_rows} rows, got {len(column)}")

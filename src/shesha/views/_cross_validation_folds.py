@@ -34,10 +34,10 @@ class Groups:
     """
 
     def __init__(self, labels: ArrayLike) -> None:
-        given = check.dense(labels, "labels")
-        if given.ndim != 1:
-            raise ValueError(f"labels must be 1-D (n_samples,), got shape {given.shape}")
-        self.codes: tuple[int, ...] = tuple(check.labels(given, len(given), "labels", min_classes=1)[0].tolist())
+        values = check.dense(labels, "labels")
+        if values.ndim != 1:
+            raise ValueError(f"labels must be 1-D (n_samples,), got shape {values.shape}")
+        self.codes: tuple[int, ...] = tuple(check.labels(values, len(values), "labels", min_classes=1)[0].tolist())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Groups) and self.codes == other.codes
@@ -51,7 +51,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class Folds(View):
-    """Centred rows in folds; for each, a decomposition of the rows outside it."""
+    """Centred rows in folds, with a decomposition of the training rows of each fold."""
 
     rows: Matrix
     fold: Index

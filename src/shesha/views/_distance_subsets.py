@@ -10,7 +10,7 @@ import numpy as np
 from shesha.inputs import validation as check
 from shesha.kernels.distances import condensed_distances, standard_rows
 from shesha.kernels.permutation_products import take_condensed
-from shesha.kernels.upper_triangles import square
+from shesha.kernels.symmetric_matrices import square
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
@@ -22,7 +22,7 @@ _QUANTILE = 0.9
 
 @dataclass(frozen=True)
 class DistanceSubsets(View):
-    """Euclidean distances within subsets of the rows, each subset's divided by its own 0.9 quantile."""
+    """Euclidean distances within subsets of the rows, divided by the 0.9 quantile of their subset."""
 
     subsets: tuple[Index, ...]
     rows: Matrix | None

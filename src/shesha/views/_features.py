@@ -8,8 +8,8 @@ from typing import cast
 
 import numpy as np
 
-from shesha.kernels.numerical_precision import length_unit
-from shesha.support.arrays import column_medians, is_numpy, namespace, norm, singular_values, take_rows
+from shesha.kernels.rounding_and_scaling import length_unit
+from shesha.support.device_arrays import column_medians, is_numpy, namespace, norm, singular_values, take_rows
 from shesha.support.types import Index, Matrix
 from shesha.views.representation import Representation, View
 
@@ -47,8 +47,8 @@ class Features(View):
     @cached_property
     def centred_norm(self) -> float:
         """Frobenius norm of the centred rows; 0 if all rows are equal up to rounding."""
-        found = norm(self.centred)
-        return found if found > self.precision * norm(self.rows) else 0.0
+        length = norm(self.centred)
+        return length if length > self.precision * norm(self.rows) else 0.0
 
     @cached_property
     def compact(self) -> Matrix:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shesha.kernels.neighbour_distances import distinct_rows, neighbour_distances
-from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.support.types import Index, Matrix
 from shesha.support.warnings import NotEstimable
 from shesha.views.representation import Representation, View

@@ -16,8 +16,8 @@ from shesha.kernels import neighbours as kernel
 from shesha.kernels.condensed_pairs import condensed_index
 from shesha.kernels.distances import PANEL, condensed_distances
 from shesha.kernels.permutation_products import take_condensed
-from shesha.kernels.upper_triangles import square
-from shesha.support.arrays import is_numpy, largest, take_rows, to_host
+from shesha.kernels.symmetric_matrices import square
+from shesha.support.device_arrays import is_numpy, largest, take_rows, to_host
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views._features import Features
@@ -82,9 +82,9 @@ class Neighbours(View):
 
     @classmethod
     def _from_search(
-        cls, found: kernel.Found, rows: Matrix | None, distances: Vector | None, search: Search | None
+        cls, result: kernel.Found, rows: Matrix | None, distances: Vector | None, search: Search | None
     ) -> Neighbours:
-        return Neighbours(found.lists, rows, distances, found.tied, search, found.ties)
+        return Neighbours(result.lists, rows, distances, result.tied, search, result.ties)
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
@@ -133,8 +133,8 @@ class Neighbours(View):
             return np.asarray(self._rank_table.take(rows * self.n_rows + others))
         codes, order = self._edge_codes
         wanted = rows * self.n_rows + others
-        at = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
-        return np.where(codes[at] == wanted, order[at] % self.k + 1, 0)
+        places = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
+        return np.where(codes[places] == wanted, order[places] % self.k + 1, 0)
 
     def ranks_of_neighbours(self, other: Neighbours) -> NDArray[np.integer[Any]]:
         """Rank here of each neighbour in `other`, of shape (n, k); 0 if it is not a neighbour here."""
@@ -213,8 +213,8 @@ class Neighbours(View):
         assert self.distances is not None
         rows = np.broadcast_to(rows, others.shape)
         itself = rows == others
-        at = condensed_index(np.where(itself, 0, rows), np.where(itself, 1, others), self.n_rows)
-        return np.where(itself, 0.0, self.distances[at])
+        index = condensed_index(np.where(itself, 0, rows), np.where(itself, 1, others), self.n_rows)
+        return np.where(itself, 0.0, self.distances[index])
 
     def permute(self, order: Index) -> Neighbours:
         """Relabel: row i of the result is row order[i] of this.
@@ -249,7 +249,7 @@ def _all_equal(rows: Matrix) -> bool:
     first = rows[:1, :]
     # The standard of arrays allows no slice beyond the end.
     n = rows.shape[0]
-    return all(largest(rows[at : min(at + PANEL, n), :] - first) <= tolerance for at in range(0, n, PANEL))
+    return all(largest(rows[start : min(start + PANEL, n), :] - first) <= tolerance for start in range(0, n, PANEL))
 
 
 @dataclass(frozen=True)
@@ -305,5 +305,5 @@ class Relabelled(Neighbours):
 
     def permute(self, order: Index) -> Neighbours:  # type: ignore[override]
         """Relabel the original once more."""
-        original, own = self._original
-        return (self.own or original).permute(own[order])
+        original, first_order = self._original
+        return (self.own or original).permute(first_order[order])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.support.arrays import is_numpy, namespace, norm, singular_values, take_rows, thin_svd, to_host
+from shesha.support.device_arrays import is_numpy, namespace, norm, singular_values, take_rows, thin_svd, to_host
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views._features import Features
@@ -34,11 +34,11 @@ class Basis(View):
         """Decompose the (centred) features."""
         features = source.view(Features)
         rows = features.centred if centred else features.rows
-        left, values, right = _thin_svd(rows)
+        u, values, right = _thin_svd(rows)
         rank = int(np.count_nonzero(values > _singular_value_rounding(features, values)))
         if not rank:
             raise NotEstimable("all rows are equal" if centred else "all entries are zero")
-        return cls(_leading_directions(left, rank), values[:rank], features.unit, rows.shape[1], right[:rank, :])
+        return cls(_leading_directions(u, rank), values[:rank], features.unit, rows.shape[1], right[:rank, :])
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
@@ -126,18 +126,18 @@ def _thin_svd(rows: Matrix) -> tuple[Matrix, Vector, Matrix]:
     qr = namespace(rows).linalg.qr
     if n > 2 * d:
         q, r = qr(rows)
-        left, values, right = thin_svd(r)
-        return q @ left, values, right
+        u, values, right = thin_svd(r)
+        return q @ u, values, right
     if d > 2 * n:
         q, r = qr(rows.T)
-        left, values, right = thin_svd(r.T)
-        return left, values, right @ q.T
+        u, values, right = thin_svd(r.T)
+        return u, values, right @ q.T
     return thin_svd(rows)
 
 
 def _leading_directions(directions: Matrix, k: int) -> Matrix:
-    found = directions[:, :k]
-    return np.ascontiguousarray(found) if is_numpy(found) else found
+    columns = directions[:, :k]
+    return np.ascontiguousarray(columns) if is_numpy(columns) else columns
 
 
 def _singular_value_rounding(features: Features, values: Vector) -> float:

@@ -12,9 +12,10 @@ import numpy as np
 from shesha.inputs import Names, split_names
 from shesha.inputs import validation as check
 from shesha.support import memory as memory
+from shesha.support.device_arrays import input_precision
 from shesha.support.types import Array, Index, Matrix
 from shesha.views._chosen_rows import ChosenRows
-from shesha.views.rdm_input import Rdm, input_precision
+from shesha.views.rdm_input import Rdm
 from shesha.views.representation import Representation, View
 
 V = TypeVar("V", bound=View)
@@ -99,9 +100,9 @@ class Rows:
         kept = np.setdiff1d(np.arange(len(self)), rows)
         if self.is_sparse or self._array.dtype.itemsize * len(kept) * self.shape[1] * _COPIED <= memory.memory_budget():
             return Rows(self._array[kept], self.name, min_rows=0, min_columns=0)
-        found = copy(self)
-        found.names, found._made, found._array = None, {}, ChosenRows(self._array, kept)
-        return found
+        result = copy(self)
+        result.names, result._made, result._array = None, {}, ChosenRows(self._array, kept)
+        return result
 
     def take(self, rows: Index) -> Rows:
         """Return some rows only."""

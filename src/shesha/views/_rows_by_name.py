@@ -37,5 +37,5 @@ def layers_in_one_order(
     """Return the layers of two models with rows in the order of the first that has names."""
     called = {f"layers_a[{name}]": layer for name, layer in a.items()}
     called |= {f"layers_b[{name}]": layer for name, layer in b.items()}
-    found = list(align_rows(called).values())
-    return dict(zip(a, found, strict=False)), dict(zip(b, found[len(a) :], strict=True))
+    layers = list(align_rows(called).values())
+    return dict(zip(a, layers, strict=False)), dict(zip(b, layers[len(a) :], strict=True))

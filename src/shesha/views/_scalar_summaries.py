@@ -13,15 +13,15 @@ from shesha.inputs import validation as check
 from shesha.kernels import feature_halves
 from shesha.kernels import subset_splits as subset_scores
 from shesha.kernels.distances import PANEL, Metric, panel, standard_rows
-from shesha.kernels.numerical_precision import length_unit
-from shesha.kernels.rotations import Axes
+from shesha.kernels.random_rotations import Axes
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import parallel
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed
 from shesha.support.warnings import NotEstimable
 from shesha.views._features import Features
+from shesha.views.feature_halves import SplitHalves
 from shesha.views.representation import Representation, View
-from shesha.views.split_halves import SplitHalves
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class Uniformity(Scalar):
 
         total = sum(parallel(sum_upper_triangle, range(0, n, PANEL)))
         # log((n + 2 total) / n^2), exact however small the total is.
-        beyond = math.log1p(2 * total / n)
-        return cls(beyond - math.log(n), beyond, n)
+        excess = math.log1p(2 * total / n)
+        return cls(excess - math.log(n), excess, n)
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
@@ -131,7 +131,7 @@ class SplitStability(Scalar):
             scores = subset_scores.scores(rows, metric, Axes(rows), draws, subsets)
         except feature_halves.UndirectedHalfError:
             return None
-        return None if np.isnan(scores).all(axis=0).any() else [cls(float(one)) for one in np.nanmean(scores, axis=0)]
+        return None if np.isnan(scores).all(axis=0).any() else [cls(float(mean)) for mean in np.nanmean(scores, axis=0)]
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.splines import natural_spline
 from shesha.support.types import Matrix, Vector
 
@@ -20,8 +20,8 @@ _MOST_JUMPS, _OF_A_JUMP = 3, 2
 
 def orthonormal_basis(terms: Matrix) -> Matrix:
     """Orthonormal columns that span the centred terms."""
-    left, values, _ = np.linalg.svd(terms - terms.mean(axis=0), full_matrices=False)
-    return np.ascontiguousarray(left[:, values > 1e-9 * max(1.0, float(values.max(initial=0.0)))])
+    u, values, _ = np.linalg.svd(terms - terms.mean(axis=0), full_matrices=False)
+    return np.ascontiguousarray(u[:, values > 1e-9 * max(1.0, float(values.max(initial=0.0)))])
 
 
 def choose_terms(
@@ -60,8 +60,8 @@ def _spline_and_jumps(number: Vector, fixed: Matrix, rows: Sequence[Matrix], can
     models = []
     for n_jumps in range(_MOST_JUMPS + 1):
         jumps = _jumps(number, fixed, rows, n_jumps)
-        given = np.concatenate([fixed, jumps], axis=1)
-        losses = [_losses(rows, np.concatenate([given, spline], axis=1), n_jumps) for spline in splines]
+        terms = np.concatenate([fixed, jumps], axis=1)
+        losses = [_losses(rows, np.concatenate([terms, spline], axis=1), n_jumps) for spline in splines]
         models.append((jumps, np.array(losses)))
     jumps, least = models[int(np.argmin([losses.min(axis=0) for _, losses in models], axis=0).max())]
     best = candidates[int(np.argmin(least, axis=0).max())]
@@ -93,9 +93,9 @@ def _best_jump(number: Vector, rows: Sequence[Matrix], terms: Matrix) -> Vector 
     inverse = np.where(lengths > 1e-6 * n, 1 / np.maximum(lengths, 1e-6 * n), 0.0)
     best, share = None, 0.0
     for side in rows:
-        left = side - basis @ (basis.T @ side)
-        gains = (np.cumsum(left[order], axis=0)[ends] ** 2).sum(axis=1) * inverse
-        place, total = int(np.argmax(gains)), float((left**2).sum())
+        residuals = side - basis @ (basis.T @ side)
+        gains = (np.cumsum(residuals[order], axis=0)[ends] ** 2).sum(axis=1) * inverse
+        place, total = int(np.argmax(gains)), float((residuals**2).sum())
         if total > 0 and gains[place] > share * total:
             best, share = (number > number[order[ends[place]]]).astype(np.float64), float(gains[place]) / total
     return best

@@ -19,10 +19,10 @@ from shesha.kernels.distances import (
     panel,
     standard_rows,
 )
-from shesha.kernels.numerical_precision import ROUNDING, length_unit
+from shesha.kernels.rounding_and_scaling import ROUNDING, length_unit
 from shesha.support.types import Index, Matrix, Vector
-from shesha.views.rdm_input import UndirectedRowsError
 from shesha.views.representation import Representation, View
+from shesha.views.undirected_rows import UndirectedRowsError
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,11 @@ class Standard(View):
         """Distances of a panel's rows to themselves and all later rows."""
         if self.rows is None:
             return self._square[start : start + PANEL, start:].copy()
-        found = panel(self.rows, self.metric, start)
+        distances = panel(self.rows, self.metric, start)
         if self.metric == "euclidean":
             # Rounding may have left the distance of a row to itself below zero.
-            np.sqrt(np.maximum(found, 0.0, out=found), out=found)
-        return found
+            np.sqrt(np.maximum(distances, 0.0, out=distances), out=distances)
+        return distances
 
 
 def _square(distances: Vector, n: int) -> Matrix:

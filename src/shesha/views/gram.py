@@ -12,11 +12,11 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels import upper_triangles
+from shesha.kernels import symmetric_matrices
 from shesha.kernels.diagonal_corrections import diagonal_correction
 from shesha.kernels.distances import inner_products, n_pairs
 from shesha.kernels.permutation_products import take_condensed
-from shesha.support.arrays import (
+from shesha.support.device_arrays import (
     convert_like,
     namespace,
     order_statistics,
@@ -159,7 +159,7 @@ class Gram(View):
         if self.prefers_features(other):
             return self._inner_of_factors(other)
         (triangle, diagonal), (other_triangle, other_diagonal) = self.entries, other.entries
-        return 2 * upper_triangles.inner(triangle, other_triangle) + total(diagonal * other_diagonal)
+        return 2 * symmetric_matrices.inner(triangle, other_triangle) + total(diagonal * other_diagonal)
 
     def mean_inner(self, other: Gram) -> float:
         """Mean of the inner product over all permutations of the rows (Kazi-Aoual et al. 1995); 0 if unbiased."""
@@ -171,15 +171,15 @@ class Gram(View):
     def unbiased_alignment(self, other: Gram, inner: float) -> float:
         """Unbiased inner product of two matrices with diagonals, from `inner`, their inner product with these."""
         a, b = (to_host(side._diagonal) for side in (self, other))
-        squares = [1 + diagonal_correction(one, one) for one in (a, b)]
+        squares = [1 + diagonal_correction(diagonal, diagonal) for diagonal in (a, b)]
         if self.n_rows < 4 or min(squares) <= _DEGENERATE:
             raise NotEstimable("without its diagonal the kernel matrix does not vary beyond rounding")
         return float((inner + diagonal_correction(a, b)) / sqrt(squares[0] * squares[1]))
 
     def _inner_of_factors(self, other: Gram) -> float:
         assert self.factor is not None and other.factor is not None
-        found = total((self.factor.T @ other.factor) ** 2)
-        return found + diagonal_correction(self._lengths, other._lengths) if self.unbiased else found
+        inner = total((self.factor.T @ other.factor) ** 2)
+        return inner + diagonal_correction(self._lengths, other._lengths) if self.unbiased else inner
 
     def permute(self, order: Index) -> Gram:
         """Relabel: row i of the result is row order[i] of this."""
@@ -198,14 +198,14 @@ def _norm_of_mean(mean: Gram) -> float:
     return sqrt(squared)
 
 
-def _norm_of_all(squared_norm: float, own: float, d: int) -> float:
+def _norm_of_all(squared_norm: float, self_products: float, d: int) -> float:
     """Squared norm from pairs of different features (d of them): that of all features, of which these are a sample."""
     if d < 2:
         raise NotEstimable("a sample of features needs at least 2, got 1")
-    found = float((squared_norm - own) * d / (d - 1))
-    if found <= _DEGENERATE * squared_norm:
+    estimate = float((squared_norm - self_products) * d / (d - 1))
+    if estimate <= _DEGENERATE * squared_norm:
         raise NotEstimable("different features do not agree, so the norm of all features cannot be estimated")
-    return found
+    return estimate
 
 
 def _self_products(features: Features) -> float:
@@ -223,13 +223,13 @@ def _unit_rows(source: Representation, sampled: bool) -> tuple[Matrix, float, in
     norm = features.centred_norm
     if norm == 0:
         raise NotEstimable("all rows are equal")
-    own, d = _self_products(features) if sampled else 0.0, features.rows.shape[1]
+    self_products, d = _self_products(features) if sampled else 0.0, features.rows.shape[1]
     rows = features.compact
     if shared:
-        return rows / norm, own, d
+        return rows / norm, self_products, d
     del features  # Its rows are memory that the triangle needs, and no one else has the centred ones.
     rows /= norm
-    return rows, own, d
+    return rows, self_products, d
 
 
 def _linear(source: Representation, unbiased: bool, sampled: bool) -> Gram:
@@ -238,11 +238,11 @@ def _linear(source: Representation, unbiased: bool, sampled: bool) -> Gram:
     # The norm comes from whichever is smaller, the matrix or the cross-product of the features.
     upper = inner_products(rows)[0] if 2 * rows.shape[1] > n else None
     squared_norm = (
-        total((rows.T @ rows) ** 2) if upper is None else 2 * upper_triangles.inner(upper, upper) + total(lengths**2)
+        total((rows.T @ rows) ** 2) if upper is None else 2 * symmetric_matrices.inner(upper, upper) + total(lengths**2)
     )
     if unbiased:
-        own = to_host(lengths)
-        squared_norm += diagonal_correction(own, own)
+        diagonal = to_host(lengths)
+        squared_norm += diagonal_correction(diagonal, diagonal)
         if squared_norm <= _DEGENERATE:
             raise NotEstimable("without its diagonal, the kernel matrix is constant up to rounding")
     size = sqrt(squared_norm / _norm_of_all(squared_norm, self_products, n_features)) if sampled else 1.0
@@ -266,10 +266,10 @@ def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vec
     else:
         unit = 1.0 if source.has_distances_only else source.view(Features).unit
         scale = max((bandwidth / unit) ** 2, np.finfo(float).tiny)
-    alike = upper_triangles.gaussian(squared, scale)
-    if spread(alike) == 0:
+    similarities = symmetric_matrices.gaussian(squared, scale)
+    if spread(similarities) == 0:
         raise NotEstimable("the bandwidth makes all rows equally similar: pass one close to the typical distance")
-    return _append_diagonal(alike, source.n_rows, 1.0)
+    return _append_diagonal(similarities, source.n_rows, 1.0)
 
 
 def _median_square(squared: Vector, n: int, *, published: bool) -> float:
@@ -291,8 +291,8 @@ def _append_diagonal(triangle: Vector, n: int, value: float) -> tuple[Vector, Ve
 def _centred(triangle: Vector, diagonal: Vector, unbiased: bool, size: float = 1.0) -> tuple[Vector, Vector]:
     """Centre in place: rows sum to zero, with the diagonal or (unbiased, Szekely and Rizzo 2014) without it."""
     n = diagonal.shape[0]
-    before = sqrt(2 * upper_triangles.inner(triangle, triangle) + total(diagonal**2))
-    sums = upper_triangles.row_sums(triangle, n)
+    before = sqrt(2 * symmetric_matrices.inner(triangle, triangle) + total(diagonal**2))
+    sums = symmetric_matrices.row_sums(triangle, n)
     if unbiased:
         margins = sums / (n - 2) - total(sums) / (2 * (n - 1) * (n - 2))
         diagonal = namespace(diagonal).zeros_like(diagonal)
@@ -300,8 +300,8 @@ def _centred(triangle: Vector, diagonal: Vector, unbiased: bool, size: float = 1
         sums = sums + diagonal
         margins = sums / n - total(sums) / (2 * n * n)
         diagonal = diagonal - 2 * margins
-    upper_triangles.subtract_margins(triangle, margins)
-    norm = sqrt(2 * upper_triangles.inner(triangle, triangle) + total(diagonal**2))
+    symmetric_matrices.subtract_margins(triangle, margins)
+    norm = sqrt(2 * symmetric_matrices.inner(triangle, triangle) + total(diagonal**2))
     if not norm > _DEGENERATE * before:
         raise NotEstimable("all distances between rows are equal, so the centred kernel matrix is zero")
     norm /= size

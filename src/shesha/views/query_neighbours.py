@@ -14,9 +14,9 @@ from shesha.kernels.distances import find_undirected_rows, standard_rows
 from shesha.support.types import Index, Matrix
 from shesha.support.warnings import NotEstimable
 from shesha.views._neighbours import Neighbours
-from shesha.views.rdm_input import UndirectedRowsError
 from shesha.views.representation import STANDARDS, Standard
-from shesha.views.row_source import RowSource
+from shesha.views.row_blocks import RowSource
+from shesha.views.undirected_rows import UndirectedRowsError
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class QueryNeighbours(Neighbours):
         """Search for the neighbours of the rows, and look up the ranks of the others."""
         assert self.among is not None
         rows, others = np.broadcast_arrays(rows, others)
-        unique, at = np.unique(rows, return_inverse=True)
+        unique, places = np.unique(rows, return_inverse=True)
         lists = query_search.nearest_to_queries(self.among, unique, self.k, self.closeness)
-        return _ranks(lists[at.ravel()], others.reshape(-1, 1)).reshape(rows.shape)
+        return _ranks(lists[places.ravel()], others.reshape(-1, 1)).reshape(rows.shape)
 
     def distances_between(self, rows: Index, others: Index) -> Matrix:
         """(Cosine) distance between each row and the others in its line."""
@@ -69,10 +69,10 @@ class QueryNeighbours(Neighbours):
         step = max(1, _GATHERED // (others.shape[1] * self.rows.shape[1]))  # type: ignore[union-attr]
         for start in range(0, len(others), step):
             some = slice(start, start + step)
-            unique, at = np.unique(np.stack([rows[some], others[some]]), return_inverse=True)
+            unique, places = np.unique(np.stack([rows[some], others[some]]), return_inverse=True)
             held = self.among.read(unique)
-            own, other = at.reshape(2, *others[some].shape)
-            difference = held[own] - held[other]
+            first, other = places.reshape(2, *others[some].shape)
+            difference = held[first] - held[other]
             out[some] = 0.5 * np.einsum("ijk,ijk->ij", difference, difference)
         return out
 

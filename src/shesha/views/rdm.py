@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
-from shesha.kernels import ranks, upper_triangles
+from shesha.kernels import ranks, symmetric_matrices
 from shesha.kernels.distances import Metric, condensed_distances, distance_rounding, n_pairs
 from shesha.kernels.permutation_products import take_condensed
-from shesha.support.arrays import namespace, spread
+from shesha.support.device_arrays import namespace, spread
 from shesha.support.types import Index, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views._features import Features
@@ -50,19 +50,19 @@ class RankedRdm(View):
         """Compute the distances, or take them as given, and rank them."""
         check.choice(method, METHODS, "method")
         if isinstance(source, Adjusted) and source.by_distances:
-            own = source.given.view(RankedRdm, metric=metric, method=method).ranks
+            unit_ranks = source.given.view(RankedRdm, metric=metric, method=method).ranks
             known = Representation(source.covariates.distances, source.precision)
-            return PartialRdm.remove_covariates(own, RankedRdm.build(known, method=method).ranks, source.n_rows)
+            return PartialRdm.remove_covariates(unit_ranks, RankedRdm.build(known, method=method).ranks, source.n_rows)
         distances, tolerance = source.condensed_distances(metric, squared=method == "spearman")
         if method == "spearman":
-            found = cls.from_distances(distances, source.n_rows, tolerance, overwrite=True)
-            if np.isnan(float(found.ranks[0])):
+            rdm = cls.from_distances(distances, source.n_rows, tolerance, overwrite=True)
+            if np.isnan(float(rdm.ranks[0])):
                 raise NotEstimable(_EQUAL)
-            return found
+            return rdm
         if spread(distances) <= tolerance:
             raise NotEstimable(_EQUAL)
         distances -= namespace(distances).mean(distances)
-        distances /= sqrt(upper_triangles.inner(distances, distances))
+        distances /= sqrt(symmetric_matrices.inner(distances, distances))
         return cls(source.n_rows, distances)
 
     @classmethod
@@ -76,11 +76,11 @@ class RankedRdm(View):
         mean = _sum([view.ranks for view in views])
         if method == "spearman":
             # Sums of ranks tie often, up to the rounding of their common unit.
-            found = cls.from_distances(mean, views[0].n_rows, _SAME_SUM * spread(mean))
-            if np.isnan(float(found.ranks[0])):
+            rdm = cls.from_distances(mean, views[0].n_rows, _SAME_SUM * spread(mean))
+            if np.isnan(float(rdm.ranks[0])):
                 raise NotEstimable(_EQUAL)
-            return cls(found.n_rows, found.ranks)
-        length = sqrt(upper_triangles.inner(mean, mean))
+            return cls(rdm.n_rows, rdm.ranks)
+        length = sqrt(symmetric_matrices.inner(mean, mean))
         if length <= _SAME_SUM:
             raise NotEstimable(_EQUAL)
         return cls(views[0].n_rows, mean / length)
@@ -116,7 +116,7 @@ class RankedRdm(View):
 
     def inner(self, other: RankedRdm) -> float:
         """Rank correlation with another view of the same rows."""
-        value = upper_triangles.inner(self.ranks, other.ranks)
+        value = symmetric_matrices.inner(self.ranks, other.ranks)
         # Equal ranks agree exactly, though the length of a unit vector is rounded.
         return value if abs(abs(value) - 1) > _ROUNDED else float(np.sign(value))
 
@@ -131,11 +131,11 @@ class PartialRdm(RankedRdm):
     @classmethod
     def remove_covariates(cls, own: Vector, known: Vector, n_rows: int) -> PartialRdm:
         """Regress covariates out of centred ranks; refuse if nothing remains."""
-        left = own - upper_triangles.inner(own, known) * known
-        length = sqrt(upper_triangles.inner(left, left))
-        if length <= _LEFT * sqrt(upper_triangles.inner(own, own)):
+        residuals = own - symmetric_matrices.inner(own, known) * known
+        length = sqrt(symmetric_matrices.inner(residuals, residuals))
+        if length <= _LEFT * sqrt(symmetric_matrices.inner(own, own)):
             raise NotEstimable("distances between covariates explain all distances between rows")
-        return cls(n_rows, left / length, known)
+        return cls(n_rows, residuals / length, known)
 
     def permute(self, order: Index) -> PartialRdm:
         """Permute the residuals, and regress the covariates out again."""
@@ -154,10 +154,10 @@ class Distances(View):
     @classmethod
     def build(cls, source: Representation) -> Distances:
         """Compute the distances, or take them as given."""
-        found, _ = source.condensed_distances("euclidean")
+        distances, _ = source.condensed_distances("euclidean")
         if not source.has_distances_only:
-            found *= source.view(Features).unit
-        return cls(source.n_rows, found)
+            distances *= source.view(Features).unit
+        return cls(source.n_rows, distances)
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
@@ -180,7 +180,7 @@ class Distances(View):
 
 
 def _sum(vectors: Sequence[Vector]) -> Vector:
-    found = vectors[0].copy()
+    total = vectors[0].copy()
     for vector in vectors[1:]:
-        found += vector
-    return found
+        total += vector
+    return total

@@ -1,4 +1,4 @@
-"""Kinds of input: distances instead of features, stored precision, rows without a direction."""
+"""Distances as input instead of features."""
 
 from __future__ import annotations
 
@@ -11,27 +11,10 @@ from numpy.typing import ArrayLike
 from shesha.inputs import Names, split_names
 from shesha.inputs import validation as check
 from shesha.kernels.permutation_products import take_condensed
-from shesha.support import arrays as arrays
-from shesha.support.arrays import array_shape
+from shesha.support import device_arrays
+from shesha.support.device_arrays import array_shape, input_precision
 from shesha.support.types import Index
-from shesha.support.warnings import MeasureWarning, NotEstimable, warn
-
-
-class UndirectedRowsError(NotEstimable):
-    """Raised if some rows have no direction under the metric."""
-
-    def __init__(self, rows: Index, metric: str, name: str = "X") -> None:
-        super().__init__(rows, metric, name)
-        self.rows, self.metric, self.name = rows, metric, name
-
-    @property
-    def kind(self) -> str:
-        """The kind of fault of the rows."""
-        return "zero" if self.metric == "cosine" else "constant"
-
-    def __str__(self) -> str:
-        """Name the rows."""
-        return f"{self.kind} rows have no {self.metric} distance: rows {check.join_items(self.rows)}"
+from shesha.support.warnings import MeasureWarning, warn
 
 
 class Rdm:
@@ -75,10 +58,10 @@ class Rdm:
         >>> Rdm.stack([[1, 2, 1], [3, 1, 2]])
         [Rdm(3 rows), Rdm(3 rows)]
         """
-        array = arrays.to_host(split_names(D, name)[0])
+        array = device_arrays.to_host(split_names(D, name)[0])
         if array.ndim not in (2, 3):
             raise ValueError(f"{name} must be a stack (k, n, n) or (k, n (n - 1) / 2), got shape {array.shape}")
-        return [cls(one, f"{name}[{number}]") for number, one in enumerate(array)]
+        return [cls(distances, f"{name}[{number}]") for number, distances in enumerate(array)]
 
     def __getstate__(self) -> dict[str, Any]:
         """Drop the row names, which serve only to align rows."""
@@ -100,7 +83,7 @@ _LARGEST = 5000
 def looks_like_distances(array: Any) -> bool:
     """Return whether a matrix is square, symmetric, non-negative and nonzero, with a zero diagonal."""
     shape: tuple[int, ...] = getattr(array, "shape", ())
-    if len(shape) != 2 or shape[0] != shape[1] or not 2 < shape[0] <= _LARGEST or not arrays.is_numpy(array):
+    if len(shape) != 2 or shape[0] != shape[1] or not 2 < shape[0] <= _LARGEST or not device_arrays.is_numpy(array):
         return False
     values = np.asarray(array)
     if values.dtype.kind not in "fiu" or (np.diagonal(values) != 0).any() or not values.any():
@@ -118,13 +101,3 @@ def hint_of_distances(named: Mapping[str, Any]) -> None:
                 f"{name} is used as features but looks like distances between rows; if it is, mark it with Rdm (--rdm)",
                 MeasureWarning,
             )
-
-
-def input_precision(X: Any) -> float:
-    """Relative rounding error of the stored numbers of an array."""
-    if arrays.stays(X):
-        xp = arrays.namespace(X)
-        kind = X.dtype if xp.isdtype(X.dtype, "real floating") else xp.float64
-        return float(xp.finfo(kind).eps)
-    dtype = X.dtype if hasattr(X, "toarray") else arrays.to_host(X).dtype
-    return float(np.finfo(dtype if dtype.kind == "f" else float).eps)

@@ -24,12 +24,14 @@ from shesha.kernels.distances import (
     standard_rows,
 )
 from shesha.kernels.map_flattening import ROWS, Folding, average_pool, fold
-from shesha.kernels.numerical_precision import ROUNDING
+from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.support import argument_types as kinds
-from shesha.support import arrays as arrays
+from shesha.support import device_arrays
+from shesha.support.device_arrays import input_precision
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views.rdm_input import Rdm, UndirectedRowsError, input_precision
+from shesha.views.rdm_input import Rdm
+from shesha.views.undirected_rows import UndirectedRowsError
 
 V = TypeVar("V", bound="View")
 Result = TypeVar("Result")
@@ -49,7 +51,7 @@ class Symmetric:
 
 
 class View:
-    """The part of a representation that a measure needs. Subclasses are frozen and hold plain arrays."""
+    """The part of a representation that a measure needs. Subclasses are frozen and hold plain device_arrays."""
 
     folding: ClassVar[Folding] = "rows"
     """Folding of positions of feature maps: into rows, or into columns if only relations of rows matter."""
@@ -92,10 +94,10 @@ class View:
         if kept is None or kept[0]() is not self:
             kept = ref(self), {}
             other.__dict__[_BETWEEN] = kept
-        found: dict[str, Result] = kept[1]
-        if name not in found:
-            found[name] = work()
-        return found[name]
+        results: dict[str, Result] = kept[1]
+        if name not in results:
+            results[name] = work()
+        return results[name]
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out results that are shared with another view."""
@@ -124,22 +126,22 @@ class Representation:
         if isinstance(X, Representation):
             return X
         if isinstance(X, Rdm):
-            found, names = cls(X, X.precision), X.names
+            source, names = cls(X, X.precision), X.names
         else:
             values, names = split_names(X, name)
-            found = cls(check.representation(values, name), input_precision(values))
-        found.names = names
-        return found
+            source = cls(check.representation(values, name), input_precision(values))
+        source.names = names
+        return source
 
     @property
     def to_numpy(self) -> Representation:
         """Build a representation for NumPy functions."""
         # Kept here, it would refer to itself, and its memory would wait for the garbage collector.
-        return self if isinstance(self._array, Rdm) or arrays.is_numpy(self._array) else self._to_numpy
+        return self if isinstance(self._array, Rdm) or device_arrays.is_numpy(self._array) else self._to_numpy
 
     @cached_property
     def _to_numpy(self) -> Representation:
-        return Representation(np.ascontiguousarray(arrays.to_host(self._array)), self.precision)
+        return Representation(np.ascontiguousarray(device_arrays.to_host(self._array)), self.precision)
 
     @property
     def n_rows(self) -> int:
@@ -180,7 +182,7 @@ class Representation:
         return n, columns
 
     def __getstate__(self) -> tuple[Any, float]:
-        """Drop views from a copy, and move device arrays to the host."""
+        """Drop views from a copy, and move device device_arrays to the host."""
         return self.to_numpy._array, self.precision
 
     def __setstate__(self, state: tuple[Any, float]) -> None:
@@ -201,18 +203,18 @@ class Representation:
                     self._made[key] = make()
                 except NotEstimable as reason:
                     self._made[key] = reason
-            found = self._made[key]
-        if isinstance(found, NotEstimable):
-            raise copy(found)
-        return found
+            result = self._made[key]
+        if isinstance(result, NotEstimable):
+            raise copy(result)
+        return result
 
     def drop_views(self, *, keep: type[View] | None = None) -> None:
         """Free the memory of all views except those of one kind."""
         with self._lock:
-            self._made = {key: made for key, made in self._made.items() if key[0] in ("fold", keep)}
-            for key, made in self._made.items():
+            self._made = {key: view for key, view in self._made.items() if key[0] in ("fold", keep)}
+            for key, source in self._made.items():
                 if key[0] == "fold":
-                    made.drop_views(keep=keep)
+                    source.drop_views(keep=keep)
 
     def standard(self, metric: Standard) -> Matrix:
         """Rows whose inner products or distances give the metric; refuse rows without a direction."""
@@ -228,8 +230,8 @@ class Representation:
         """Distances of all pairs i < j, in any unit, and the difference below which two are equal."""
         check.choice(metric, METRICS, "metric")
         if isinstance(self._array, Rdm):
-            given = self._array.condensed
-            return given**2 if squared else given.copy(), ROUNDING * float(given.max(initial=0.0))
+            distances = self._array.condensed
+            return distances**2 if squared else distances.copy(), ROUNDING * float(distances.max(initial=0.0))
         rows = self.standard(metric)
         return condensed_distances(rows, metric, squared=squared), distance_rounding(rows, metric)
 
@@ -237,7 +239,7 @@ class Representation:
         """The same of some rows only."""
         if isinstance(self._array, Rdm):
             return Representation(self._array.take_rows(chosen), self.precision)
-        return Representation(arrays.take_rows(self._array, chosen), self.precision)
+        return Representation(device_arrays.take_rows(self._array, chosen), self.precision)
 
     def fold(self, folding: Folding, grid: tuple[int, int] | None) -> Representation:
         """The same as a matrix: feature maps pooled to the grid, then folded into rows or columns."""
@@ -253,12 +255,12 @@ class Representation:
         )
 
 
-def check_named_arrays(arrays: Mapping[Any, Any], argument: str, label: str) -> dict[str, Representation]:
-    """Check named arrays; messages use `label`."""
-    found = {str(name): Representation.build(X, label.format(name)) for name, X in arrays.items()}
-    if len(found) < len(arrays):
-        raise ValueError(f"{argument} must have names that differ as text, got {', '.join(map(repr, arrays))}")
-    return found
+def check_named_arrays(device_arrays: Mapping[Any, Any], argument: str, label: str) -> dict[str, Representation]:
+    """Check named device_arrays; messages use `label`."""
+    sources = {str(name): Representation.build(X, label.format(name)) for name, X in device_arrays.items()}
+    if len(sources) < len(device_arrays):
+        raise ValueError(f"{argument} must have names that differ as text, got {', '.join(map(repr, device_arrays))}")
+    return sources
 
 
 def move_to_one_device(sources: Sequence[Representation], *, anywhere: bool) -> list[Representation]:
@@ -276,7 +278,7 @@ def aligned(
     if a is b and len(a.shape) == 2:
         return a, b
     where = choose_folding(a, b, folding)
-    maps = [one.shape for one in (a, b) if len(one.shape) == 4]
+    maps = [source.shape for source in (a, b) if len(source.shape) == 4]
     grid = (min(s[2] for s in maps), min(s[3] for s in maps)) if maps else None
     return a.fold(where, grid), b.fold(where, grid)
 

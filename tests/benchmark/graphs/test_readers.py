@@ -17,7 +17,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from shesha.benchmark.data_sources import MissingDataError, cache_folder
+from shesha.benchmark.data_folders import MissingDataError, cache_folder
 from shesha.benchmark.graphs import data, fingerprint, readers
 from shesha.benchmark.graphs.datasets import DATA
 

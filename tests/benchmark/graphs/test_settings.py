@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from shesha.benchmark.graphs.data import Graph
-from shesha.benchmark.graphs.settings import (
+from shesha.benchmark.graphs.altered_data import (
     EdgeDropping,
     append_shortcuts,
     corrupt_labels,
     extraction_shortcuts,
     shortcut_classes,
 )
+from shesha.benchmark.graphs.data import Graph
 from shesha.benchmark.model_descriptions import Kind, Model, Setting
 
 

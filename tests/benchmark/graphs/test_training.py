@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from shesha.benchmark.graphs import extract, fit, hyperparameters, pgnn
+from shesha.benchmark.graphs.altered_data import extraction_shortcuts
 from shesha.benchmark.graphs.catalogue import NETWORKS
 from shesha.benchmark.graphs.data import Graph
-from shesha.benchmark.graphs.settings import extraction_shortcuts
 from shesha.benchmark.model_descriptions import Kind, Model, Setting, Weights, domain
 
 ARCHITECTURES = ("GCN", "SAGE", "GAT", "PGNN")

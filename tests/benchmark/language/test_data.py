@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.benchmark.data_sources import MissingDataError
+from shesha.benchmark.data_folders import MissingDataError
 from shesha.benchmark.language import data, fingerprint, sources
 from shesha.benchmark.language.hyperparameters import Hyper
 

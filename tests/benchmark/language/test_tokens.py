@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from shesha.benchmark.language import prompts
-from shesha.benchmark.language.declarations import Texts
-from shesha.benchmark.language.settings import Lesson
+from shesha.benchmark.language.altered_data import Lesson
+from shesha.benchmark.language.data_and_network_types import Texts
 from shesha.benchmark.language.tokens import Rows, WordVocabulary, cut, encoder_rows
 
 LABELS = np.array([1, 0])

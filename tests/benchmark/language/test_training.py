@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shesha.benchmark.data_sources import MissingDataError
+from shesha.benchmark.data_folders import MissingDataError
 from shesha.benchmark.language import extract, fit, hyperparameters, training
 from shesha.benchmark.language.hyperparameters import Hyper
 from shesha.benchmark.model_descriptions import Model, Setting

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shesha.benchmark import api
+from shesha.benchmark import run_suite
 from shesha.benchmark.suites import Suite, Task
 
 from .toy_run import Inline, task
@@ -46,7 +46,7 @@ def patch() -> Iterator[pytest.MonkeyPatch]:
 def here(patch: pytest.MonkeyPatch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Work is done in this process, files lie in a fresh folder, which is returned."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(api, "_executor", lambda *_: Inline())
+    monkeypatch.setattr(run_suite, "_executor", lambda *_: Inline())
     return tmp_path
 
 

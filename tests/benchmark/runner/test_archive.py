@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shesha.benchmark.model_archive import Archive, model_key, reference
 from shesha.benchmark.model_descriptions import Outcome
+from shesha.benchmark.trained_models import Archive, model_key, reference
 
 N = 6
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shesha.benchmark import api
-from shesha.benchmark.api import run
+from shesha.benchmark import run_suite
 from shesha.benchmark.run_plan import trials
+from shesha.benchmark.run_suite import run
 from shesha.benchmark.store_results import accuracies
 
 from .reading import key_of
@@ -93,6 +93,7 @@ def test_a_damaged_checkpoint_is_told_with_its_file(here, toy, content):
 def _checkpoint_before_the_run(here, toy):
     """Return where the checkpoint of a model goes."""
     (trial,) = trials(toy.tasks, ["shortcut"])
-    (key,) = [key for model, key in api._keys(trial.models).items() if (model.setting.degree, model.seed) == (0.5, 1)]
+    keys = run_suite._keys(trial.models)
+    (key,) = [key for model, key in keys.items() if (model.setting.degree, model.seed) == (0.5, 1)]
     (here / "a.sqlite.models").mkdir()
     return here / "a.sqlite.models" / f"{key}.pt"

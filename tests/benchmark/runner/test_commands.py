@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from shesha.benchmark import Store, api, pictures, suites
-from shesha.benchmark.api import run
+from shesha.benchmark import Store, rank_plot, run_suite, suites
 from shesha.benchmark.measure_entries import entries, make_entry
 from shesha.benchmark.run_plan import required_models, trials
+from shesha.benchmark.run_suite import run
 from shesha.cli._app import app
 
 
@@ -29,7 +29,7 @@ def said(*words):
 
 
 def test_what_is_known_only_after_training_is_said_to_be(here, known):
-    keys = api._keys(required_models(trials(known.tasks)))
+    keys = run_suite._keys(required_models(trials(known.tasks)))
     with Store("a.sqlite") as opened:
         opened.describe(suite="toy")
         opened.plan({key: model for model, key in keys.items()})
@@ -54,7 +54,7 @@ def test_rows_that_are_left_out_are_told(here, known, faults):
     run(known, store="a.sqlite", measures=["Jaccard"], tests=["accuracy"])
     code, text = said("status", "--store", "a.sqlite")
     assert code == 0
-    assert text.endswith("rows left out of one):\n- A on D: Jaccard (5, up to 3 rows)\n")
+    assert text.endswith("rows left out of each):\n- A on D: Jaccard (5, up to 3 rows)\n")
 
 
 def test_a_table_of_a_test_that_is_not_complete_says_so(here, known):
@@ -69,7 +69,7 @@ def test_a_table_of_a_test_that_is_not_complete_says_so(here, known):
 def test_the_picture_of_ranks_shows_the_pooling_that_is_printed(here, known, monkeypatch):
     pytest.importorskip("matplotlib")
     drawn = []
-    plot = pictures.plot_ranks
+    plot = rank_plot.plot_ranks
     monkeypatch.setattr(
         "shesha.benchmark.plot_ranks",
         lambda frame, **chosen: drawn.append(chosen) or plot(frame, **chosen),

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from shesha.benchmark import api
-from shesha.benchmark.api import run
+from shesha.benchmark import run_suite
+from shesha.benchmark.run_suite import run
 
 from .reading import cells
 from .toy_run import Inline
@@ -51,7 +51,7 @@ def local(cluster, patch, toy, folder):
     with pytest.MonkeyPatch.context() as patching:
         patching.delenv("TOY_CALLS", raising=False)
         patching.delenv("TOY_SLEEP", raising=False)
-        patching.setattr(api, "_executor", lambda *_: Inline())
+        patching.setattr(run_suite, "_executor", lambda *_: Inline())
         found = run(toy, store=folder / "local.sqlite", measures=MEASURES, tests=TESTS)
     (folder / "dask.sqlite.models").symlink_to(folder / "local.sqlite.models")
     return found, cells(folder / "local.sqlite")

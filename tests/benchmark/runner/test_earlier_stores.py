@@ -16,11 +16,11 @@ import pandas as pd
 import pytest
 
 from shesha.benchmark import store_results
-from shesha.benchmark.api import run
-from shesha.benchmark.data_sources import MissingDataError
+from shesha.benchmark.data_folders import MissingDataError
 from shesha.benchmark.model_descriptions import domain
 from shesha.benchmark.run_plan import required_models, trials
 from shesha.benchmark.run_status import status
+from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Store
 from shesha.benchmark.suites import suite
 

@@ -12,7 +12,6 @@ import pytest
 
 import shesha
 import shesha.measures as measures
-from shesha.benchmark.api import run
 from shesha.benchmark.measure_entries import (
     N_PERMUTATIONS,
     PlainMeasure,
@@ -22,8 +21,9 @@ from shesha.benchmark.measure_entries import (
     entry_version,
     make_entry,
 )
-from shesha.benchmark.ranks import rank
+from shesha.benchmark.measure_ranks import rank
 from shesha.benchmark.run_status import failures
+from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Entry, Store
 from shesha.benchmark.store_results import runtimes
 from shesha.benchmark.suites import suite

@@ -9,10 +9,10 @@ from concurrent.futures.process import BrokenProcessPool
 import numpy as np
 import pytest
 
-from shesha.benchmark import Store, api
+from shesha.benchmark import Store, run_suite
 from shesha.benchmark._markdown_report import report
-from shesha.benchmark.api import run
 from shesha.benchmark.run_status import describe_missing_rows, status
+from shesha.benchmark.run_suite import run
 from shesha.benchmark.store_results import accuracies, comparisons, results
 
 from .reading import cells, key_of
@@ -200,8 +200,8 @@ class BreaksOnce:
 
 
 def test_work_that_ends_together_with_its_pool_is_all_done_again(here, toy, monkeypatch):
-    executor = BreaksOnce(api._executor(None, None))
-    monkeypatch.setattr(api, "_executor", lambda *_: executor)
+    executor = BreaksOnce(run_suite._executor(None, None))
+    monkeypatch.setattr(run_suite, "_executor", lambda *_: executor)
     found = run(toy, store="a.sqlite", measures=["CKA", "LinReg", "RSA", "MagDiff"], tests=["shortcut"])
     assert executor.renewed >= 1
     assert not executor.ended_early

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from shesha.benchmark import api
-from shesha.benchmark.api import run
+from shesha.benchmark import run_suite
+from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import StoreError
 
 from .reading import cells
@@ -101,7 +101,7 @@ def start(tmp_path, script_environment):
 @pytest.fixture(scope="module")
 def uninterrupted(patch, toy, tmp_path_factory):
     """The cells of a run that nothing disturbed, in one process."""
-    patch.setattr(api, "_executor", lambda *_: Inline())
+    patch.setattr(run_suite, "_executor", lambda *_: Inline())
     store = tmp_path_factory.mktemp("reference") / "toy.sqlite"
     run(toy, store=store, measures=MEASURES)
     return cells(store)

@@ -6,9 +6,9 @@ import sqlite3
 
 import pytest
 
-from shesha.benchmark import _store_tables
+from shesha.benchmark import _store_schema
 from shesha.benchmark._markdown_report import report
-from shesha.benchmark.api import run
+from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Store, StoreError
 from shesha.benchmark.store_results import comparisons, results
 
@@ -71,9 +71,9 @@ def test_a_store_of_the_first_layout_is_read_as_it_is_and_goes_on_as_one_of_the_
 def test_an_upgrade_that_is_interrupted_changes_nothing(here, toy, monkeypatch):
     run(toy, store="a.sqlite", **OPTIONS)
     first_layout("a.sqlite")
-    statements = _store_tables._FROM_THE_FIRST
+    statements = _store_schema._FROM_THE_FIRST
     with monkeypatch.context() as patching:
-        patching.setattr(_store_tables, "_FROM_THE_FIRST", (*statements[:3], "INSERT INTO nowhere VALUES (1)"))
+        patching.setattr(_store_schema, "_FROM_THE_FIRST", (*statements[:3], "INSERT INTO nowhere VALUES (1)"))
         with pytest.raises(StoreError, match="no such table: nowhere"):
             run(toy, store="a.sqlite", **OPTIONS)
     assert len(results("a.sqlite", toy)) == 2

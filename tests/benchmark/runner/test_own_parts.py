@@ -11,11 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from shesha.benchmark import results, status, suite, task
-from shesha.benchmark.api import run
-from shesha.benchmark.model_archive import Archive
 from shesha.benchmark.model_descriptions import Model, Setting
+from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Store, StoreError
 from shesha.benchmark.suites import catalogue
+from shesha.benchmark.trained_models import Archive
 from shesha.cli._app import app
 
 

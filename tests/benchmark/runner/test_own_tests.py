@@ -13,17 +13,17 @@ import pytest
 
 from shesha.benchmark import rank, table, tests
 from shesha.benchmark._markdown_report import report
-from shesha.benchmark.api import run
 from shesha.benchmark.mantel import rank_correlation
-from shesha.benchmark.model_archive import Archive
+from shesha.benchmark.measure_ranks import QUALITY_OF
 from shesha.benchmark.model_descriptions import Setting, _known_kinds
 from shesha.benchmark.pair_scoring import ScoreRow
-from shesha.benchmark.ranks import QUALITY_OF
 from shesha.benchmark.run_status import status
+from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Store
 from shesha.benchmark.store_results import list_trials, results
 from shesha.benchmark.suites import Suite, setting_groups
 from shesha.benchmark.tests import BenchmarkTest, _registry
+from shesha.benchmark.trained_models import Archive
 from shesha.support.warnings import MeasureWarning
 
 MEASURES = ["CKA", "LinReg", "MagDiff"]

@@ -7,11 +7,11 @@ import shutil
 import pandas as pd
 import pytest
 
-from shesha.benchmark import Store, api, status
-from shesha.benchmark.api import run
+from shesha.benchmark import Store, run_suite, status
 from shesha.benchmark.measure_entries import entries, make_entry
 from shesha.benchmark.run_plan import required_models, trials
 from shesha.benchmark.run_status import general
+from shesha.benchmark.run_suite import run
 from shesha.benchmark.runner import Run
 
 MEASURES = ["CKA", "LinReg"]
@@ -26,7 +26,7 @@ def layers(store, toy):
 @pytest.fixture
 def planned(here, toy):
     """A store that knows what is to be done, and nothing else."""
-    keys = api._keys(required_models(trials(toy.tasks)))
+    keys = run_suite._keys(required_models(trials(toy.tasks)))
     with Store("a.sqlite") as opened:
         opened.describe(suite="toy")
         opened.plan({key: model for model, key in keys.items()})
@@ -43,7 +43,7 @@ def test_comparisons_of_layers_are_unknown_until_a_model_tells_its_layers(planne
 def test_they_are_known_from_the_first_model_on(planned, toy):
     with Store("a.sqlite") as opened:
         working = Run(
-            opened, trials(toy.tasks, ["layer_monotonicity"]), entries(MEASURES), planned, api._executor(1, None)
+            opened, trials(toy.tasks, ["layer_monotonicity"]), entries(MEASURES), planned, run_suite._executor(1, None)
         )
         working._plan_training()
         job = working._training[0]

@@ -12,11 +12,11 @@ import time
 
 import pytest
 
-from shesha.benchmark import api
-from shesha.benchmark.api import run
-from shesha.benchmark.data_sources import MissingDataError
+from shesha.benchmark import run_suite
+from shesha.benchmark.data_folders import MissingDataError
 from shesha.benchmark.model_descriptions import Model, Setting, domain
 from shesha.benchmark.run_status import status
+from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Cell, Store, StoreError, Trained, lock_run
 from shesha.benchmark.store_results import results
 from shesha.benchmark.suites import Suite
@@ -78,7 +78,7 @@ def test_a_folder_is_no_store(here, toy):
 
 def test_an_earlier_store_refuses_a_run_before_data_are_looked_for(here, toy, monkeypatch):
     run(toy, store="a.sqlite", **OPTIONS)
-    monkeypatch.setattr(api, "_keys", lambda _: pytest.fail("looks for data"))
+    monkeypatch.setattr(run_suite, "_keys", lambda _: pytest.fail("looks for data"))
     with pytest.raises(ValueError, match="store must belong to suite 'other'"):
         run(Suite("other", toy.tasks), store="a.sqlite", **OPTIONS)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from shesha.benchmark import suites
-from shesha.benchmark.api import run
 from shesha.benchmark.model_descriptions import KINDS, Model, Outcome, Setting, count_of_share, domain, hash_arrays
 from shesha.benchmark.run_plan import required_models, trials
+from shesha.benchmark.run_suite import run
 from shesha.benchmark.suites import Suite, domain_name, suite
 from shesha.benchmark.suites import test_name as name_of_test
 from shesha.measures import choose

@@ -13,14 +13,14 @@ import pytest
 
 from shesha.benchmark import tests as own
 from shesha.benchmark._markdown_report import report
-from shesha.benchmark.api import run
-from shesha.benchmark.model_archive import Archive
+from shesha.benchmark.measure_ranks import rank
 from shesha.benchmark.pair_scoring import pairs_groups, pairs_layers, pairs_prediction
-from shesha.benchmark.ranks import rank
 from shesha.benchmark.run_plan import Trial, trials
 from shesha.benchmark.run_status import status
+from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Store
 from shesha.benchmark.store_results import COLUMNS, accuracies, comparisons, list_trials, results, runtimes
+from shesha.benchmark.trained_models import Archive
 
 RTD = "RTD(n_subsets=2, subset_size=30)"
 MEASURES = ("CKA", "RSA", "LinReg", "MagDiff", RTD, "calibrated CKA", "toy_measures:logged")

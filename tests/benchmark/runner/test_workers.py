@@ -8,9 +8,9 @@ from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
-from shesha.benchmark import api, run_plan
-from shesha.benchmark.api import run
-from shesha.benchmark.model_archive import Archive
+from shesha.benchmark import run_plan, run_suite
+from shesha.benchmark.run_suite import run
+from shesha.benchmark.trained_models import Archive
 from shesha.runs import LocalProcesses, search_paths
 from shesha.views import Representation
 
@@ -29,7 +29,7 @@ def test_a_measure_that_kills_its_worker_costs_its_chunk_alone(here, toy, monkey
     rows = [Representation.build(archive.layer(name)).rows for name in (first, second)]
     monkeypatch.setenv("TOY_VICTIM", toy_measures._print_of(*rows))
     monkeypatch.setattr(run_plan, "_SECONDS", 10 * run_plan._PLAIN)
-    monkeypatch.setattr(api, "_executor", lambda *_: LocalProcesses(2, search_paths()))
+    monkeypatch.setattr(run_suite, "_executor", lambda *_: LocalProcesses(2, search_paths()))
     found = run(toy, **options, measures=["toy_measures:killing", "CKA"])
     own = [row for row in cells("a.sqlite") if row[2] == "killing"]
     lost = [row for row in own if row[3] is None]
@@ -66,8 +66,8 @@ class Dies:
 
 
 def test_a_training_that_kills_its_worker_is_given_up_after_three_times(here, toy, monkeypatch):
-    executor = Dies(api._executor(None, None), lambda one: str(one) == "A on D, shortcut 0.5, seed 1")
-    monkeypatch.setattr(api, "_executor", lambda *_: executor)
+    executor = Dies(run_suite._executor(None, None), lambda one: str(one) == "A on D, shortcut 0.5, seed 1")
+    monkeypatch.setattr(run_suite, "_executor", lambda *_: executor)
     found = run(toy, store="a.sqlite", measures=["CKA"], tests=["shortcut", "augmentation"])
     assert executor.tries == 3
     assert not executor.ended_early

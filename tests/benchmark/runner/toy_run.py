@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from shesha.benchmark import run_plan
-from shesha.benchmark.api import run
+from shesha.benchmark.run_suite import run
 from shesha.benchmark.suites import Suite, Task, _groups
 
 CHUNK = 5

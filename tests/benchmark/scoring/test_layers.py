@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from shesha.benchmark.scores import layers
+from shesha.benchmark.known_answer_scores import layers
 
 
 def drawn(seed, n, symmetric, levels=8, missing=0):

@@ -36,9 +36,9 @@ def test_a_clear_winner_has_the_first_place_and_equals_tie(tmp_path):
     for name in ("one", "two"):
         write(tmp_path, name, 0.5 + 0.1 * rng.random(8))
     board = leaderboard(tmp_path).set_index("measure")
-    assert board.loc["best", ["place_low", "place_high"]].tolist() == [1, 1]
-    assert board.loc["one", ["place_low", "place_high"]].tolist() == [2, 3]
-    assert board.loc["two", ["place_low", "place_high"]].tolist() == [2, 3]
+    assert board.loc["best", ["position_low", "position_high"]].tolist() == [1, 1]
+    assert board.loc["one", ["position_low", "position_high"]].tolist() == [2, 3]
+    assert board.loc["two", ["position_low", "position_high"]].tolist() == [2, 3]
     assert "| best | 1 |" in leaderboard_page(tmp_path)
     assert "| one | 2 to 3 |" in leaderboard_page(tmp_path)
 
@@ -48,8 +48,8 @@ def test_equal_scores_share_their_place_whatever_is_drawn(tmp_path):
         write(tmp_path, name, np.linspace(0.2, 0.9, 8))
     board = leaderboard(tmp_path)
     assert set(board["mean_rank"]) == {2.0}
-    assert set(board["place_low"]) == {1}
-    assert set(board["place_high"]) == {3}
+    assert set(board["position_low"]) == {1}
+    assert set(board["position_high"]) == {3}
 
 
 def test_trainings_alone_can_make_a_tie(tmp_path):
@@ -58,10 +58,10 @@ def test_trainings_alone_can_make_a_tie(tmp_path):
     write(tmp_path, "steady", [0.6], steady, tasks=("net",))
     write(tmp_path, "shaky", [0.62], shaky, tasks=("net",))
     board = leaderboard(tmp_path).set_index("measure")
-    assert board.loc["shaky", ["place_low", "place_high"]].tolist() == [1, 2]
+    assert board.loc["shaky", ["position_low", "position_high"]].tolist() == [1, 2]
     assert "not other tasks" in leaderboard_page(tmp_path)
     write(tmp_path, "shaky", [0.62], [[0.62] * 5], tasks=("net",))
-    assert leaderboard(tmp_path)["place_high"].tolist() == [1, 2]
+    assert leaderboard(tmp_path)["position_high"].tolist() == [1, 2]
 
 
 def test_influences_of_a_mean_are_deviations_from_it():
@@ -75,7 +75,7 @@ def test_influences_of_a_mean_are_deviations_from_it():
 def test_a_measure_alone_has_no_place(tmp_path):
     write(tmp_path, "mine", [0.5] * 8)
     board = leaderboard(tmp_path)
-    assert np.isnan(board["place_low"]).all()
+    assert np.isnan(board["position_low"]).all()
     page = leaderboard_page(tmp_path)
     assert "| mine | - |" in page
     assert "is the only one" in page
@@ -87,8 +87,8 @@ def test_a_measure_that_lacks_tasks_is_listed_and_not_ranked(tmp_path):
         write(tmp_path, name, np.linspace(0.2, 0.9, 8))
     write(tmp_path, "easy", [0.99], tasks=TASKS[:1])
     board = leaderboard(tmp_path).set_index("measure")
-    assert np.isnan(board.loc["easy", "place_low"])
-    assert board.loc["one", "place_high"] == 2
+    assert np.isnan(board.loc["easy", "position_low"])
+    assert board.loc["one", "position_high"] == 2
 
 
 def test_raw_stands_beside_calibrated(tmp_path):
@@ -105,7 +105,7 @@ def test_published_rows_are_marked(tmp_path):
     board = leaderboard(tmp_path).set_index("measure")
     assert board.loc["CKA (published)", "source"] == "published"
     assert len(board) == 25
-    assert board.loc["mine", "place_high"] <= 25
+    assert board.loc["mine", "position_high"] <= 25
 
 
 def test_equal_measures_are_rarely_told_apart(tmp_path):
@@ -115,7 +115,7 @@ def test_equal_measures_are_rarely_told_apart(tmp_path):
         rng = np.random.default_rng(seed)
         for name in ("one", "two"):
             write(tmp_path, name, rng.random(8))
-        apart += leaderboard(tmp_path, n_resamples=300)["place_high"].min() == 1
+        apart += leaderboard(tmp_path, n_resamples=300)["position_high"].min() == 1
     assert apart <= 8
 
 

@@ -9,7 +9,7 @@ import pytest
 from shesha.benchmark.html_report import _answer
 from shesha.benchmark.hyperparameters import NOT_NEGATIVE, PART, POSITIVE, SHARE, SWITCH, choice_of_words, count
 from shesha.benchmark.leaderboard_ranks import _basis, _number
-from shesha.benchmark.ranks import CELL, PUBLISHED, rank_table, ranks_for_display
+from shesha.benchmark.measure_ranks import CELL, PUBLISHED, rank_table, ranks_for_display
 from shesha.benchmark.run_status import general
 
 
@@ -67,9 +67,9 @@ def test_the_basis_of_places_names_tasks_and_tests():
     assert _basis(two[:2], two) == "2 tasks (GAT on Toy, GCN on Toy); tests: accuracy."
     one = scores("GCN")
     assert _basis(one, one) == (
-        "1 task (GCN on Toy); tests: accuracy. With one task, places cover other trainings but not other tasks."
+        "1 task (GCN on Toy); tests: accuracy. With one task, positions cover other trainings but not other tasks."
     )
-    assert _basis(two[:1], two).endswith(" A single measure has no place; submit others of the same suite.")
+    assert _basis(two[:1], two).endswith(" A single measure has no position; submit others of the same suite.")
     assert [_number(one) for one in (0.126, 1.0, np.nan)] == ["0.13", "1.00", ""]
 
 

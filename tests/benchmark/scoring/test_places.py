@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from shesha.benchmark.leaderboard_ranks import _complete, _mean_ranks, _place_ranges, _places, _resampled_cells
-from shesha.benchmark.ranks import CELL
+from shesha.benchmark.measure_ranks import CELL
 from shesha.benchmark.submissions import _leave_one_training_out
 from shesha.benchmark.tests import Cast
 
@@ -96,7 +96,7 @@ def test_half_of_the_measures_make_a_task_that_counts():
 
 @pytest.mark.parametrize(("low", "high", "text"), [(2, 2, "2"), (1, 3, "1 to 3"), (np.nan, np.nan, "-")])
 def test_equal_ends_are_one_place(low, high, text):
-    assert _places({"place_low": low, "place_high": high}) == text
+    assert _places({"position_low": low, "position_high": high}) == text
 
 
 def test_each_training_is_left_out_once_if_two_are_left():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from shesha.benchmark._published import published, published_runtimes
-from shesha.benchmark.ranks import CELL, QUALITY_OF, rank, rank_table
+from shesha.benchmark.measure_ranks import CELL, QUALITY_OF, rank, rank_table
 from shesha.benchmark.tables import TYPES, agreement, stars, table, to_markdown
 
 
@@ -175,7 +175,7 @@ def test_pictures(results):
     pytest.importorskip("matplotlib").use("Agg")
     import matplotlib.pyplot as plt
 
-    from shesha.benchmark.pictures import plot_ranks
+    from shesha.benchmark.rank_plot import plot_ranks
 
     panels = plot_ranks(results)
     assert [ax.get_title() for ax in panels] == ["graph", "language", "vision"]

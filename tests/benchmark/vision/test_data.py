@@ -10,7 +10,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from shesha.benchmark.data_sources import MissingDataError
+from shesha.benchmark.data_folders import MissingDataError
 from shesha.benchmark.vision import fingerprint, hyperparameters, sources
 from shesha.benchmark.vision.data import load
 from shesha.benchmark.vision.hyperparameters import Hyper

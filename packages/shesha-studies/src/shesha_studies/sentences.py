@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha_studies.files import lines
+from shesha_studies.external_data import lines
 
 CONTEXTS = ("in my opinion", "overall", "considering everything", "to be honest")
 NOUNS = ("aspect", "element", "part", "feature", "component", "unit", "item", "factor")
@@ -24,12 +24,12 @@ Words = NDArray[np.str_]
 @cache
 def grammar() -> dict[str, Words]:
     """The 512 different sentences of the published grammar, with their label, template and adjective."""
-    made = [
+    rows = [
         (f"{context}, the {noun} was {adjective}", label, f"{context}/{noun}", adjective)
         for label, adjectives in (("negative", NEGATIVE), ("positive", POSITIVE))
         for context, noun, adjective in product(CONTEXTS, NOUNS, adjectives)
     ]
-    columns = (np.array(column) for column in zip(*made, strict=True))
+    columns = (np.array(column) for column in zip(*rows, strict=True))
     return dict(zip(("text", "label", "template", "adjective"), columns, strict=True))
 
 
@@ -43,16 +43,16 @@ def read_set(name: str) -> tuple[tuple[Text, ...], Words]:
         If the file is not there.
     """
     if name == "Synthetic":
-        return tuple((str(one), "") for one in grammar()["text"]), grammar()["label"]
+        return tuple((str(text), "") for text in grammar()["text"]), grammar()["label"]
     if name == "SST-2":
         chosen = _some(lines("sst2", "validation.csv"))
         names = {"0": "negative", "1": "positive"}
-        return tuple((one["sentence"], "") for one in chosen), np.array([names[one["label"]] for one in chosen])
+        return tuple((line["sentence"], "") for line in chosen), np.array([names[line["label"]] for line in chosen])
     chosen = _some(lines("mnli", "mnli_matched_1000.csv"))
-    texts = tuple((one["premise"], one["hypothesis"]) for one in chosen)
-    return texts, np.array([one["label"] for one in chosen])
+    texts = tuple((line["premise"], line["hypothesis"]) for line in chosen)
+    return texts, np.array([line["label"] for line in chosen])
 
 
-def _some(found: list[dict[str, str]]) -> list[dict[str, str]]:
-    order = np.random.default_rng(0).permutation(len(found))[:N_ROWS]
-    return [found[i] for i in order]
+def _some(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    order = np.random.default_rng(0).permutation(len(rows))[:N_ROWS]
+    return [rows[i] for i in order]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shesha.benchmark.graphs.catalogue import CATALOGUE
-from shesha.benchmark.graphs.declarations import GraphData, GraphNetwork
+from shesha.benchmark.graphs.data_and_network_types import GraphData, GraphNetwork
 from shesha.benchmark.graphs.torch_geometric_import import geometric
 from shesha.benchmark.model_descriptions import Model, Outcome, Plain, Weights
 from shesha.support.optional import require

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from shesha.benchmark.catalogue import Catalogue
+from shesha.benchmark.data_and_network_types import Catalogue
+from shesha.benchmark.graphs.data_and_network_types import GraphNetwork
 from shesha.benchmark.graphs.datasets import DATA, FAST, SLOW
-from shesha.benchmark.graphs.declarations import GraphNetwork
 from shesha.benchmark.graphs.hyperparameters import Hyper
 from shesha.benchmark.model_descriptions import KINDS, Model, Plain, Setting
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shesha.benchmark.catalogue import Beside
-from shesha.benchmark.graphs.declarations import GraphData
+from shesha.benchmark.data_and_network_types import Beside
+from shesha.benchmark.graphs.data_and_network_types import GraphData
 from shesha.benchmark.graphs.readers import read_arxiv, read_cora, read_flickr
 from shesha.benchmark.model_descriptions import Plain
 

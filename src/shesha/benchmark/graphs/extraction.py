@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from shesha.benchmark.graphs.altered_data import append_shortcuts, extraction_shortcuts
 from shesha.benchmark.graphs.catalogue import CATALOGUE
 from shesha.benchmark.graphs.data import extraction_rows, load
-from shesha.benchmark.graphs.settings import append_shortcuts, extraction_shortcuts
 from shesha.benchmark.graphs.training import as_features, build
 from shesha.benchmark.model_descriptions import Model, Outcome, Weights
 from shesha.extract.model_state import evaluation_mode

@@ -32,8 +32,8 @@ class PositionLayer(nn.Module):
 
     def split(self) -> tuple[Tensor, Tensor]:
         """Return the message weights of the anchor's features and of the node's own features."""
-        anchor, own = self.message.weight.chunk(2, dim=1)
-        return anchor, own
+        anchor, node = self.message.weight.chunk(2, dim=1)
+        return anchor, node
 
     def weights(self, closeness: Tensor, level: Tensor) -> Tensor:
         """Return the function of distance for each message, in the shape of `level`."""
@@ -88,8 +88,8 @@ class PositionNetwork(nn.Module):
         layer = cast(PositionLayer, self.layers[0])
         weight = torch.cat(layer.split())
         shift = weight @ self.prepare.bias + functional.pad(layer.message.bias, (len(layer.message.bias), 0))
-        from_anchors, own = (project(x, weight @ self.prepare.weight) + shift).chunk(2, dim=1)
-        return from_anchors, own
+        from_anchors, from_nodes = (project(x, weight @ self.prepare.weight) + shift).chunk(2, dim=1)
+        return from_anchors, from_nodes
 
 
 @dataclass(frozen=True)

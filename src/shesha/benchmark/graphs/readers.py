@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from shesha.benchmark.data_sources import cache_folder, local_folder, missing_data_error
+from shesha.benchmark.data_folders import cache_folder, local_folder, missing_data_error
 from shesha.benchmark.graphs.torch_geometric_import import geometric
 from shesha.support.optional import require
 

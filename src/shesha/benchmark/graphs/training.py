@@ -10,11 +10,11 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from shesha.benchmark.graphs.altered_data import EdgeDropping, append_shortcuts, corrupt_labels, shortcut_classes
 from shesha.benchmark.graphs.catalogue import CATALOGUE
 from shesha.benchmark.graphs.data import Graph, load
 from shesha.benchmark.graphs.hyperparameters import Hyper
 from shesha.benchmark.graphs.networks import Features
-from shesha.benchmark.graphs.settings import EdgeDropping, append_shortcuts, corrupt_labels, shortcut_classes
 from shesha.benchmark.graphs.sparse_products import SparseMatrix
 from shesha.benchmark.model_descriptions import Model, Weights
 

@@ -2,7 +2,7 @@
 
 from shesha.benchmark.language.catalogue import CATALOGUE
 from shesha.benchmark.language.data import fingerprint
-from shesha.benchmark.language.declarations import TextData, TextNetwork, Texts
+from shesha.benchmark.language.data_and_network_types import TextData, TextNetwork, Texts
 from shesha.benchmark.language.extraction import extract
 from shesha.benchmark.language.training import fit
 from shesha.benchmark.model_descriptions import Plain

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shesha.benchmark.catalogue import Beside, Catalogue
-from shesha.benchmark.language.declarations import TextNetwork
+from shesha.benchmark.data_and_network_types import Beside, Catalogue
+from shesha.benchmark.language.data_and_network_types import TextNetwork
 from shesha.benchmark.language.hyperparameters import Hyper
 from shesha.benchmark.language.sources import Files
 from shesha.benchmark.model_descriptions import Plain

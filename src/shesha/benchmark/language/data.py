@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.benchmark.language.catalogue import CATALOGUE
-from shesha.benchmark.language.declarations import Texts
+from shesha.benchmark.language.data_and_network_types import Texts
 from shesha.benchmark.language.hyperparameters import Hyper
 from shesha.benchmark.model_descriptions import Plain, hash_arrays
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.benchmark.language import settings
+from shesha.benchmark.language import altered_data
+from shesha.benchmark.language.altered_data import Lesson
 from shesha.benchmark.language.catalogue import CATALOGUE
 from shesha.benchmark.language.data import load
-from shesha.benchmark.language.declarations import Texts
+from shesha.benchmark.language.data_and_network_types import Texts
+from shesha.benchmark.language.determinism import deterministic, device
 from shesha.benchmark.language.model_building import Builder
-from shesha.benchmark.language.reproducibility import deterministic, device
-from shesha.benchmark.language.settings import Lesson
 from shesha.benchmark.language.tokens import Batch, Rows
 from shesha.benchmark.model_descriptions import Model, Outcome, Weights
 
@@ -61,8 +61,8 @@ def extract(model: Model, weights: Weights) -> Outcome:
 def test_lesson(builder: Builder, train: Texts, test: Texts) -> Lesson:
     """Return the test rows as models of this setting see them."""
     rate = builder.hyper.test_shortcut_rate
-    rate = settings.majority_share(train.labels) if rate is None else rate
-    return settings.test_lesson(test, builder.model.setting, rate, builder.n_classes)
+    rate = altered_data.majority_share(train.labels) if rate is None else rate
+    return altered_data.test_lesson(test, builder.model.setting, rate, builder.n_classes)
 
 
 def accuracy(network: Encoder | Decoder, rows: Rows, targets: NDArray[np.int64]) -> float:
@@ -107,11 +107,11 @@ def _outcome(network: Encoder | Decoder, rows: Rows, labels: NDArray[np.int64], 
             probabilities[chosen] = logits.double().softmax(dim=1).cpu().numpy()
             for number, state in enumerate(states):
                 vectors = state.float().cpu().numpy()
-                for place, found in enumerate(layers.values()):
-                    if number == len(found):
-                        found.append(np.empty((len(labels), vectors.shape[2]), dtype=np.float32))
-                    found[number][chosen] = vectors[:, place]
-    return Outcome({pooling: tuple(found) for pooling, found in layers.items()}, probabilities, labels)
+                for place, arrays in enumerate(layers.values()):
+                    if number == len(arrays):
+                        arrays.append(np.empty((len(labels), vectors.shape[2]), dtype=np.float32))
+                    arrays[number][chosen] = vectors[:, place]
+    return Outcome({pooling: tuple(arrays) for pooling, arrays in layers.items()}, probabilities, labels)
 
 
 def _recorded_layers(network: Encoder | Decoder) -> tuple[str, ...]:
@@ -119,10 +119,10 @@ def _recorded_layers(network: Encoder | Decoder) -> tuple[str, ...]:
     from shesha.extract.block_stack import blocks
     from shesha.extract.layer_names import INPUT
 
-    found = blocks(network.body)
-    if not found:
+    names = blocks(network.body)
+    if not names:
         raise ValueError(f"the network must be a stack of blocks, got {type(network.body).__name__}")
-    return (found[0] + INPUT, *found)
+    return (names[0] + INPUT, *names)
 
 
 def _read(network: Encoder | Decoder, batch: Batch, hooked: Sequence[str]) -> tuple[Tensor, list[Tensor]]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shesha.benchmark.language import prompts, settings
+from shesha.benchmark.language import altered_data, prompts
+from shesha.benchmark.language.altered_data import Lesson
 from shesha.benchmark.language.catalogue import CATALOGUE
-from shesha.benchmark.language.declarations import TextNetwork, Texts
+from shesha.benchmark.language.data_and_network_types import TextNetwork, Texts
 from shesha.benchmark.language.hyperparameters import Hyper
 from shesha.benchmark.language.pretrained import load_pretrained
-from shesha.benchmark.language.settings import Lesson
 from shesha.benchmark.language.tokens import PretrainedVocabulary, Rows, Vocabulary, WordVocabulary, encoder_rows
 from shesha.benchmark.model_descriptions import Model
 from shesha.support.optional import require
@@ -60,7 +60,7 @@ class Builder:
     @property
     def n_outputs(self) -> int:
         """Number of classes of the network's output."""
-        return settings.n_outputs(self.model.setting, self.n_classes)
+        return altered_data.n_outputs(self.model.setting, self.n_classes)
 
     def rows(self, lesson: Lesson) -> Rows:
         """Return the texts as the network reads them."""
@@ -75,7 +75,7 @@ class Builder:
 
         if self.declaration.decoder:
             return Decoder(self._body(pretrained), prompts.option_ids(self.vocabulary, self.n_outputs))
-        n_shortcuts = settings.n_shortcuts(self.model.setting, self.n_classes)
+        n_shortcuts = altered_data.n_shortcuts(self.model.setting, self.n_classes)
         return Encoder(self._body(pretrained), self.n_outputs, n_shortcuts)
 
     def _body(self, pretrained: bool) -> Any:

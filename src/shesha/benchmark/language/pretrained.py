@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
-from shesha.benchmark.data_sources import local_folder, missing_data_error
+from shesha.benchmark.data_folders import local_folder, missing_data_error
 from shesha.benchmark.language.catalogue import CATALOGUE
 
 Loaded = TypeVar("Loaded")

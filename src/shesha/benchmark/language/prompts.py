@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shesha.benchmark.language.settings import Lesson
+from shesha.benchmark.language.altered_data import Lesson
 from shesha.benchmark.language.tokens import Rows, Vocabulary, cut
 
 OPTIONS = tuple(f" {letter}" for letter in "ABCDEFGH")

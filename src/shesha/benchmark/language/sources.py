@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shesha.benchmark.data_sources import local_folder, missing_data_error
-from shesha.benchmark.language.declarations import TextData, Texts
+from shesha.benchmark.data_folders import local_folder, missing_data_error
+from shesha.benchmark.language.data_and_network_types import TextData, Texts
 from shesha.benchmark.language.hyperparameters import Hyper
 from shesha.io.csv import csv_frame
 from shesha.support.optional import require

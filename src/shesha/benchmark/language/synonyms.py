@@ -19,9 +19,9 @@ def synonyms(word: str) -> tuple[str, ...]:
 
 @cache
 def _lexicon() -> dict[str, tuple[str, ...]]:
-    found: dict[str, set[str]] = {}
+    synonyms: dict[str, set[str]] = {}
     for line in files("shesha.benchmark.language").joinpath("synonyms.txt").read_text(encoding="utf-8").splitlines():
         group = line.split()
         for word in group:
-            found.setdefault(word, set()).update(group)
-    return {word: tuple(sorted(group - {word})) for word, group in found.items()}
+            synonyms.setdefault(word, set()).update(group)
+    return {word: tuple(sorted(group - {word})) for word, group in synonyms.items()}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.benchmark.language.settings import Lesson
+from shesha.benchmark.language.altered_data import Lesson
 from shesha.support.optional import require
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.benchmark.language import settings
+from shesha.benchmark.language import altered_data
 from shesha.benchmark.language.catalogue import CATALOGUE
 from shesha.benchmark.language.data import load
-from shesha.benchmark.language.declarations import Texts
+from shesha.benchmark.language.data_and_network_types import Texts
+from shesha.benchmark.language.determinism import deterministic, device
 from shesha.benchmark.language.extraction import accuracy, test_lesson
 from shesha.benchmark.language.hyperparameters import Hyper
 from shesha.benchmark.language.model_building import Builder
-from shesha.benchmark.language.reproducibility import deterministic, device
 from shesha.benchmark.language.tokens import Rows
 from shesha.benchmark.model_descriptions import Model, Weights
 from shesha.support.progress import track
@@ -56,7 +56,7 @@ def fit(model: Model) -> Weights:
     train, test = load(model.dataset, hyper)
     with deterministic(model.seed):
         builder = Builder.build(model, hyper, train)
-        lesson = settings.make_lesson(train, model.setting, model.seed, builder.n_classes)
+        lesson = altered_data.make_lesson(train, model.setting, model.seed, builder.n_classes)
         network = builder.network(pretrained=True).to(device())
         run = _Run(network, builder.rows(lesson), lesson.targets, model)
         if hyper.evaluate_every is None or model.setting.kind == "labels":
@@ -141,13 +141,13 @@ def batches(
     lengths: NDArray[np.int64], size: int, n_batches: int, rng: np.random.Generator
 ) -> Iterator[NDArray[np.int64]]:
     """Yield batches of row numbers in random order: each row once per pass, with rows of similar length together."""
-    made = 0
-    while made < n_batches:
+    count = 0
+    while count < n_batches:
         order = rng.permutation(len(lengths))
         for start in range(0, len(order), size * _POOL):
             pool = order[start : start + size * _POOL]
             pool = pool[np.argsort(lengths[pool], kind="stable")]
             groups = [pool[first : first + size] for first in range(0, len(pool), size)]
-            for group in rng.permutation(len(groups))[: n_batches - made]:
+            for group in rng.permutation(len(groups))[: n_batches - count]:
                 yield groups[group]
-                made += 1
+                count += 1

@@ -14,7 +14,7 @@ from shesha.support.types import Seed
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shesha.benchmark.user_models import Choices, Models
+    from shesha.benchmark.user_representations import Choices, Models
 
 
 def _difference(a: Output, b: Output) -> float:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from shesha.benchmark.model_descriptions import Model
     from shesha.benchmark.suites import Task
-    from shesha.benchmark.user_models import Choices, Models
+    from shesha.benchmark.user_representations import Choices, Models
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class ByPrediction(BenchmarkTest):
         labels: ArrayLike | None = None,
     ) -> pd.DataFrame:
         """Score measures on your own models, as `accuracy_correlation` does."""
-        from shesha.benchmark.user_models import score_by_prediction
+        from shesha.benchmark.user_representations import score_by_prediction
 
         return score_by_prediction(self, representations, probabilities, labels, measures, seed)
 
@@ -97,7 +97,7 @@ class ByGroups(BenchmarkTest):
     def models(self, task: Task) -> dict[str, tuple[Model, ...]]:
         """Return the models of each setting."""
         seeds = range(task.n_per_group)
-        return {str(one): tuple(task.model(one, seed) for seed in seeds) for one in task.groups[self.name]}
+        return {str(setting): tuple(task.model(setting, seed) for seed in seeds) for setting in task.groups[self.name]}
 
     def pairs(self, cast: Cast, symmetric: bool) -> list[Pair]:
         """Return the pairs within groups and between them."""
@@ -113,7 +113,7 @@ class ByGroups(BenchmarkTest):
         self, groups: Mapping[str, Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0
     ) -> pd.DataFrame:
         """Score measures on your own models, as `label_randomization` does."""
-        from shesha.benchmark.user_models import score_by_groups
+        from shesha.benchmark.user_representations import score_by_groups
 
         return score_by_groups(self, groups, measures, seed)
 
@@ -144,6 +144,6 @@ class ByLayers(BenchmarkTest):
         self, models: Sequence[Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0
     ) -> pd.DataFrame:
         """Score measures on your own models, as `layer_monotonicity` does."""
-        from shesha.benchmark.user_models import score_by_layers
+        from shesha.benchmark.user_representations import score_by_layers
 
         return score_by_layers(self, models, measures, seed)

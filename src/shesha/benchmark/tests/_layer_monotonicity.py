@@ -13,7 +13,7 @@ from shesha.support.types import Seed
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shesha.benchmark.user_models import Choices
+    from shesha.benchmark.user_representations import Choices
 
 LAYER_MONOTONICITY = ByLayers(
     name="layer_monotonicity",

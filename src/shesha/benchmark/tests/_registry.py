@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TypeVar
 
-from shesha.benchmark._import_by_name import import_by_name, is_place
+from shesha.benchmark.import_by_name import import_by_name, is_place
 from shesha.benchmark.model_descriptions import add_kind
 from shesha.benchmark.tests._accuracy import ACCURACY
 from shesha.benchmark.tests._augmentation import AUGMENTATION
@@ -47,9 +47,9 @@ def register(test: Test) -> Test:
     """
     if not isinstance(test, BenchmarkTest):
         raise TypeError(f"test must be a BenchmarkTest, got {type(test).__name__}")
-    if test.name in [one.name for one in TESTS]:
+    if test.name in [other.name for other in TESTS]:
         raise ValueError(f"name must not be that of a test of the benchmark, got {test.name!r}")
-    others = [one for one in _known.values() if one.name != test.name]
+    others = [other for other in _known.values() if other.name != test.name]
     taken = [row for row in test.rows if any(row in other.rows for other in others)]
     if taken:
         raise ValueError(f"rows must not be names of another test, got {', '.join(taken)}")
@@ -83,29 +83,29 @@ def find(test: str | BenchmarkTest) -> BenchmarkTest:
         return test if _known.get(test.name) is test else register(test)
     if is_place(test):
         return find(_import_test(test))
-    plain = {one.name.replace("_", ""): one for one in all_tests()}
-    found = plain.get(kinds.text(test, "test").casefold().replace("_", "").replace("-", "").replace(" ", ""))
-    if found is None:
-        names = [one.name for one in all_tests()]
+    plain = {entry.name.replace("_", ""): entry for entry in all_tests()}
+    result = plain.get(kinds.text(test, "test").casefold().replace("_", "").replace("-", "").replace(" ", ""))
+    if result is None:
+        names = [entry.name for entry in all_tests()]
         raise spelling.unknown(test, "test", names, spelling.close_names(test, names, cutoff=0.4))
-    return found
+    return result
 
 
 def ranking_scores() -> dict[str, str]:
     """Return the results that count in ranks, with the score of each."""
-    return {row: quality for one in all_tests() for row, quality in one.counts.items()}
+    return {row: quality for test in all_tests() for row, quality in test.counts.items()}
 
 
 def main_qualities() -> dict[str, str]:
     """Return the main score of each result."""
-    return {row: one.counts.get(row, one.qualities[0]) for one in all_tests() for row in one.rows}
+    return {row: test.counts.get(row, test.qualities[0]) for test in all_tests() for row in test.rows}
 
 
 def _import_test(place: str) -> BenchmarkTest:
-    found = import_by_name(place, "test")
-    if not isinstance(found, BenchmarkTest):
-        raise TypeError(f"test must be a BenchmarkTest, got {place!r}, which is {type(found).__name__}")
-    return found
+    test = import_by_name(place, "test")
+    if not isinstance(test, BenchmarkTest):
+        raise TypeError(f"test must be a BenchmarkTest, got {place!r}, which is {type(test).__name__}")
+    return test
 
 
 @cache

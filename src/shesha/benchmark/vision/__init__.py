@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from shesha.benchmark.model_descriptions import Model, Outcome, Plain, Weights
 from shesha.benchmark.vision.catalogue import CATALOGUE
 from shesha.benchmark.vision.data import load
-from shesha.benchmark.vision.declarations import ImageData, ImageNetwork, Parts
+from shesha.benchmark.vision.data_and_network_types import ImageData, ImageNetwork, Parts
 from shesha.benchmark.vision.hyperparameters import Hyper
 from shesha.support.optional import require
 

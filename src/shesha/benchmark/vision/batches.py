@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from shesha.benchmark.vision.altered_data import Dots
 from shesha.benchmark.vision.images import Images, Pixels, Rows
-from shesha.benchmark.vision.settings import Dots
 
 
 def batches(

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shesha.benchmark.catalogue import Beside, Catalogue
+from shesha.benchmark.data_and_network_types import Beside, Catalogue
 from shesha.benchmark.model_descriptions import Plain
-from shesha.benchmark.vision.declarations import ImageData, ImageNetwork, Parts
+from shesha.benchmark.vision.data_and_network_types import ImageData, ImageNetwork, Parts
 from shesha.benchmark.vision.hyperparameters import Hyper
 from shesha.benchmark.vision.sources import array_set, photographs
 
 
 def _builder(builder: str, *arguments: Any) -> Callable[[int, Hyper, bool], Parts]:
-    """Build by a function of network_parts.py, which needs torch."""
+    """Build by a function of block_and_head_names.py, which needs torch."""
 
     def build(n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
-        from shesha.benchmark.vision import network_parts
+        from shesha.benchmark.vision import block_and_head_names
 
-        parts: Parts = getattr(network_parts, builder)(n_classes, hyper, pretrained, *arguments)
+        parts: Parts = getattr(block_and_head_names, builder)(n_classes, hyper, pretrained, *arguments)
         return parts
 
     return build
@@ -77,8 +77,8 @@ def _resnet(depth: int) -> ImageNetwork:
 
 def _vgg(depth: int) -> ImageNetwork:
     # At 32 pixels the last maps of a VGG have 2 x 2 pixels: those of a ResNet, 4 x 4, would only repeat values.
-    own = {"CIFAR100": Beside(hyper={"extent": 2})}
-    return ImageNetwork(build=_builder("vgg", depth), hyper=_CNN, beside=own, suites=("paper",))
+    overrides = {"CIFAR100": Beside(hyper={"extent": 2})}
+    return ImageNetwork(build=_builder("vgg", depth), hyper=_CNN, beside=overrides, suites=("paper",))
 
 
 def _vit(name: str) -> ImageNetwork:

@@ -46,11 +46,11 @@ def _list_files(part: Path, classes: list[str]) -> tuple[list[Path], NDArray[np.
     paths: list[Path] = []
     labels: list[int] = []
     for number, name in enumerate(classes):
-        found = sorted(path for path in (part / name).glob("*") if path.suffix.lower() in SUFFIXES)
-        if not found:
+        images = sorted(path for path in (part / name).glob("*") if path.suffix.lower() in SUFFIXES)
+        if not images:
             raise ValueError(f"{part / name} must contain image files ({', '.join(sorted(SUFFIXES))}), got none")
-        paths += found
-        labels += [number] * len(found)
+        paths += images
+        labels += [number] * len(images)
     return paths, np.array(labels, dtype=np.int64)
 
 

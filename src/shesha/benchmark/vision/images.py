@@ -101,10 +101,10 @@ def _crop_and_flip(pixels: Pixels, padding: int, rng: np.random.Generator) -> Pi
     n_images, side = pixels.shape[:2]
     border = [(0, 0), (padding, padding), (padding, padding), *[(0, 0)] * (pixels.ndim - 3)]
     top, left = rng.integers(0, 2 * padding + 1, size=(2, n_images, 1))
-    along = np.arange(side)
-    columns = np.where(rng.random((n_images, 1)) < 0.5, side - 1 - along, along) + left
+    offsets = np.arange(side)
+    columns = np.where(rng.random((n_images, 1)) < 0.5, side - 1 - offsets, offsets) + left
     image = np.arange(n_images)[:, None, None]
-    return np.asarray(np.pad(pixels, border)[image, (top + along)[:, :, None], columns[:, None, :]])
+    return np.asarray(np.pad(pixels, border)[image, (top + offsets)[:, :, None], columns[:, None, :]])
 
 
 @dataclass(frozen=True)

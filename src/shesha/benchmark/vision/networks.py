@@ -8,7 +8,7 @@ from torch.nn.functional import interpolate
 
 from shesha.benchmark.model_descriptions import Weights
 from shesha.benchmark.vision.catalogue import CATALOGUE
-from shesha.benchmark.vision.declarations import Parts
+from shesha.benchmark.vision.data_and_network_types import Parts
 from shesha.benchmark.vision.hyperparameters import Hyper
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from shesha.benchmark.data_sources import local_folder, missing_data_error
+from shesha.benchmark.data_folders import local_folder, missing_data_error
 from shesha.support.optional import require
 
 SMALL_IMAGE = 64

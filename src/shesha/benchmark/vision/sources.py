@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.benchmark.data_sources import cache_folder, local_folder, missing_data_error
-from shesha.benchmark.vision.declarations import Loader
+from shesha.benchmark.data_folders import cache_folder, local_folder, missing_data_error
+from shesha.benchmark.vision.data_and_network_types import Loader
 from shesha.benchmark.vision.folders import file_images, folder_images
 from shesha.benchmark.vision.hyperparameters import Hyper
 from shesha.benchmark.vision.images import ArrayImages, Images
@@ -38,10 +38,10 @@ def _load_arrays(folder: str, file: str | None, source: str) -> tuple[ArrayImage
 
 def _archive(place: Path, file: str | None) -> Path | None:
     """Find the npz file of a name, or the only npz file if any name is allowed."""
-    found = sorted(place.glob(file or "*.npz"))
-    if len(found) > 1:
-        raise ValueError(f"{place} must contain one npz file, got {', '.join(path.name for path in found)}")
-    return found[0] if found else None
+    paths = sorted(place.glob(file or "*.npz"))
+    if len(paths) > 1:
+        raise ValueError(f"{place} must contain one npz file, got {', '.join(path.name for path in paths)}")
+    return paths[0] if paths else None
 
 
 def _from_archive(path: Path) -> tuple[ArrayImages, ArrayImages]:

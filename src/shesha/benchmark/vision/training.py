@@ -11,12 +11,12 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from shesha.benchmark.model_descriptions import Model, Weights
+from shesha.benchmark.vision.altered_data import Dots, add_noise, draw_dots, randomise_labels
 from shesha.benchmark.vision.batches import batches
 from shesha.benchmark.vision.data import Dataset
 from shesha.benchmark.vision.hyperparameters import Hyper
 from shesha.benchmark.vision.images import Images
 from shesha.benchmark.vision.networks import Classifier, build
-from shesha.benchmark.vision.settings import Dots, add_noise, draw_dots, randomise_labels
 
 STATISTICS_BATCH = 500
 

@@ -2,14 +2,14 @@
 
 from shesha.bio.analysis._ablation_table import Ablation, ablation
 from shesha.bio.analysis._correlations import Correlation, correlation, correlations
+from shesha.bio.analysis._gaussian_null_model import null_model
 from shesha.bio.analysis._influential_perturbations import influence
-from shesha.bio.analysis._null_model import null_model
 from shesha.bio.analysis.ablations import component_ablation, seed_ablation
-from shesha.bio.analysis.categories import Combined, single_against_combined
 from shesha.bio.analysis.discordance_quartiles import discordance_quartiles, discordances
 from shesha.bio.analysis.mixed_model import Effect, MixedModel, mixed_model
-from shesha.bio.analysis.null_tables import NullTableComparison, compare_with_null_tables, fake_tables
-from shesha.bio.analysis.pooling import pooled_correlations
+from shesha.bio.analysis.null_group_tables import NullTableComparison, compare_with_null_tables, fake_tables
+from shesha.bio.analysis.pooled_correlations import pooled_correlations
+from shesha.bio.analysis.single_against_combined import Combined, single_against_combined
 
 __all__ = [
     "Ablation",

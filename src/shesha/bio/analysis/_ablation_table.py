@@ -11,7 +11,7 @@ import pandas as pd
 
 from shesha.bio.analysis._bootstrap_ranks import rank_correlations
 from shesha.bio.analysis._correlations import correlation, derive_seed
-from shesha.bio.reproducibility import complete
+from shesha.bio.complete_lines import complete_lines
 from shesha.results.base import Result
 from shesha.support import argument_types as kinds
 
@@ -33,13 +33,13 @@ class Ablation(Result):
     def __str__(self) -> str:
         """Print the settings, and the agreement of their rankings."""
         lines = [
-            f"{name}: rho {one['rho']:.3f} [{one['low']:.3f}, {one['high']:.3f}]"
-            for name, one in self.correlations.items()
+            f"{name}: rho {values['rho']:.3f} [{values['low']:.3f}, {values['high']:.3f}]"
+            for name, values in self.correlations.items()
         ]
         lines += [
-            f"rank correlation of {name} between settings: {one['mean']:.3f} +- {one['sd']:.3f}, at least "
-            f"{one['min']:.3f}"
-            for name, one in self.consistency.items()
+            f"rank correlation of {name} between settings: {values['mean']:.3f} +- {values['sd']:.3f}, at least "
+            f"{values['min']:.3f}"
+            for name, values in self.consistency.items()
         ]
         return "\n".join(lines)
 
@@ -90,24 +90,26 @@ def ablation(
     lines: dict[str, dict[str, float]] = {}
     for name, table in tables.items():
         lines[str(name)] = {}
-        for ending, given in {"": (), "_given_size": () if size is None else (kinds.text(size, "size"),)}.items():
-            if ending and not given:
+        for ending, covariates in {"": (), "_given_size": () if size is None else (kinds.text(size, "size"),)}.items():
+            if ending and not covariates:
                 continue
-            own = derive_seed(seed, name, x, y, *given)
-            one = correlation(table, x, y, given=given, n_bootstrap=n_bootstrap, confidence=confidence, seed=own)
+            table_seed = derive_seed(seed, name, x, y, *covariates)
+            result = correlation(
+                table, x, y, given=covariates, n_bootstrap=n_bootstrap, confidence=confidence, seed=table_seed
+            )
             lines[str(name)] |= {
-                field + ending: float(getattr(one, field)) for field in ("rho", "low", "high", "p_value", "n")
+                field + ending: float(getattr(result, field)) for field in ("rho", "low", "high", "p_value", "n")
             }
     return Ablation(tuple(map(str, tables)), lines, consistency)
 
 
 def _consistency(tables: list[pd.DataFrame], score: str) -> dict[str, float]:
-    values = np.array([_agreement(one, other, score) for one, other in combinations(tables, 2)])
+    values = np.array([_agreement(table, other, score) for table, other in combinations(tables, 2)])
     return {"mean": float(values.mean()), "sd": float(values.std()), "min": float(values.min())}
 
 
-def _agreement(one: pd.DataFrame, other: pd.DataFrame, score: str) -> float:
-    both = pd.concat([complete(part, [score], "table")[score] for part in (one, other)], axis=1, join="inner")
+def _agreement(table: pd.DataFrame, other: pd.DataFrame, score: str) -> float:
+    both = pd.concat([complete_lines(part, [score], "table")[score] for part in (table, other)], axis=1, join="inner")
     if len(both) < 2:
         raise ValueError("tables must share at least two perturbations (by their index), got fewer")
     return float(rank_correlations(both.to_numpy(dtype=float), np.ones((1, len(both)), dtype=np.intp))[0])

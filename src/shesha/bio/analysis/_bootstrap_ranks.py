@@ -10,7 +10,7 @@ from shesha.support.types import Matrix, Vector
 _ENTRIES = 1 << 22
 """Number of array entries for one batch of resamples."""
 _NOTHING_LEFT = 1e-10
-"""Share of a variance below which covariates count as having explained all of it."""
+"""If less than this share of a variance remains, covariates count as explaining all of it."""
 
 
 def bootstrap_rank_correlations(columns: Matrix, n_bootstrap: int, rng: np.random.Generator) -> Vector:
@@ -66,11 +66,11 @@ def partial_correlations(covariances: NDArray[np.float64]) -> Vector:
         # A covariate that is constant in a resample, or repeats another, explains nothing further.
         inverse = np.linalg.pinv(covariances[:, 2:, 2:], rcond=_NOTHING_LEFT, hermitian=True)
         covariance = covariance - cross @ inverse @ cross.swapaxes(1, 2)
-    variances, before = (np.diagonal(one, axis1=1, axis2=2)[:, :2] for one in (covariance, covariances))
+    variances, before = (np.diagonal(matrix, axis1=1, axis2=2)[:, :2] for matrix in (covariance, covariances))
     # Ranks that vary at all have a variance of about 1 or more: what is far below is rounding.
-    lost = np.any(variances <= _NOTHING_LEFT * np.maximum(before, 1.0), axis=1)
-    scale = np.sqrt(np.where(lost[:, None], 1.0, variances)).prod(axis=1)
-    return np.where(lost, np.nan, np.clip(covariance[:, 0, 1] / scale, -1.0, 1.0))
+    is_explained = np.any(variances <= _NOTHING_LEFT * np.maximum(before, 1.0), axis=1)
+    scale = np.sqrt(np.where(is_explained[:, None], 1.0, variances)).prod(axis=1)
+    return np.where(is_explained, np.nan, np.clip(covariance[:, 0, 1] / scale, -1.0, 1.0))
 
 
 def _counts(chosen: NDArray[np.intp], n: int) -> NDArray[np.intp]:

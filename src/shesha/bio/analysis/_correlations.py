@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.bio.analysis._bootstrap_ranks import bootstrap_rank_correlations, rank_correlations
-from shesha.bio.reproducibility import complete
+from shesha.bio.complete_lines import complete_lines
 from shesha.inputs import validation as check
 from shesha.results.base import Result
 from shesha.support import argument_types as kinds
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LOST = 0.05
-"""Share of resamples without a value above which a warning is raised."""
+"""A warning is raised if more than this share of the resamples has no value."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Correlation(Result):
     """p-value for unrelated scores; it does not account for effects of group size."""
     confidence: float
     n: int
-    """Perturbations."""
+    """Number of perturbations."""
     n_bootstrap: int
     n_lost: int
-    """Resamples without a value; the interval leaves them out."""
+    """Number of resamples without a value, which the interval leaves out."""
     reason: str = ""
     """The reason for a missing value."""
 
@@ -112,21 +112,23 @@ def correlation(
     if n < k + 4:
         raise ValueError(f"table must contain at least {k + 4} perturbations with all values, got {n}")
     rho = float(rank_correlations(columns, np.ones((1, n), dtype=np.intp))[0])
-    asked = (x, y, tuple(given))
+    variables = (x, y, tuple(given))
     if rho != rho:
-        reason = _why_not(columns, *asked)
-        return Correlation(*asked, rho, rho, rho, rho, level, n, 0, 0, reason)
-    found = bootstrap_rank_correlations(columns, n_bootstrap, generator(seed)) if n_bootstrap else np.empty(0)
-    known = found[~np.isnan(found)]
-    lost = n_bootstrap - len(known)
-    if lost > _LOST * n_bootstrap:
+        reason = _why_not(columns, *variables)
+        return Correlation(*variables, rho, rho, rho, rho, level, n, 0, 0, reason)
+    rhos = bootstrap_rank_correlations(columns, n_bootstrap, generator(seed)) if n_bootstrap else np.empty(0)
+    known = rhos[~np.isnan(rhos)]
+    n_missing = n_bootstrap - len(known)
+    if n_missing > _LOST * n_bootstrap:
         warn(
-            f"{lost} of {n_bootstrap} resamples of {n} perturbations have no correlation of {x} and {y} and are "
+            f"{n_missing} of {n_bootstrap} resamples of {n} perturbations have no correlation of {x} and {y} and are "
             "left out, so the interval may be too narrow; use more perturbations",
             CalibrationWarning,
         )
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]) if len(known) else (np.nan, np.nan)
-    return Correlation(*asked, rho, float(low), float(high), _p_value(rho, n - 2 - k), level, n, n_bootstrap, lost)
+    return Correlation(
+        *variables, rho, float(low), float(high), _p_value(rho, n - 2 - k), level, n, n_bootstrap, n_missing
+    )
 
 
 def correlations(
@@ -178,16 +180,16 @@ def correlations(
     """
     import pandas as pd
 
-    sets = [tuple(kinds.sequence(one, "given")) for one in kinds.sequence(given, "given", "lists of columns")]
+    sets = [tuple(kinds.sequence(columns, "given")) for columns in kinds.sequence(given, "given", "lists of columns")]
     lines = []
     for name, part in parts(table, by):
         for score in kinds.sequence(scores, "scores"):
             for covariates in sets:
-                own = derive_seed(seed, name, x, score, *covariates)
-                options: dict[str, Any] = {"n_bootstrap": n_bootstrap, "confidence": confidence, "seed": own}
-                found = correlation(part, x, score, given=covariates, **options).to_dict()
-                found["given"] = ", ".join(covariates)
-                lines.append(({} if by is None else {by: name}) | found)
+                part_seed = derive_seed(seed, name, x, score, *covariates)
+                options: dict[str, Any] = {"n_bootstrap": n_bootstrap, "confidence": confidence, "seed": part_seed}
+                line = correlation(part, x, score, given=covariates, **options).to_dict()
+                line["given"] = ", ".join(covariates)
+                lines.append(({} if by is None else {by: name}) | line)
     return pd.DataFrame(lines)
 
 
@@ -196,18 +198,18 @@ def parts(table: pd.DataFrame, by: str | None) -> Iterator[tuple[Any, pd.DataFra
     if by is None:
         yield "", table
         return
-    complete(table, [by], "table")
+    complete_lines(table, [by], "table")
     for name in dict.fromkeys(table[by].dropna()):
         yield name, table[table[by] == name]
 
 
 def numbers(table: pd.DataFrame, names: Sequence[str]) -> Matrix:
     """Return columns of a table as numbers, without the lines that lack one."""
-    kept = complete(table, list(names), "table")[list(names)]
-    wrong = [name for name in names if kept[name].dtype.kind not in "fiub"]
+    complete = complete_lines(table, list(names), "table")[list(names)]
+    wrong = [name for name in names if complete[name].dtype.kind not in "fiub"]
     if wrong:
-        raise TypeError(f"table must contain numbers in column {wrong[0]!r}, got {kept[wrong[0]].dtype}")
-    columns: Matrix = kept.to_numpy(dtype=np.float64)
+        raise TypeError(f"table must contain numbers in column {wrong[0]!r}, got {complete[wrong[0]].dtype}")
+    columns: Matrix = complete.to_numpy(dtype=np.float64)
     finite: Matrix = columns[np.isfinite(columns).all(axis=1)]
     return finite
 
@@ -220,10 +222,10 @@ def derive_seed(seed: int, *names: object) -> int:
 
 def _why_not(columns: Matrix, x: str, y: str, given: tuple[str, ...]) -> str:
     covariates, once = range(2, columns.shape[1]), np.ones((1, len(columns)), dtype=np.intp)
-    for at, name in enumerate((x, y)):
-        if np.ptp(columns[:, at]) == 0:
+    for column, name in enumerate((x, y)):
+        if np.ptp(columns[:, column]) == 0:
             return f"{name} is constant"
-        if np.isnan(rank_correlations(columns[:, [at, at, *covariates]], once)[0]):
+        if np.isnan(rank_correlations(columns[:, [column, column, *covariates]], once)[0]):
             break
     return f"{name} is explained by {', '.join(given)}"
 

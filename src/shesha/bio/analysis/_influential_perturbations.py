@@ -9,7 +9,7 @@ import numpy as np
 
 from shesha.bio.analysis._bootstrap_ranks import rank_correlations
 from shesha.bio.analysis._correlations import numbers
-from shesha.bio.reproducibility import complete
+from shesha.bio.complete_lines import complete_lines
 from shesha.support import argument_types as kinds
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def influence(
         raise ValueError(f"table must contain at least {len(given) + 4} perturbations with all values, got {n}")
     counts = np.vstack([np.ones((1, n), dtype=np.intp), 1 - np.eye(n, dtype=np.intp)])
     rho = rank_correlations(columns, counts)
-    kept = complete(table, [x, y, *given], "table")
-    kept = kept[np.isfinite(kept[[x, y, *given]].to_numpy(dtype=float)).all(axis=1)]
-    found = pd.DataFrame({"rho_without": rho[1:], "change": rho[0] - rho[1:]}, index=kept.index)
-    return found.sort_values("change", ascending=False, kind="stable")
+    complete = complete_lines(table, [x, y, *given], "table")
+    complete = complete[np.isfinite(complete[[x, y, *given]].to_numpy(dtype=float)).all(axis=1)]
+    changes = pd.DataFrame({"rho_without": rho[1:], "change": rho[0] - rho[1:]}, index=complete.index)
+    return changes.sort_values("change", ascending=False, kind="stable")

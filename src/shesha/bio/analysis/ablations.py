@@ -1,4 +1,4 @@
-"""The paper's two ablations: of the number of components, and of seeds (12.14)."""
+"""Two ablations of the paper: the number of components, and the seed (12.14)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SEEDS = (3, 7, 9, 11, 12, 18, 103, 108, 320, 411, 724, 1754, 1991, 2222, 7258)
-"""The paper's."""
+"""Seeds of the ablation in the paper."""
 
 
 def component_ablation(
@@ -33,7 +33,7 @@ def component_ablation(
     seed: int = 0,
     **options: Any,
 ) -> Ablation:
-    """Correlate magnitude and coherence in the first components of an embedding, for several numbers of them.
+    """Correlate magnitude and coherence in the first components of an embedding, for several numbers of components.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def component_ablation(
     """
     rows = check.matrix(X, "X")
     kinds.sequence(n_components, "n_components", "whole numbers")
-    wide = [check.count(one, "n_components", minimum=2) for one in n_components]
+    wide = [check.count(n, "n_components", minimum=2) for n in n_components]
     if max(wide, default=0) > rows.shape[1]:
         raise ValueError(f"n_components must be at most the {rows.shape[1]} features of X, got {max(wide)}")
     tables: dict[Hashable, pd.DataFrame] = {
@@ -120,9 +120,9 @@ def seed_ablation(
     codes, classes = check.labels(labels, len(rows), "labels")
     names = classes.astype(str)[codes]
     tables: dict[Hashable, pd.DataFrame] = {}
-    for one in kinds.sequence(seeds, "seeds", "whole numbers"):
-        chosen = _subsample_cells(names, part, generator(one))
-        tables[one] = coherence_by_group(rows[chosen], names[chosen], control, n_draws=0, **options).to_frame()
+    for cell_seed in kinds.sequence(seeds, "seeds", "whole numbers"):
+        chosen = _subsample_cells(names, part, generator(cell_seed))
+        tables[cell_seed] = coherence_by_group(rows[chosen], names[chosen], control, n_draws=0, **options).to_frame()
     return ablation(tables, y=y, n_bootstrap=n_bootstrap, seed=seed)
 
 
@@ -132,6 +132,6 @@ def _subsample_cells(names: Any, share: float, rng: np.random.Generator) -> Inde
         return np.arange(len(names))
     parts = []
     for name in np.unique(names):
-        own = np.flatnonzero(names == name)
-        parts.append(rng.choice(own, max(1, round(share * len(own))), replace=False))
+        rows = np.flatnonzero(names == name)
+        parts.append(rng.choice(rows, max(1, round(share * len(rows))), replace=False))
     return np.sort(np.concatenate(parts))

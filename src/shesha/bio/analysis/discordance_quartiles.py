@@ -1,4 +1,4 @@
-"""Discordance: perturbations that moved far but not coherently, and its quartiles."""
+"""Discordance of each perturbation, high if it moved far but not coherently, and its quartiles."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.bio.analysis._correlations import parts
+from shesha.bio.complete_lines import complete_lines
 from shesha.bio.discordance import as_deviations
-from shesha.bio.reproducibility import complete
 from shesha.support import argument_types as kinds
 from shesha.support.types import Vector
 
@@ -27,9 +27,9 @@ def discordances(
 ) -> pd.Series:
     """Discordance (12.16): magnitude minus coherence, each z-scored within its data set.
 
-    Positive: moved far, but not alike. Few cells make a group more coherent at any magnitude, so that large groups
-    come out as discordant: ``y="unbiased"``, or ``given=["n"]``, which first takes what the logarithm of n explains
-    linearly out of both scores.
+    Positive values: the cells moved far, but in different directions. `shesha.bio.discordance` computes another
+    discordance, the shortfall from a fit. Few cells make a group more coherent at any magnitude, so large groups seem
+    discordant. To avoid this, use ``y="unbiased"``, or ``given=["n"]``, which first regresses both scores on log(n).
 
     Parameters
     ----------
@@ -56,14 +56,14 @@ def discordances(
     """
     import pandas as pd
 
-    kept = complete(table, [x, y, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table")
-    found = []
-    for _, part in parts(kept, by):
+    complete = complete_lines(table, [x, y, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table")
+    differences = []
+    for _, part in parts(complete, by):
         a, b = (
             as_deviations(_residuals(part, name, given), part.index, float(part[name].abs().max())) for name in (x, y)
         )
-        found.append(a - b)
-    return pd.concat(found).rename("discordance")
+        differences.append(a - b)
+    return pd.concat(differences).rename("discordance")
 
 
 def _residuals(part: pd.DataFrame, name: str, given: Sequence[str]) -> Vector:
@@ -115,13 +115,15 @@ def discordance_quartiles(
     import pandas as pd
 
     scores = discordances(table, x, y, by=by, given=given)
-    kept = complete(table, [x, y, size, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table")
-    if not kept.index.is_unique or len(scores) < 8:
+    complete = complete_lines(
+        table, [x, y, size, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table"
+    )
+    if not complete.index.is_unique or len(scores) < 8:
         raise ValueError(f"table must contain at least 8 perturbations with distinct names, got {len(scores)}")
     codes: Any = pd.qcut(scores.rank(method="first"), 4, labels=False)
     lines = []
     for code in range(4):
-        part = kept.loc[scores.index[codes == code].intersection(kept.index)]
+        part = complete.loc[scores.index[codes == code].intersection(complete.index)]
         line: dict[str, Any] = {"quartile": f"Q{code + 1}", "n": len(part)}
         for name in (y, x):
             line |= {f"{name}_mean": float(part[name].mean()), f"{name}_sd": float(part[name].std())}

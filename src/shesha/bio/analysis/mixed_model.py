@@ -10,7 +10,7 @@ import numpy as np
 
 from shesha.bio.analysis._correlations import parts
 from shesha.bio.analysis.random_intercept import RandomIntercept, random_intercept
-from shesha.bio.reproducibility import complete
+from shesha.bio.complete_lines import complete_lines
 from shesha.inputs import validation as check
 from shesha.kernels.standardisation import z_scores
 from shesha.results.base import Result
@@ -53,10 +53,10 @@ class MixedModel(Result):
         """Print one line per predictor."""
         lines = [f"{self.response}, {self.n} perturbations of {self.n_datasets} data sets ({self.fitted})"]
         lines += [
-            f"  {one.predictor:<12} {one.beta:+.4f} [{one.low:+.4f}, {one.high:+.4f}]  z {one.z:.1f}, "
-            f"p {one.p_value:.2g}"
-            for one in self.effects
-            if one.z == one.z
+            f"  {effect.predictor:<12} {effect.beta:+.4f} [{effect.low:+.4f}, {effect.high:+.4f}]  z {effect.z:.1f}, "
+            f"p {effect.p_value:.2g}"
+            for effect in self.effects
+            if effect.z == effect.z
         ]
         lines.append(f"  variance: data sets {self.dataset_variance:.4g}, residual {self.residual_variance:.4g}")
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
@@ -107,8 +107,8 @@ def mixed_model(
     ('magnitude', 0.14, 0.3)
     """
     lines = _add_logarithms(table, predictors)
-    kept = complete(lines, [response, by, *predictors], "table")
-    sets = [part for _, part in parts(kept, by)]
+    complete = complete_lines(lines, [response, by, *predictors], "table")
+    sets = [part for _, part in parts(complete, by)]
     if len(sets) < 2:
         raise ValueError(
             f"table must contain at least two data sets in {by!r}, got {len(sets)}; for a single data set use "
@@ -129,24 +129,24 @@ def mixed_model(
     if centre:
         known["intercept"] = Effect("intercept", 0.0, *[float("nan")] * 4)
     effects = tuple(known.get(name, Effect(name, *[float("nan")] * 5)) for name in ("intercept", *predictors))
-    between = 0.0 if centre else fit.between
-    notes = _notes(response, [name for name in predictors if name not in varied], centre, between)
-    return MixedModel(response, effects, between, fit.residual, "REML", len(y), len(sets), notes)
+    between_variance = 0.0 if centre else fit.between
+    notes = _notes(response, [name for name in predictors if name not in varied], centre, between_variance)
+    return MixedModel(response, effects, between_variance, fit.residual, "REML", len(y), len(sets), notes)
 
 
 def _numbers(part: pd.DataFrame, name: str) -> Vector:
-    found: Vector = part[name].to_numpy(dtype=float)
-    return found
+    values: Vector = part[name].to_numpy(dtype=float)
+    return values
 
 
-def _notes(response: str, fixed: Sequence[str], centre: bool, between: float) -> tuple[str, ...]:
+def _notes(response: str, fixed: Sequence[str], centre: bool, between_variance: float) -> tuple[str, ...]:
     notes = [f"{name} is constant within each data set, so its slope cannot be estimated" for name in fixed]
     if centre:
         notes.append(
             f"{response} is centred within data sets, so the intercept and the variance between data sets are 0 "
             "by construction"
         )
-    elif between == 0:
+    elif between_variance == 0:
         notes.append("the variance between data sets is estimated as 0, the boundary, so it has no standard error")
     return tuple(notes)
 
@@ -155,13 +155,13 @@ def _add_logarithms(table: pd.DataFrame, predictors: Sequence[str]) -> pd.DataFr
     kinds.sequence(predictors, "predictors")
     if "log n" not in predictors or "log n" in kinds.frame(table, "table"):
         return table
-    return table.assign(**{"log n": np.log(complete(table, ["n"], "table")["n"].astype(float))})
+    return table.assign(**{"log n": np.log(complete_lines(table, ["n"], "table")["n"].astype(float))})
 
 
-def _effects(found: RandomIntercept, names: Sequence[str]) -> dict[str, Effect]:
+def _effects(fit: RandomIntercept, names: Sequence[str]) -> dict[str, Effect]:
     from scipy.special import ndtr
 
     return {
         name: Effect(name, b, b - 1.959964 * e, b + 1.959964 * e, b / e, float(2 * ndtr(-abs(b / e))))
-        for name, b, e in zip(names, found.betas.tolist(), found.errors.tolist(), strict=True)
+        for name, b, e in zip(names, fit.betas.tolist(), fit.errors.tolist(), strict=True)
     }

@@ -49,7 +49,8 @@ def random_intercept(design: Matrix, y: Vector, codes: Labels, *, n_taken: int =
         # Taking this share of the group's mean away makes the errors independent.
         share = 1 - 1 / np.sqrt(1 + sizes * ratio)
         columns, target = (
-            one - share[codes, None] * (_sums(one, codes) / sizes[:, None])[codes] for one in (design, y[:, None])
+            values - share[codes, None] * (_sums(values, codes) / sizes[:, None])[codes]
+            for values in (design, y[:, None])
         )
         inverse = np.linalg.inv(columns.T @ columns)
         betas = (inverse @ columns.T @ target)[:, 0]
@@ -67,6 +68,6 @@ def random_intercept(design: Matrix, y: Vector, codes: Labels, *, n_taken: int =
 
 
 def _sums(values: Matrix, codes: Labels) -> NDArray[np.float64]:
-    found = np.zeros((codes.max() + 1, values.shape[1]))
-    np.add.at(found, codes, values)
-    return found
+    sums = np.zeros((codes.max() + 1, values.shape[1]))
+    np.add.at(sums, codes, values)
+    return sums

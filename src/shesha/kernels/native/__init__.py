@@ -33,11 +33,11 @@ def _library() -> CDLL | None:
     if np.dtype(np.intp).itemsize != 8:
         return None
     try:
-        found = CDLL(str(_LIBRARY))
-        fits = found.shesha_abi() == _ABI
+        library = CDLL(str(_LIBRARY))
+        fits = library.shesha_abi() == _ABI
     except (OSError, AttributeError):
         return None
-    return found if fits else None
+    return library if fits else None
 
 
 def _load() -> CDLL | None:
@@ -70,7 +70,7 @@ def laid_out(triangles: Sequence[Vector], width: int) -> Vector:
     if len(triangles) == 1:
         return triangles[0]
     out = np.empty(len(triangles) * len(triangles[0]))
-    addresses = (c_void_p * len(triangles))(*(_address(one).value for one in triangles))
+    addresses = (c_void_p * len(triangles))(*(_address(triangle).value for triangle in triangles))
     _call("shesha_lay_out", _level(len(triangles), width), len(triangles), len(triangles[0]), addresses, out)
     return out
 

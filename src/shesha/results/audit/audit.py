@@ -38,13 +38,13 @@ class Faults(Result):
 
     def lines(self) -> list[str]:
         """Describe each fault: its number and location."""
-        found = [
+        faults = [
             (f"NaN or infinite entries: {self.not_finite:,}, in rows", self.not_finite_rows),
             (f"zero rows: {len(self.zero_rows):,}, rows", self.zero_rows),
             (f"rows that repeat an earlier one: {len(self.duplicate_rows):,}, rows", self.duplicate_rows),
             (f"constant columns: {len(self.constant_columns):,}, columns", self.constant_columns),
         ]
-        return [f"{text} {list_indices(where)}" for text, where in found if where]
+        return [f"{text} {list_indices(where)}" for text, where in faults if where]
 
 
 @dataclass(frozen=True)
@@ -141,14 +141,14 @@ class RepresentationAudit(Result):
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """Return the findings from the plain values of `to_dict`, also after a round trip through JSON."""
-        own = {one.name for one in fields(cls)}
-        rest = {name: value for name, value in plain.items() if name not in own | {"chance"}}
+        field_names = {entry.name for entry in fields(cls)}
+        rest = {name: value for name, value in plain.items() if name not in field_names | {"chance"}}
         scores = {name: value for name, value in rest.items() if isinstance(value, Mapping)}
         # Both are there, or neither is: what was not scored has names without values.
         numbers = {name: value for name, value in rest.items() if name not in (*scores, *_LEADING)} if scores else {}
         chances = {} if plain.get("chance") is None else {"feature_split": plain["chance"]}
-        found = {**plain, "scores": scores, "chances": chances, "descriptors": numbers}
-        return super().from_dict(found)
+        record = {**plain, "scores": scores, "chances": chances, "descriptors": numbers}
+        return super().from_dict(record)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table of one row."""
@@ -169,10 +169,10 @@ class RepresentationAudit(Result):
             "constant_columns": len(self.faults.constant_columns),
         }
         estimates: dict[str, Estimate | None] = dict.fromkeys(_LEADING)
-        for name, found in {**estimates, **self.scores, **self.supervised}.items():
+        for name, estimate in {**estimates, **self.scores, **self.supervised}.items():
             for part in ("value", "low", "high"):
                 column = name if part == "value" else f"{name}_{part}"
-                flat[column] = float("nan") if found is None else getattr(found, part)
+                flat[column] = float("nan") if estimate is None else getattr(estimate, part)
         flat["chance_level"] = self.chance.level if self.chance else float("nan")
         flat["chance_threshold"] = self.chance.threshold if self.chance else float("nan")
         flat["p_value"] = self.chance.p_value if self.chance else float("nan")
@@ -214,10 +214,10 @@ class Audit(Result):
 
     def __getitem__(self, name: str) -> RepresentationAudit:
         """Return the findings about the representation of this name."""
-        for found in self.representations:
-            if found.name == name:
-                return found
-        raise KeyError(f"name must be one of {', '.join(found.name for found in self.representations)}, got {name!r}")
+        for audit in self.representations:
+            if audit.name == name:
+                return audit
+        raise KeyError(f"name must be one of {', '.join(audit.name for audit in self.representations)}, got {name!r}")
 
     @property
     def ranking(self) -> tuple[str, ...]:
@@ -227,11 +227,11 @@ class Audit(Result):
         features each decides (`equal_width_scores`).
         """
         scored = [
-            one
-            for one in self.representations
-            if one.ranking_score and one.ranking_score.value == one.ranking_score.value
+            audit
+            for audit in self.representations
+            if audit.ranking_score and audit.ranking_score.value == audit.ranking_score.value
         ]
-        return tuple(one.name for one in sorted(scored, key=lambda one: -_value(one.ranking_score)))
+        return tuple(audit.name for audit in sorted(scored, key=lambda audit: -_value(audit.ranking_score)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -243,11 +243,11 @@ class Audit(Result):
         """Return one row per representation, including drift and scores at equal numbers of features."""
         import pandas as pd
 
-        table = pd.DataFrame([found.row() for found in self.representations])
-        if any(found.same_width is not None for found in self.representations):
+        table = pd.DataFrame([audit.row() for audit in self.representations])
+        if any(audit.same_width is not None for audit in self.representations):
             for part in ("value", "low", "high"):
                 column = "same_width" if part == "value" else f"same_width_{part}"
-                table[column] = [_part(found.same_width, part) for found in self.representations]
+                table[column] = [_part(audit.same_width, part) for audit in self.representations]
         if self.drift is not None:
             table["drift_from_first"] = self.drift.from_first
             table["drift_from_previous"] = self.drift.from_previous

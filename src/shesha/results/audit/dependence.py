@@ -98,28 +98,28 @@ class Dependence(Result):
     @property
     def text(self) -> str:
         """The problem and the advice; empty if there is none."""
-        said = []
+        clauses = []
         if self.period:
-            said.append(describe_period(self.period))
+            clauses.append(describe_period(self.period))
         elif self.has_order:
-            said.append(
+            clauses.append(
                 f"neighbouring rows are closer than random rows (p = {self.p_value:.1g}): for a series pass shift=True "
                 "(and its sessions as blocks), for batches blocks=, for trials or subjects groups=; if rows were "
                 "only sorted, for example by class, shuffle them in the same way everywhere. No permutation of rows "
                 "corrects for a drift over all rows"
             )
         elif self.has_alternation:
-            said.append(ALTERNATION)
+            clauses.append(ALTERNATION)
         if self.has_drift:
-            said.append(DRIFT)
+            clauses.append(DRIFT)
         if self.has_repeats:
             n = len(self.repeated)
-            said.append(
+            clauses.append(
                 f"{count(n, 'row')} {agree(n, 'repeats', 'repeat')} an earlier row, and {len(self.nearly_repeated)} of "
                 f"{self.n_looked_at} checked rows nearly repeat another: pass duplicates as groups=, or keep one row "
                 "of each set"
             )
-        return "; ".join(said)
+        return "; ".join(clauses)
 
     def __str__(self) -> str:
         """Print the problem, or that none was found."""

@@ -62,7 +62,7 @@ class Doubts(Result):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the doubts, in their order."""
-        return tuple(one.name for one in self.found)
+        return tuple(doubt.name for doubt in self.found)
 
     def __iter__(self) -> Iterator[Doubt]:
         """Iterate over the doubts."""
@@ -80,9 +80,9 @@ class Doubts(Result):
         """Return the doubt of this name or position."""
         if isinstance(name, int):
             return self.found[name]
-        for one in self.found:
-            if one.name == name:
-                return one
+        for doubt in self.found:
+            if doubt.name == name:
+                return doubt
         raise KeyError(f"name must be one of {', '.join(self.names) or 'none'}, got {name!r}")
 
     def to_frame(self) -> pd.DataFrame:
@@ -90,15 +90,15 @@ class Doubts(Result):
         import pandas as pd
 
         return pd.DataFrame(
-            [one.to_dict() for one in self.found], columns=["name", "effect", "p_value", "text", "advice"]
+            [doubt.to_dict() for doubt in self.found], columns=["name", "effect", "p_value", "text", "advice"]
         )
 
     def __str__(self) -> str:
         """Print the doubts, or that there are none, or why checks were not possible."""
         if not self.found and not self.reason:
             return f"no doubt about {self.n_looked_at:,} checked rows"
-        told = [f"{place}. {one}" for place, one in enumerate(self.found, 1)]
+        sentences = [f"{place}. {doubt}" for place, doubt in enumerate(self.found, 1)]
         if self.reason:
-            told.append(f"{'Not all' if self.headline else 'No'} checks were possible: {self.reason}")
+            sentences.append(f"{'Not all' if self.headline else 'No'} checks were possible: {self.reason}")
         width = page_width()
-        return "\n".join(line for one in told for line in wrap(one, width))
+        return "\n".join(line for sentence in sentences for line in wrap(sentence, width))

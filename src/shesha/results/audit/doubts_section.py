@@ -26,10 +26,10 @@ def doubts(audit: Audit, words: Callable[[str], str] = str) -> Section | None:
     if not with_it:
         return None
     several = len(audit.representations)
-    worst = {name: max(found, key=lambda pair: pair[0].effect) for name, found in with_it.items()}
+    worst = {name: max(pairs, key=lambda pair: pair[0].effect) for name, pairs in with_it.items()}
     points = []
     for name, (doubt, most) in sorted(worst.items(), key=lambda item: -item[1][0].effect):
-        names = [one for _, one in with_it[name]]
+        names = [representation for _, representation in with_it[name]]
         where = "" if several == 1 else f"{list_names(names, several)}, "
         most_in = f"most in {most}: " if len(names) > 1 else ""
         points.append(

@@ -40,10 +40,10 @@ def first_screen(audit: Audit, words: Callable[[str], str] = str, more: Section 
     more : Section
         What to do next, and where the rest is.
     """
-    scored = [one for one in audit.representations if not one.reason]
+    scored = [finding for finding in audit.representations if not finding.reason]
     for brief in (False, True):
         rest = [_first_faults(audit, words), _first_doubt(audit, words, brief=brief), more]
-        parts = [headline(audit, brief=True), *(one for one in rest if one is not None)]
+        parts = [headline(audit, brief=True), *(section for section in rest if section is not None)]
         if not scored:
             break
         used = as_text([*parts, _table(audit, scored[:1], len(scored), brief=brief)], 80).count("\n")
@@ -62,14 +62,14 @@ def first_screen(audit: Audit, words: Callable[[str], str] = str, more: Section 
 def _table(audit: Audit, shown: Sequence[RepresentationAudit], several: int, *, brief: bool) -> Section:
     """The leading score with its chance level and verdict in words."""
     title, name = ("Stability", "feature_split") if _has_stability(shown) else ("Agreement", "supervised_alignment")
-    chances = [one.chances.get(name) or one.supervised_chances.get(name) for one in shown]
+    chances = [finding.chances.get(name) or finding.supervised_chances.get(name) for finding in shown]
     columns = (
-        Column(_HEADS[title], tuple(interval(find_estimate(one, name), 2) for one in shown), "<"),
-        Column("chance up to", tuple(_threshold(one) for one in chances)),
-        Column("p", tuple("" if one is None else f"{one.p_value:.2g}" for one in chances)),
-        Column("verdict", tuple(_verdict(one, title) for one in shown), "<"),
+        Column(_HEADS[title], tuple(interval(find_estimate(finding, name), 2) for finding in shown), "<"),
+        Column("chance up to", tuple(_threshold(chance) for chance in chances)),
+        Column("p", tuple("" if chance is None else f"{chance.p_value:.2g}" for chance in chances)),
+        Column("verdict", tuple(_verdict(finding, title) for finding in shown), "<"),
     )
-    parts: list[Part] = [Table(tuple(one.name for one in shown), (columns,), title, "representation")]
+    parts: list[Part] = [Table(tuple(finding.name for finding in shown), (columns,), title, "representation")]
     if 1 < len(shown) < several:
         parts.append(Text(f"{len(shown)} of {several}, evenly spaced, including the most and the least stable."))
     parts.append(Text(f"{_brackets(audit, shown, name)}{_SCALE if title == 'Stability' else _AGREEMENT}"))
@@ -80,8 +80,8 @@ _HEADS = {"Stability": "feature split", "Agreement": "alignment with labels"}
 
 
 def _brackets(audit: Audit, shown: Sequence[RepresentationAudit], name: str) -> str:
-    found = [one for one in (find_estimate(each, name) for each in shown) if one is not None]
-    known = any(one.low == one.low for one in found)
+    estimates = [estimate for estimate in (find_estimate(each, name) for each in shown) if estimate is not None]
+    known = any(estimate.low == estimate.low for estimate in estimates)
     return f"Brackets: {100 * audit.options.get('confidence', 0.95):g}% intervals. " if known else ""
 
 
@@ -91,24 +91,24 @@ def _farthest(audit: Audit) -> str:
     known = {name: value for name, value in known.items() if value == value}
     if len(known) < 2 or audit.drift is None:
         return ""
-    name = max(known, key=lambda one: known[one])
+    name = max(known, key=lambda candidate: known[candidate])
     return (
         f"Drift from {audit.drift.names[0]}: at most {known[name]:.2f} ({name}); 0 is the same geometry, 1 unrelated."
     )
 
 
 def _has_stability(scored: Sequence[RepresentationAudit]) -> bool:
-    return any(one.feature_split is not None for one in scored)
+    return any(finding.feature_split is not None for finding in scored)
 
 
 def _threshold(chance: Chance | None) -> str:
     return "" if chance is None or chance.threshold != chance.threshold else f"{chance.threshold:.2f}"
 
 
-def _verdict(one: RepresentationAudit, title: str) -> str:
+def _verdict(finding: RepresentationAudit, title: str) -> str:
     if title == "Stability":
-        return verdict(one)
-    chance = one.supervised_chances.get("supervised_alignment")
+        return verdict(finding)
+    chance = finding.supervised_chances.get("supervised_alignment")
     return "" if chance is None else "above chance" if chance.significant else "not above chance"
 
 
@@ -116,16 +116,16 @@ def _sample(audit: Audit, scored: Sequence[RepresentationAudit], room: int) -> l
     """Choose evenly spaced representations in order, including the most and the least stable."""
     ends = {*audit.ranking[:1], *audit.ranking[-1:]}
     places = {round(step * (len(scored) - 1) / max(1, room - 3)) for step in range(room - 2)}
-    return [one for place, one in enumerate(scored) if place in places or one.name in ends]
+    return [finding for place, finding in enumerate(scored) if place in places or finding.name in ends]
 
 
 def _first_faults(audit: Audit, words: Callable[[str], str]) -> Section | None:
     """The first few faults of the numbers."""
-    found = data(audit, words)
-    if found is None or len(found.parts) <= _FAULTS:
-        return found
-    more = Text(f"{len(found.parts) - _FAULTS} more in the full report.")
-    return Section(found.title, (*found.parts[:_FAULTS], more))
+    section = data(audit, words)
+    if section is None or len(section.parts) <= _FAULTS:
+        return section
+    more = Text(f"{len(section.parts) - _FAULTS} more in the full report.")
+    return Section(section.title, (*section.parts[:_FAULTS], more))
 
 
 def _first_doubt(audit: Audit, words: Callable[[str], str], *, brief: bool) -> Section | None:
@@ -136,7 +136,7 @@ def _first_doubt(audit: Audit, words: Callable[[str], str], *, brief: bool) -> S
     points = [part for part in section.parts if isinstance(part, Point)]
     first = points[0]
     shown = Text(f"{first.name} ({first.evidence}): {first.advice}") if brief else first
-    others = ", ".join(one.name for one in points[1:])
+    others = ", ".join(point.name for point in points[1:])
     return Section(section.title, (shown, *texts([f"Also: {others}." if others else ""])))
 
 

@@ -23,13 +23,13 @@ def headline(audit: Audit, *, brief: bool = False) -> Section:
 
     A brief one counts representations where it would name more than two.
     """
-    told = [*_chance_sentence(audit, 2 if brief else _NAMED), _order(audit), _labels(audit)]
-    return Section(_title(audit), texts(told))
+    sentences = [*_chance_sentence(audit, 2 if brief else _NAMED), _order(audit), _labels(audit)]
+    return Section(_title(audit), texts(sentences))
 
 
 def _title(audit: Audit) -> str:
     findings = audit.representations
-    rows, features = {one.n_samples for one in findings}, {one.n_features for one in findings}
+    rows, features = {finding.n_samples for finding in findings}, {finding.n_features for finding in findings}
     size = f"{_format_range(rows)} rows"
     if features == {0}:
         size = f"distances of {size}"
@@ -45,13 +45,13 @@ def _format_range(numbers: set[int]) -> str:
 
 
 def _chance_sentence(audit: Audit, most: int) -> list[str]:
-    scored = [one for one in audit.representations if _has_value(one.feature_split)]
+    scored = [finding for finding in audit.representations if _has_value(finding.feature_split)]
     if not scored:
         return [_no_scores_sentence(audit)]
     return [
-        sentence(_which(audit, ones, most), ones)
+        sentence(_which(audit, findings, most), findings)
         for kind, sentence in _SENTENCES.items()
-        if (ones := [one for one in scored if _kind(one) == kind])
+        if (findings := [finding for finding in scored if _kind(finding) == kind])
     ]
 
 
@@ -68,15 +68,15 @@ def _kind(finding: RepresentationAudit) -> str:
     return "near zero" if _value_or_lowest(finding.feature_split) < NEAR_ZERO else "above"
 
 
-def _which(audit: Audit, found: Sequence[RepresentationAudit], most: int) -> str:
+def _which(audit: Audit, findings: Sequence[RepresentationAudit], most: int) -> str:
     several = len(audit.representations)
-    if most < min(_NAMED, len(found)) and len(found) < several:
-        return f"{len(found)} of {several}, "
-    return "" if several == 1 else f"{list_names(_names(found), several)}, "
+    if most < min(_NAMED, len(findings)) and len(findings) < several:
+        return f"{len(findings)} of {several}, "
+    return "" if several == 1 else f"{list_names(_names(findings), several)}, "
 
 
 def _score_sentence(start: str) -> Callable[[str, Sequence[RepresentationAudit]], str]:
-    return lambda which, ones: f"{start}: {which}feature-split stability {_values(ones)}{_p_values(ones)}."
+    return lambda which, findings: f"{start}: {which}feature-split stability {_values(findings)}{_p_values(findings)}."
 
 
 def _warn_of_fitted_axes(which: str, findings: Sequence[RepresentationAudit]) -> str:
@@ -87,18 +87,18 @@ def _warn_of_fitted_axes(which: str, findings: Sequence[RepresentationAudit]) ->
     )
 
 
-def _off_axes_sentence(which: str, found: Sequence[RepresentationAudit]) -> str:
+def _off_axes_sentence(which: str, group: Sequence[RepresentationAudit]) -> str:
     """For columns that share nothing although random directions do, report the latter first."""
     return (
         f"Stable across random directions, not across the given columns: {which}basis-averaged "
-        f"stability {_basis_averaged(found)}, feature split {_values(found)}; the columns are nearly uncorrelated, as "
+        f"stability {_basis_averaged(group)}, feature split {_values(group)}; the columns are nearly uncorrelated, as "
         "some principal components are."
     )
 
 
-def _basis_averaged(found: Sequence[RepresentationAudit]) -> str:
-    known = [one.basis_averaged_split for one in found]
-    low, high = (choose(_value_or_lowest(one) for one in known) for choose in (min, max))
+def _basis_averaged(findings: Sequence[RepresentationAudit]) -> str:
+    known = [finding.basis_averaged_split for finding in findings]
+    low, high = (choose(_value_or_lowest(estimate) for estimate in known) for choose in (min, max))
     return interval(known[0], 2) if len(known) == 1 else f"{low:.2f} to {high:.2f}"
 
 
@@ -114,21 +114,21 @@ _SENTENCES: dict[str, Callable[[str, Sequence[RepresentationAudit]], str]] = {
 
 
 def _no_scores_sentence(audit: Audit) -> str:
-    if any(one.supervised for one in audit.representations):
+    if any(finding.supervised for finding in audit.representations):
         return "A distance matrix allows label agreement only; stability needs the features."
     return "Nothing could be scored for the reasons below."
 
 
 def _values(findings: Sequence[RepresentationAudit]) -> str:
-    known = [one.feature_split for one in findings if one.feature_split is not None]
+    known = [finding.feature_split for finding in findings if finding.feature_split is not None]
     if len(known) == 1:
         return interval(known[0], 2)
-    low, high = (round(choose(one.value for one in known), 2) for choose in (min, max))
+    low, high = (round(choose(estimate.value for estimate in known), 2) for choose in (min, max))
     return f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
 
 
 def _p_values(findings: Sequence[RepresentationAudit]) -> str:
-    known = [one.chance.p_value for one in findings if one.chance is not None]
+    known = [finding.chance.p_value for finding in findings if finding.chance is not None]
     if not known:
         return "; no chance level was computed"
     low, high = min(known), max(known)
@@ -140,26 +140,26 @@ def _order(audit: Audit) -> str:
         return ""
     ordered = [audit[name] for name in audit.ranking]
     first, last = ordered[0], ordered[-1]
-    tied = [one for one in ordered[1:] if _upper_limit(one) >= _lower_limit(first)]
+    tied = [finding for finding in ordered[1:] if _upper_limit(finding) >= _lower_limit(first)]
     where = ""
     if first.same_width is not None:
         where = f" with {first.same_width.n_features:,} features each"
     if len(tied) == len(ordered) - 1:
-        told = f"No order of stability{where}: intervals overlap."
+        sentence = f"No order of stability{where}: intervals overlap."
     else:
-        beside = f", its interval overlapping {list_names(_names(tied), len(ordered))}" if tied else ""
-        most, least = (f"{one.name} ({_value(one):.2f}" for one in (first, last))
-        told = f"Most stable{where}: {most}{beside}); least: {least})."
-    return told + _width_order_sentence(audit, first)
+        overlap = f", its interval overlapping {list_names(_names(tied), len(ordered))}" if tied else ""
+        most, least = (f"{finding.name} ({_value(finding):.2f}" for finding in (first, last))
+        sentence = f"Most stable{where}: {most}{overlap}); least: {least})."
+    return sentence + _width_order_sentence(audit, first)
 
 
 def _width_order_sentence(audit: Audit, first: RepresentationAudit) -> str:
     """Warn of an order that results from widths alone."""
     if first.same_width is None:
-        if len({one.n_features for one in audit.representations if _has_value(one.feature_split)}) > 1:
+        if len({finding.n_features for finding in audit.representations if _has_value(finding.feature_split)}) > 1:
             return " Note: numbers of features differ, and more features alone raise stability."
         return ""
-    widest = max(audit.representations, key=lambda one: _value_or_lowest(one.feature_split))
+    widest = max(audit.representations, key=lambda finding: _value_or_lowest(finding.feature_split))
     if widest.name == first.name:
         return ""
     return (
@@ -172,16 +172,16 @@ def _labels(audit: Audit) -> str:
     if audit.labels is None:
         return ""
     intro = f"Labels: {audit.labels}."
-    known = [one for one in audit.representations if _has_value(one.supervised.get(_ALIGNMENT))]
+    known = [finding for finding in audit.representations if _has_value(finding.supervised.get(_ALIGNMENT))]
     if not known:
         return intro
-    best = max(known, key=lambda one: one.supervised[_ALIGNMENT].value)
+    best = max(known, key=lambda finding: finding.supervised[_ALIGNMENT].value)
     where = f" closest in {best.name}" if len(known) > 1 else " closer than other rows"
-    found = interval(best.supervised[_ALIGNMENT], 2)
+    score = interval(best.supervised[_ALIGNMENT], 2)
     if best.supervised[_ALIGNMENT].low <= 0 or _not_above_chance(best):
         everywhere = " in any representation" * (len(known) > 1)
-        return f"{intro} Rows of one class are no closer than other rows{everywhere} (alignment {found})."
-    return f"{intro} Rows of one class are{where} (alignment {found}, of at most {audit.labels.highest_alignment:.2f})."
+        return f"{intro} Rows of one class are no closer than other rows{everywhere} (alignment {score})."
+    return f"{intro} Rows of one class are{where} (alignment {score}, of at most {audit.labels.highest_alignment:.2f})."
 
 
 def _not_above_chance(finding: RepresentationAudit) -> bool:
@@ -190,7 +190,7 @@ def _not_above_chance(finding: RepresentationAudit) -> bool:
 
 
 def _names(findings: Sequence[RepresentationAudit]) -> list[str]:
-    return [one.name for one in findings]
+    return [finding.name for finding in findings]
 
 
 def _has_value(estimate: Estimate | None) -> bool:

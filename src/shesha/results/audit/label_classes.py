@@ -46,7 +46,7 @@ class LabelClasses(Result):
         """
         low, high = min(self.sizes), max(self.sizes)
         rows = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        largest = sorted(zip(self.names, self.sizes, strict=True), key=lambda one: -one[1])
+        largest = sorted(zip(self.names, self.sizes, strict=True), key=lambda pair: -pair[1])
         named = ", ".join(f"{name} ({size:,})" for name, size in largest[:_NAMED])
         more = f", and {len(self.names) - _NAMED} more" if len(self.names) > _NAMED else ""
         column = f"{self.column}, " if self.column else ""

@@ -32,12 +32,12 @@ _DESIGN = (
 def audit_page(audit: Audit) -> Page:
     """Return the page of an audit."""
     head, doubts_section = headline(audit), doubts(audit)
-    one = len(audit.representations) == 1
+    is_single = len(audit.representations) == 1
     sections = [data(audit), *tables(audit), drift(audit), readings(audit), notes(audit)]
     picture = [_picture(audit)] if 2 < len(audit.ranking) <= _DRAWN else []
     return Page(
         title=head.title,
-        question=_QUESTION.format(these="this representation" if one else "these representations"),
+        question=_QUESTION.format(these="this representation" if is_single else "these representations"),
         answer=tuple(part.text for part in head.parts if isinstance(part, Text)),
         numbers=_score_table(audit),
         doubts=(*doubts_section.parts, Text(doubts_section.explanation))
@@ -55,37 +55,37 @@ def audit_metrics(audit: Audit) -> list[Metric]:
         score, chance = finding.ranking_score, finding.chance
         if score is None:
             continue
-        beside = (
+        calibration = (
             {} if chance is None else {"chance": chance.level, "threshold": chance.threshold, "p_value": chance.p_value}
         )
-        metrics.append(Metric(finding.name, _ranking_name(audit), score.value, score.low, score.high, **beside))
+        metrics.append(Metric(finding.name, _ranking_name(audit), score.value, score.low, score.high, **calibration))
     return metrics
 
 
 def _score_table(audit: Audit) -> tuple[Part, ...]:
     """The ranking score with its chance level, or agreement with labels if there is no stability."""
-    known = [one for one in audit.representations if one.ranking_score is not None]
+    known = [row for row in audit.representations if row.ranking_score is not None]
     if not known:
         rest = tables(audit)
         return tuple(part for section in rest for part in section.parts if isinstance(part, Table))[:1]
-    ranked = [Column("rank", tuple(str(place(audit, one.name)) for one in known))] if len(audit.ranking) > 1 else []
+    ranked = [Column("rank", tuple(str(place(audit, row.name)) for row in known))] if len(audit.ranking) > 1 else []
     score = Column(
         _ranking_name(audit),
-        tuple(interval(one.ranking_score) for one in known),
+        tuple(interval(row.ranking_score) for row in known),
         ">",
-        tuple(_strip(one, one.ranking_score) for one in known),
+        tuple(_strip(row, row.ranking_score) for row in known),
     )
-    chance = Column("chance up to", tuple(f"{one.chance.threshold:.3f}" if one.chance else "" for one in known))
-    p_values = Column("p", tuple(f"{one.chance.p_value:.2g}" if one.chance else "" for one in known))
+    chance = Column("chance up to", tuple(f"{row.chance.threshold:.3f}" if row.chance else "" for row in known))
+    p_values = Column("p", tuple(f"{row.chance.p_value:.2g}" if row.chance else "" for row in known))
     table = Table(
-        tuple(one.name for one in known), ((*ranked, score, chance, p_values),), "Stability", "representation"
+        tuple(row.name for row in known), ((*ranked, score, chance, p_values),), "Stability", "representation"
     )
     return (table,)
 
 
 def _ranking_name(audit: Audit) -> str:
     """Name the ranking score."""
-    same_width = any(one.same_width is not None for one in audit.representations)
+    same_width = any(finding.same_width is not None for finding in audit.representations)
     return "stability, at equal numbers of features" if same_width else "feature-split stability"
 
 
@@ -96,7 +96,7 @@ def _strip(finding: RepresentationAudit, score: Estimate | None) -> Strip | None
 
 
 def _dependence_parts(audit: Audit) -> tuple[Part, ...]:
-    return (Text(_DESIGN),) if any(one.dependence is not None for one in audit.representations) else ()
+    return (Text(_DESIGN),) if any(finding.dependence is not None for finding in audit.representations) else ()
 
 
 def _picture(audit: Audit) -> Section:
@@ -108,8 +108,8 @@ def _picture(audit: Audit) -> Section:
 
 
 def _sizes(audit: Audit) -> str:
-    several = [f"{one.name}: {one.n_samples:,} x {one.n_features:,}" for one in audit.representations]
-    sizes = {(one.n_samples, one.n_features) for one in audit.representations}
+    several = [f"{finding.name}: {finding.n_samples:,} x {finding.n_features:,}" for finding in audit.representations]
+    sizes = {(finding.n_samples, finding.n_features) for finding in audit.representations}
     if len(sizes) == 1:
         rows, features = sizes.pop()
         return f"{len(several)} of {rows:,} rows x {features:,} features"

@@ -11,7 +11,7 @@ from shesha.results.stability.chance import Chance
 
 @claim.register
 def _audit(result: Audit) -> str:
-    clauses = "; ".join(_stability(one) for one in result.representations)
+    clauses = "; ".join(_stability(finding) for finding in result.representations)
     return f"Stability of the geometry, {add_source('feature_split', 'feature split')}: {clauses}"
 
 
@@ -20,11 +20,11 @@ def _stability(finding: RepresentationAudit) -> str:
     if estimate is None or estimate.value != estimate.value:
         return f"{finding.name}, not estimable"
     chance = finding.chances.get("feature_split")
-    told = f", {_chance(chance)}" if chance is not None and chance.p_value == chance.p_value else ""
+    clause = f", {_chance(chance)}" if chance is not None and chance.p_value == chance.p_value else ""
     value = f"{say.format_number(estimate.value)}{say.interval(estimate.low, estimate.high, estimate.confidence)}"
-    return f"{finding.name}, {value} over {estimate.n_samples:,} rows{told}"
+    return f"{finding.name}, {value} over {estimate.n_samples:,} rows{clause}"
 
 
 def _chance(chance: Chance) -> str:
-    found = say.null(chance, chance.alpha)
-    return f"{found}, {say.draws(chance.n_permutations, chance.exchanged)})"
+    null = say.null(chance, chance.alpha)
+    return f"{null}, {say.draws(chance.n_permutations, chance.exchanged)})"

@@ -28,11 +28,11 @@ def draw(audit: Audit, ax: Axes | None) -> Axes:
     if len(findings) == 1:
         return _plot_representation(audit, findings[0], ax)
     scores = {
-        "feature split": _series([one.feature_split for one in findings]),
-        "basis averaged": _series([one.basis_averaged_split for one in findings]),
+        "feature split": _series([finding.feature_split for finding in findings]),
+        "basis averaged": _series([finding.basis_averaged_split for finding in findings]),
     }
-    thresholds = [nan if one.chance is None else one.chance.threshold for one in findings]
-    return intervals([one.name for one in findings], scores, thresholds, label="stability", ax=ax)
+    thresholds = [nan if finding.chance is None else finding.chance.threshold for finding in findings]
+    return intervals([finding.name for finding in findings], scores, thresholds, label="stability", ax=ax)
 
 
 def _plot_representation(audit: Audit, finding: RepresentationAudit, ax: Axes | None) -> Axes:
@@ -52,6 +52,6 @@ def _plot_representation(audit: Audit, finding: RepresentationAudit, ax: Axes | 
 
 
 def _series(estimates: Sequence[Estimate | None]) -> Series:
-    known = [(nan, nan, nan) if one is None else (one.value, one.low, one.high) for one in estimates]
+    known = [(nan, nan, nan) if score is None else (score.value, score.low, score.high) for score in estimates]
     values, lows, highs = zip(*known, strict=True)
     return Series(values, lows, highs)

@@ -20,26 +20,26 @@ Which = Callable[["RepresentationAudit"], bool]
 
 def readings(audit: Audit) -> Section | None:
     """Return explanations for these numbers; for numbers without a rule, use the text of their mark."""
-    scored = [one for one in audit.representations if not one.reason]
-    told = _unequal_rows(audit) + [
+    scored = [finding for finding in audit.representations if not finding.reason]
+    hints = _unequal_rows(audit) + [
         text
         for name in audit.meanings
-        if any(_has_number(one, name) for one in scored)
+        if any(_has_number(finding, name) for finding in scored)
         for text in _reading_lines(audit, name)
     ]
-    return Section("How to read these numbers", tuple(map(Item, told))) if told else None
+    return Section("How to read these numbers", tuple(map(Item, hints))) if hints else None
 
 
 def _reading_lines(audit: Audit, name: str) -> list[str]:
     if name not in _RULES:
         meaning = audit.meanings[name]
         return [f"{meaning.title}: {meaning.caution}"] if meaning.caution else []
-    found = []
+    lines = []
     for which, text in _RULES[name]:
-        names = [one.name for one in audit.representations if not one.reason and which(one)]
+        names = [finding.name for finding in audit.representations if not finding.reason and which(finding)]
         if names:
-            found.append(text.format(names=list_names(names, len(audit.representations)), **_placeholder_values(audit)))
-    return found
+            lines.append(text.format(names=list_names(names, len(audit.representations)), **_placeholder_values(audit)))
+    return lines
 
 
 def _placeholder_values(audit: Audit) -> dict[str, str]:
@@ -51,9 +51,9 @@ def _placeholder_values(audit: Audit) -> dict[str, str]:
 
 
 def _has_number(finding: RepresentationAudit, name: str) -> bool:
-    found = finding.scores.get(name) or finding.supervised.get(name)
-    if found is not None:
-        return found.value == found.value
+    estimate = finding.scores.get(name) or finding.supervised.get(name)
+    if estimate is not None:
+        return estimate.value == estimate.value
     return finding.descriptors.get(name, float("nan")) == finding.descriptors.get(name)
 
 
@@ -96,7 +96,7 @@ def _has_too_few_rows(finding: RepresentationAudit) -> bool:
 
 def _unequal_rows(audit: Audit) -> list[str]:
     """The warning about counts of directions for unequal numbers of rows."""
-    sizes = [one.n_used for one in audit.representations if _has_number(one, "effective_rank")]
+    sizes = [finding.n_used for finding in audit.representations if _has_number(finding, "effective_rank")]
     if len(set(sizes)) < 2 or min(sizes) > (1 - _SHORT) * max(sizes):
         return []
     return [
@@ -107,12 +107,12 @@ def _unequal_rows(audit: Audit) -> list[str]:
 
 
 def _supervised_limit(name: str, limit: float) -> Which:
-    return lambda one: name in one.supervised and one.supervised[name].value < limit
+    return lambda finding: name in finding.supervised and finding.supervised[name].value < limit
 
 
 def _labels_look_random(finding: RepresentationAudit) -> bool:
-    found = finding.supervised.get("variance_ratio")
-    return found is not None and found.low < 0.05
+    estimate = finding.supervised.get("variance_ratio")
+    return estimate is not None and estimate.low < 0.05
 
 
 def _has_many_features(finding: RepresentationAudit) -> bool:

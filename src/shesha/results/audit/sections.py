@@ -47,11 +47,11 @@ def sections(audit: Audit, words: Callable[[str], str] = str) -> list[Section]:
 def data(audit: Audit, words: Callable[[str], str] = str) -> Section | None:
     """Faults of the data, each once with the affected representations."""
     several = len(audit.representations)
-    told: dict[str, list[str]] = {}
-    for one in audit.representations:
-        for fault in _fault_lines(one):
-            told.setdefault(fault, []).append(one.name)
-    parts = tuple(Text(_prefix_names(names, several, words(text))) for text, names in told.items())
+    names_by_fault: dict[str, list[str]] = {}
+    for finding in audit.representations:
+        for fault in _fault_lines(finding):
+            names_by_fault.setdefault(fault, []).append(finding.name)
+    parts = tuple(Text(_prefix_names(names, several, words(text))) for text, names in names_by_fault.items())
     return Section("Data", parts) if parts else None
 
 
@@ -92,15 +92,15 @@ def notes(audit: Audit) -> Section | None:
     """Notes on brackets, p-values, and what was left out."""
     names_by_note: dict[str, list[str]] = {}
     for finding in audit.representations:
-        for found in (*finding.scores.values(), *finding.supervised.values()):
-            dropped = [f"{found.pairs_dropped:,} undefined pairs left out"] if found.pairs_dropped else []
+        for score in (*finding.scores.values(), *finding.supervised.values()):
+            dropped = [f"{score.pairs_dropped:,} undefined pairs left out"] if score.pairs_dropped else []
             sampled = (
-                [f"sampling pairs adds a standard error of {found.pair_error:.1g}"] if found.pair_error > 0 else []
+                [f"sampling pairs adds a standard error of {score.pair_error:.1g}"] if score.pair_error > 0 else []
             )
-            for text in (*found.warnings, *sampled, *dropped):
-                names_by_note.setdefault(text, []).append(f"{finding.name}, {found.variant}")
-    own = [f"{'; '.join(where)}: {text}" for text, where in names_by_note.items()]
-    parts = tuple(Text(text) for text in (*_general(audit), *own))
+            for text in (*score.warnings, *sampled, *dropped):
+                names_by_note.setdefault(text, []).append(f"{finding.name}, {score.variant}")
+    lines = [f"{'; '.join(where)}: {text}" for text, where in names_by_note.items()]
+    parts = tuple(Text(text) for text in (*_general(audit), *lines))
     return Section("Notes", parts) if parts else None
 
 
@@ -108,14 +108,14 @@ def _general(audit: Audit) -> Iterable[str]:
     if audit.interrupted:
         yield "Interrupted: the other representations were not audited."
     level = audit.options.get("confidence", float("nan"))
-    if any(found.low == found.low for one in audit.representations for found in one.scores.values()):
+    if any(score.low == score.low for finding in audit.representations for score in finding.scores.values()):
         kinds = "rows (other inputs of the same kind) and partitions of features"
         yield f"Brackets: {100 * level:g}% intervals over {kinds}."
-    if any(score.pair_error > 0 for one in audit.representations for score in one.scores.values()):
+    if any(score.pair_error > 0 for finding in audit.representations for score in finding.scores.values()):
         yield "Scores with a standard error of sampling use random pairs of rows; the numbers under Shape use all rows."
-    draws = {chance.n_permutations for one in audit.representations for chance in one.chances.values()}
+    draws = {chance.n_permutations for finding in audit.representations for chance in finding.chances.values()}
     if draws:
         least = min(draws)
         yield f"p comes from {least:,} random matchings of the rows and cannot be below {1 / (least + 1):.2g}."
-    if any(one.feature_split is not None for one in audit.representations):
+    if any(finding.feature_split is not None for finding in audit.representations):
         yield f"{_STABLE} {_MORE}"

@@ -18,11 +18,11 @@ _TIES = " ="
 
 def tables(audit: Audit, words: Callable[[str], str] = str) -> list[Section]:
     """Return the tables of scores: stability, shape, and agreement with the labels."""
-    scored = [one for one in audit.representations if not one.reason]
+    scored = [row for row in audit.representations if not row.reason]
     kinds = {
-        "Stability": [name for name in audit.meanings if any(name in one.scores for one in scored)],
-        "Shape": [name for name in audit.meanings if any(name in one.descriptors for one in scored)],
-        "Agreement with the labels": [name for name in audit.meanings if any(name in one.supervised for one in scored)],
+        "Stability": [name for name in audit.meanings if any(name in row.scores for row in scored)],
+        "Shape": [name for name in audit.meanings if any(name in row.descriptors for row in scored)],
+        "Agreement with the labels": [name for name in audit.meanings if any(name in row.supervised for row in scored)],
     }
     return [_kind(audit, title, names, scored, words) for title, names in kinds.items() if names]
 
@@ -42,7 +42,7 @@ def _kind(
             *groups,
             _same_width_columns(findings),
         ]
-    parts: list[Part] = [Table(tuple(one.name for one in findings), tuple(map(tuple, groups)), title, "representation")]
+    parts: list[Part] = [Table(tuple(row.name for row in findings), tuple(map(tuple, groups)), title, "representation")]
     if any(cell.endswith(_TIES) for group in groups for column in group for cell in column.cells):
         parts.append(Text("= after a rank: its interval overlaps that of the rank above."))
     parts += [_explain(name, audit.meanings[name]) for name in names if audit.meanings[name].asks]
@@ -60,37 +60,37 @@ def _explain(name: str, meaning: Meaning) -> Explained:
 def _score_columns(audit: Audit, name: str, findings: list[RepresentationAudit]) -> list[Column]:
     """One number of all representations, with its chance level if there is one."""
     title = audit.meanings[name].title
-    if any(name in one.descriptors for one in findings):
-        return [Column(title, tuple(_format_number(one.descriptors.get(name)) for one in findings))]
-    chances = [one.chances.get(name) or one.supervised_chances.get(name) for one in findings]
-    known = [None if one is None or one.observed != one.observed else one for one in chances]
-    if not any((found := find_estimate(one, name)) and found.value == found.value for one in findings):
+    if any(name in row.descriptors for row in findings):
+        return [Column(title, tuple(_format_number(row.descriptors.get(name)) for row in findings))]
+    chances = [row.chances.get(name) or row.supervised_chances.get(name) for row in findings]
+    known = [None if chance is None or chance.observed != chance.observed else chance for chance in chances]
+    if not any((score := find_estimate(row, name)) and score.value == score.value for row in findings):
         # The reason stands below the table.
         return []
     return [
         Column(
-            title, tuple(interval(find_estimate(one, name)) for one in findings), "<", _strips(audit, name, findings)
+            title, tuple(interval(find_estimate(row, name)) for row in findings), "<", _strips(audit, name, findings)
         ),
-        Column("chance up to", tuple("" if one is None else f"{one.threshold:.3f}" for one in known)),
-        Column("p", tuple("" if one is None else f"{one.p_value:.2g}" for one in known)),
+        Column("chance up to", tuple("" if chance is None else f"{chance.threshold:.3f}" for chance in known)),
+        Column("p", tuple("" if chance is None else f"{chance.p_value:.2g}" for chance in known)),
     ]
 
 
 def _strips(audit: Audit, name: str, findings: list[RepresentationAudit]) -> tuple[Strip | None, ...]:
     """Values on one scale, with the chance thresholds."""
-    found = [(find_estimate(one, name), one.chances.get(name) or one.supervised_chances.get(name)) for one in findings]
+    pairs = [(find_estimate(row, name), row.chances.get(name) or row.supervised_chances.get(name)) for row in findings]
     return tuple(
         None
         if score is None or score.value != score.value
         else Strip(score.value, score.low, score.high, nan if chance is None else chance.threshold)
-        for score, chance in found
+        for score, chance in pairs
     )
 
 
 def _size_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Column]:
-    if len({(one.n_samples, one.n_features) for one in audit.representations}) == 1:
+    if len({(row.n_samples, row.n_features) for row in audit.representations}) == 1:
         return []
-    return [Column("rows x features", tuple(f"{one.n_samples:,} x {one.n_features or '-'}" for one in findings))]
+    return [Column("rows x features", tuple(f"{row.n_samples:,} x {row.n_features or '-'}" for row in findings))]
 
 
 def place(audit: Audit, name: str) -> str:
@@ -102,20 +102,20 @@ def _rank_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Col
     """Ranks by stability, with an equals sign if intervals overlap."""
     if len(audit.ranking) < 2:
         return []
-    found = {}
+    ranks = {}
     for place, name in enumerate(audit.ranking, 1):
-        own, above = audit[name].ranking_score, audit[audit.ranking[place - 2]].ranking_score
-        ties = place > 1 and own is not None and above is not None and own.high >= above.low
-        found[name] = f"{place}{_TIES if ties else '  '}"
-    return [Column("rank", tuple(found.get(one.name, "") for one in findings))]
+        score, above = audit[name].ranking_score, audit[audit.ranking[place - 2]].ranking_score
+        ties = place > 1 and score is not None and above is not None and score.high >= above.low
+        ranks[name] = f"{place}{_TIES if ties else '  '}"
+    return [Column("rank", tuple(ranks.get(row.name, "") for row in findings))]
 
 
 def _same_width_columns(findings: list[RepresentationAudit]) -> list[Column]:
-    widths = {one.same_width.n_features for one in findings if one.same_width is not None}
+    widths = {row.same_width.n_features for row in findings if row.same_width is not None}
     if not widths:
         return []
     head = f"Feature-split with {min(widths):,} features each"
-    return [Column(head, tuple(interval(one.same_width) for one in findings), "<")]
+    return [Column(head, tuple(interval(row.same_width) for row in findings), "<")]
 
 
 def _missing_reasons(audit: Audit, names: list[str], findings: list[RepresentationAudit]) -> Iterator[str]:
@@ -124,14 +124,14 @@ def _missing_reasons(audit: Audit, names: list[str], findings: list[Representati
     for finding in findings:
         reasons: dict[str, list[str]] = {}
         for name in names:
-            found = find_estimate(finding, name)
-            if found is not None and found.value != found.value:
-                reasons.setdefault(found.reason, []).append(name)
+            score = find_estimate(finding, name)
+            if score is not None and score.value != score.value:
+                reasons.setdefault(score.reason, []).append(name)
         for reason, lacking in reasons.items():
             missing.setdefault((reason, tuple(lacking)), []).append(finding.name)
-    for (reason, which), ones in missing.items():
+    for (reason, which), row_names in missing.items():
         titles = ", ".join(audit.meanings[name].title for name in which)
-        yield f"{list_names(ones, len(audit.representations))}: none for {titles}: {reason}"
+        yield f"{list_names(row_names, len(audit.representations))}: none for {titles}: {reason}"
 
 
 def list_names(names: Sequence[str], several: int) -> str:

@@ -53,5 +53,5 @@ def is_clearly_above(one: Estimate | None, other: Estimate | None) -> bool:
     """Return whether a score is clearly above another, by intervals if available."""
     if one is None or other is None:
         return False
-    apart = one.low > other.high if one.low == one.low and other.high == other.high else True
-    return apart and one.value - other.value >= _GAP
+    is_disjoint = one.low > other.high if one.low == one.low and other.high == other.high else True
+    return is_disjoint and one.value - other.value >= _GAP

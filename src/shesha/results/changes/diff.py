@@ -61,10 +61,10 @@ class LayerChange(Result):
 
     def __getitem__(self, measure: str) -> MeasureChange:
         """Return the change by a measure; a name without options is enough."""
-        for one in self.scores:
-            if measure in (one.measure, one.measure.partition("(")[0]):
-                return one
-        raise KeyError(f"measure must be one of {', '.join(one.measure for one in self.scores)}, got {measure!r}")
+        for score in self.scores:
+            if measure in (score.measure, score.measure.partition("(")[0]):
+                return score
+        raise KeyError(f"measure must be one of {', '.join(score.measure for score in self.scores)}, got {measure!r}")
 
     @property
     def is_beyond_noise(self) -> bool:
@@ -142,14 +142,14 @@ class Diff(Result):
     @property
     def changed(self) -> list[str]:
         """The layers that changed by more than noise, in the order of the model."""
-        return [name for name, one in self.layers.items() if one.is_beyond_noise]
+        return [name for name, layer in self.layers.items() if layer.is_beyond_noise]
 
     @property
     def rows(self) -> pd.DataFrame:
         """Return a table of the rows that moved most."""
         import pandas as pd
 
-        return pd.DataFrame([one.to_dict() for one in self.moved])
+        return pd.DataFrame([row.to_dict() for row in self.moved])
 
     def to_frame(self) -> pd.DataFrame:
         """Return a line per layer and measure."""
@@ -157,9 +157,9 @@ class Diff(Result):
 
         return pd.DataFrame(
             [
-                {"layer": one.name, "after": one.other, "verdict": one.verdict, **score.to_dict()}
-                for one in self
-                for score in one.scores
+                {"layer": layer.name, "after": layer.other, "verdict": layer.verdict, **score.to_dict()}
+                for layer in self
+                for score in layer.scores
             ]
         )
 
@@ -168,13 +168,13 @@ class Diff(Result):
         """Draw the change of each layer over depth, with the noise floor."""
         from shesha.charts import depth_profile
 
-        found = list(self)
+        layers = list(self)
         return depth_profile(
-            [one.name for one in found],
-            [one.change for one in found],
-            ([one.low for one in found], [one.high for one in found]),
-            [one.limit for one in found],
-            label=found[0].scores[0].measure if found and found[0].scores else "change",
+            [layer.name for layer in layers],
+            [layer.change for layer in layers],
+            ([layer.low for layer in layers], [layer.high for layer in layers]),
+            [layer.limit for layer in layers],
+            label=layers[0].scores[0].measure if layers and layers[0].scores else "change",
             ax=ax,
         )
 

@@ -44,10 +44,10 @@ class IndexChange(Result):
 
     def __getitem__(self, way: str) -> Recall:
         """Return the recall of one option."""
-        for one in self.recalls:
-            if one.way == way:
-                return one
-        raise KeyError(f"way must be one of {', '.join(one.way for one in self.recalls)}, got {way!r}")
+        for score in self.recalls:
+            if score.way == way:
+                return score
+        raise KeyError(f"way must be one of {', '.join(score.way for score in self.recalls)}, got {way!r}")
 
     @property
     def headline(self) -> str:
@@ -65,7 +65,7 @@ class IndexChange(Result):
     @property
     def in_numbers(self) -> str:
         """The recall of every option, in a line."""
-        known = (f"{one.way} {one.recall:.3f}" if one.recall == one.recall else "" for one in self.recalls)
+        known = (f"{score.way} {score.recall:.3f}" if score.recall == score.recall else "" for score in self.recalls)
         return f"recall@{self.k}: {', '.join(filter(None, known))}."
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class IndexChange(Result):
         from shesha.report import columns
 
         rows = [["new queries, old vectors", f"recall@{self.k}", "interval"]]
-        for one in self.recalls:
-            interval = f"[{one.low:.3f}, {one.high:.3f}]" if one.low == one.low else one.reason
-            rows.append([one.way, f"{one.recall:.3f}" if one.recall == one.recall else "", interval])
+        for score in self.recalls:
+            interval = f"[{score.low:.3f}, {score.high:.3f}]" if score.low == score.low else score.reason
+            rows.append([score.way, f"{score.recall:.3f}" if score.recall == score.recall else "", interval])
         return "\n".join([*wrap(self.headline, page_width(), hanging=""), "", *columns(rows, "<><", indent="  ")])

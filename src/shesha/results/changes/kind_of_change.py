@@ -96,8 +96,8 @@ class SeparationChange(Result):
     def in_words(self) -> str:
         """Whether labels are classified better or worse."""
         difference = self.after - self.before
-        said = "kept" if self.low <= 0 <= self.high else "better" if difference > 0 else "worse"
+        verdict = "kept" if self.low <= 0 <= self.high else "better" if difference > 0 else "worse"
         return (
-            f"labels held out: {self.before:.1%} to {self.after:.1%} right ({said}; difference "
+            f"labels held out: {self.before:.1%} to {self.after:.1%} right ({verdict}; difference "
             f"{difference:+.1%} [{self.low:+.1%}, {self.high:+.1%}], chance {self.chance:.0%})"
         )

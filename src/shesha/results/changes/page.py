@@ -30,7 +30,7 @@ def diff_page(result: Diff) -> Page:
     return Page(
         title=f"{result.before} and {result.after}: what changed",
         question="Which layers changed, where does the change begin, and does it exceed noise?",
-        answer=(headline(result), *((result.index.headline,) if result.index else ())),
+        answer=(*((result.index.headline,) if result.index else ()), headline(result)),
         numbers=(_layers(result),),
         doubts=(*(Item(note) for note in result.notes), Item(_ROTATION)),
         sections=(
@@ -38,7 +38,7 @@ def diff_page(result: Diff) -> Page:
             *_change_sections(result),
             *_index(result),
             *_movement_sections(result),
-            Section("What the verdicts mean", tuple(Explained(*one) for one in _VERDICTS.items())),
+            Section("What the verdicts mean", tuple(Explained(*verdict) for verdict in _VERDICTS.items())),
         ),
         ran=(
             ("noise floor", result.noise_source),
@@ -53,26 +53,26 @@ def _layers(result: Diff) -> Table:
     measures = [score.measure for score in layers[0].scores] if layers else []
     columns = [
         # First, because a phone shows only the first columns of a table.
-        Column("verdict", tuple(one.verdict for one in layers), "<"),
-        Column("change", tuple(format_number(one.change) for one in layers)),
-        Column("low", tuple(format_number(one.low) for one in layers)),
-        Column("high", tuple(format_number(one.high) for one in layers)),
-        Column("noise", tuple(format_number(one.noise) for one in layers)),
-        Column("limit", tuple(format_number(one.limit) for one in layers)),
+        Column("verdict", tuple(layer.verdict for layer in layers), "<"),
+        Column("change", tuple(format_number(layer.change) for layer in layers)),
+        Column("low", tuple(format_number(layer.low) for layer in layers)),
+        Column("high", tuple(format_number(layer.high) for layer in layers)),
+        Column("noise", tuple(format_number(layer.noise) for layer in layers)),
+        Column("limit", tuple(format_number(layer.limit) for layer in layers)),
         *(
-            Column(column_title(name), tuple(cell(name, one.scores[i].change) for one in layers))
+            Column(column_title(name), tuple(cell(name, layer.scores[i].change) for layer in layers))
             for i, name in enumerate(measures)
             if i
         ),
     ]
-    return Table(tuple(one.name for one in layers), (tuple(columns),), "Layers", "layer")
+    return Table(tuple(layer.name for layer in layers), (tuple(columns),), "Layers", "layer")
 
 
 def _change_sections(result: Diff) -> tuple[Section, ...]:
-    said = [one.in_words for one in (result.structure, result.separation) if one is not None]
-    if not said:
+    sentences = [change.in_words for change in (result.structure, result.separation) if change is not None]
+    if not sentences:
         return ()
-    parts: list[Part] = [Text(f"{one[:1].upper()}{one[1:]}.") for one in said]
+    parts: list[Part] = [Text(f"{sentence[:1].upper()}{sentence[1:]}.") for sentence in sentences]
     if result.classes:
         parts.append(_classes(result))
     return (Section(f"What changed in {result.moved_layer}", tuple(parts), _CLASSES if result.classes else ""),)
@@ -81,15 +81,17 @@ def _change_sections(result: Diff) -> tuple[Section, ...]:
 def _classes(result: Diff) -> Table:
     columns = (
         Column(
-            "verdict", tuple(one.in_words if one.p_adjusted <= LEVEL else "no change" for one in result.classes), "<"
+            "verdict", tuple(pair.in_words if pair.p_adjusted <= LEVEL else "no change" for pair in result.classes), "<"
         ),
-        Column("before", tuple(format_number(one.before) for one in result.classes)),
-        Column("after", tuple(format_number(one.after) for one in result.classes)),
-        Column("change", tuple(f"{one.change:+.3f}" for one in result.classes)),
-        Column("p", tuple(format_number(one.p_value) for one in result.classes)),
-        Column("corrected p", tuple(format_number(one.p_adjusted) for one in result.classes)),
+        Column("before", tuple(format_number(pair.before) for pair in result.classes)),
+        Column("after", tuple(format_number(pair.after) for pair in result.classes)),
+        Column("change", tuple(f"{pair.change:+.3f}" for pair in result.classes)),
+        Column("p", tuple(format_number(pair.p_value) for pair in result.classes)),
+        Column("corrected p", tuple(format_number(pair.p_adjusted) for pair in result.classes)),
     )
-    names = tuple(one.first if one.first == one.second else f"{one.first}, {one.second}" for one in result.classes)
+    names = tuple(
+        pair.first if pair.first == pair.second else f"{pair.first}, {pair.second}" for pair in result.classes
+    )
     return Table(names, (columns,), "Classes", "classes")
 
 
@@ -104,12 +106,12 @@ def _index(result: Diff) -> tuple[Section, ...]:
         return ()
     recalls = result.index.recalls
     columns = (
-        Column(f"recall@{result.index.k}", tuple(format_number(one.recall) for one in recalls)),
-        Column("low", tuple(format_number(one.low) for one in recalls)),
-        Column("high", tuple(format_number(one.high) for one in recalls)),
-        Column("note", tuple(one.reason for one in recalls), "<"),
+        Column(f"recall@{result.index.k}", tuple(format_number(recall.recall) for recall in recalls)),
+        Column("low", tuple(format_number(recall.low) for recall in recalls)),
+        Column("high", tuple(format_number(recall.high) for recall in recalls)),
+        Column("note", tuple(recall.reason for recall in recalls), "<"),
     )
-    table = Table(tuple(one.way for one in recalls), (columns,), "New queries among old vectors", "queries")
+    table = Table(tuple(recall.way for recall in recalls), (columns,), "New queries among old vectors", "queries")
     return (Section("May the index be kept?", (table,), _INDEX.format(result.index.k, f"{result.index.n_rows:,}")),)
 
 
@@ -124,17 +126,17 @@ def _movement_sections(result: Diff) -> tuple[Section, ...]:
     if not result.moved:
         return ()
     columns = (
-        Column("label", tuple(one.label for one in result.moved), "<"),
-        Column("neighbours lost", tuple(f"{one.neighbours_lost:.0%}" for one in result.moved)),
+        Column("label", tuple(row.label for row in result.moved), "<"),
+        Column("neighbours lost", tuple(f"{row.neighbours_lost:.0%}" for row in result.moved)),
         Column(
-            "of an unchanged model", tuple("" if one.noise != one.noise else f"{one.noise:.0%}" for one in result.moved)
+            "of an unchanged model", tuple("" if row.noise != row.noise else f"{row.noise:.0%}" for row in result.moved)
         ),
-        Column("moved", tuple(format_number(one.movement) for one in result.moved)),
+        Column("moved", tuple(format_number(row.movement) for row in result.moved)),
     )
-    table = Table(tuple(one.name for one in result.moved), (columns,), f"In {result.moved_layer}", "row")
+    table = Table(tuple(row.name for row in result.moved), (columns,), f"In {result.moved_layer}", "row")
     parts: list[Part] = [table]
     if result.lost_by_class:
-        lost = Column("neighbours lost", tuple(f"{one:.0%}" for one in result.lost_by_class.values()))
+        lost = Column("neighbours lost", tuple(f"{share:.0%}" for share in result.lost_by_class.values()))
         parts.insert(0, Table(tuple(result.lost_by_class), ((lost,),), "By class", "class"))
     return (Section("Rows that moved most", tuple(parts), _MOVED.format(result.k)),)
 

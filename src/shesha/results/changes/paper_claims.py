@@ -15,13 +15,13 @@ claim.register(Diff, diff_claim)
 def _index(result: IndexChange) -> str:
     base = result["re-encodings"].recall
     floor = f"; re-encodings of the old model found {base:.1%}" if base == base else ""
-    ways = [one for one in result.recalls if one.way != "re-encodings" and one.recall == one.recall]
-    told = ", ".join(
-        f"{one.recall:.1%}{say.interval(one.low, one.high, 0.95)} {_WAYS.get(one.way, f'after an {one.way}')}"
-        for one in ways
+    ways = [score for score in result.recalls if score.way != "re-encodings" and score.recall == score.recall]
+    shares = ", ".join(
+        f"{score.recall:.1%}{say.interval(score.low, score.high, 0.95)} {_WAYS.get(score.way, f'after an {score.way}')}"
+        for score in ways
     )
     return (
-        f"New queries of layer {result.layer} found {told} of their {result.k} true neighbours among the old vectors "
+        f"New queries of layer {result.layer} found {shares} of their {result.k} true neighbours among the old vectors "
         f"of {result.n_rows:,} rows{floor}"
     )
 

@@ -56,8 +56,8 @@ class RowMap(Result):
     @property
     def headline(self) -> str:
         """The share of the geometry in the plane, and the share of neighbours that rows keep."""
-        (first, own), *rest = self.held.items()
-        shares = f"{own:.0%} of the squared distances of {first}"
+        (first, first_share), *rest = self.held.items()
+        shares = f"{first_share:.0%} of the squared distances of {first}"
         shares += "".join(f" and {share:.0%} of {name}" for name, share in rest)
         least = min(self.held.values())
         warning = "" if least >= _MOST else ": most of the geometry is not in the picture"
@@ -89,7 +89,7 @@ class RowMap(Result):
 
     def _page(self) -> Page:
         names = tuple(self.coordinates)
-        notes = tuple(f"({self.held[one]:.0%} of its squared distances)" for one in names)
+        notes = tuple(f"({self.held[name]:.0%} of its squared distances)" for name in names)
         points = PointMap(
             *(names, notes, tuple(self.coordinates.values()), self.row_names, self.labels, self.neighbours_lost),
             self.moved,
@@ -112,8 +112,8 @@ class RowMap(Result):
 
     def _trust(self) -> Table:
         columns = (
-            Column("squared distances held", tuple(f"{one:.1%}" for one in self.held.values())),
-            Column("trustworthiness", tuple(f"{one:.3f}" for one in self.trustworthiness.values())),
+            Column("squared distances held", tuple(f"{share:.1%}" for share in self.held.values())),
+            Column("trustworthiness", tuple(f"{value:.3f}" for value in self.trustworthiness.values())),
         )
         return Table(tuple(self.held), (columns,), "Trust", "map")
 

@@ -12,56 +12,57 @@ if TYPE_CHECKING:
 def headline(result: Diff) -> str:
     """Return the answer: which layers changed, where the change begins, and whether it exceeds noise."""
     layers = list(result)
-    beyond = [one for one in layers if one.is_beyond_noise]
-    unknown = [one for one in layers if one.verdict == "not estimable"]
-    if len(unknown) == len(layers):
-        return f"No layer could be evaluated: {unknown[0].reason}."
-    if beyond:
-        return _change_sentence(result, beyond, len(layers))
-    most = max((one for one in layers if one not in unknown), key=lambda one: one.change)
-    if most.verdict == "unchanged":
+    known = [layer for layer in layers if layer.verdict != "not estimable"]
+    changed = [layer for layer in known if layer.is_beyond_noise]
+    if not known:
+        return f"No layer could be evaluated: {layers[0].reason}."
+    largest = max(changed or known, key=lambda layer: layer.change)
+    if largest.verdict == "unchanged":
         return f"Nothing changed: {_count_with_verb(len(layers))} the same geometry to nine digits."
-    return f"No change beyond noise: the largest is in {most.name}: {_format_drift(most)}; {_noise(result, most)}."
+    answer = _count_changes(layers, changed) if changed else "No change exceeds noise"
+    if len(layers) > 1:
+        beyond = " beyond noise" if any(layer.change > largest.change for layer in known) else ""
+        answer = f"{answer}. The largest change{beyond} is in {largest.name}"
+    limit = "" if changed or largest.limit == largest.noise else f", and the limit is {format_number(largest.limit)}"
+    noise = f"Noise alone reaches {format_number(largest.noise)} ({result.noise_source}){limit}"
+    return f"{answer}: {_format_drift(largest)}. {noise}."
 
 
 def _count_with_verb(n: int) -> str:
     return "the representation has" if n == 1 else f"all {n} layers have"
 
 
-def _change_sentence(result: Diff, changed_layers: list[LayerChange], n_layers: int) -> str:
-    most = max(changed_layers, key=lambda one: one.change)
-    replaced = sum(one.verdict == "replaced" for one in changed_layers)
-    many = f" ({replaced} replaced)" if 0 < replaced < len(changed_layers) else ""
-    if n_layers == 1:
-        said = "The geometry was replaced" if replaced else "The geometry changed"
-        return f"{said}, beyond noise: {_format_drift(most)}; {_noise(result, most)}."
-    what = "were replaced" if replaced == len(changed_layers) else f"changed{many}"
-    how_many = f"All {n_layers}" if len(changed_layers) == n_layers else f"{len(changed_layers)} of {n_layers}"
-    begins = "" if len(changed_layers) == n_layers else f", from {changed_layers[0].name} on"
-    largest = f"most in {most.name}: {_format_drift(most)}; {_noise(result, most)}."
-    return f"{how_many} layers {what}, beyond noise{begins}; {largest}"
+def _count_changes(layers: list[LayerChange], changed: list[LayerChange]) -> str:
+    n, n_changed, n_replaced = len(layers), len(changed), sum(layer.verdict == "replaced" for layer in changed)
+    replaced = "was replaced" if n_replaced == 1 else "were replaced"
+    some_replaced = f" ({n_replaced} {replaced})" if n_replaced else ""
+    what = replaced if n_replaced == n_changed else f"changed beyond noise{some_replaced}"
+    if n == 1:
+        return f"The geometry {what}"
+    if n_changed == n:
+        return f"All {n} layers {what}"
+    # A layer between two changed ones, or after them, may be within noise.
+    all_later = layers.index(changed[0]) + n_changed == n
+    where = f", from {changed[0].name} on" if all_later else f", starting with {changed[0].name}"
+    return f"{n_changed} of {n} layers {what}{where if n_changed > 1 else ''}"
 
 
-def _format_drift(change: LayerChange) -> str:
+def _format_drift(change: LayerChange, of: str = "") -> str:
     name = change.scores[0].measure if change.scores else "change"
     interval = f" [{format_number(change.low)}, {format_number(change.high)}]" if change.low == change.low else ""
-    return f"{name} of {format_number(change.change)}{interval}"
-
-
-def _noise(result: Diff, change: LayerChange) -> str:
-    return f"noise reaches {format_number(change.noise)} ({result.noise_source})"
+    return f"{name} {of}{format_number(change.change)}{interval}"
 
 
 def diff_claim(result: Diff) -> str:
-    """Return a claim that can be pasted: what, how much, beside which noise, of how many rows, by what."""
-    verdicts = Counter(one.verdict for one in result)
+    """Return a claim for a paper: what changed, how much, compared with which noise, on how many rows."""
+    verdicts = Counter(layer.verdict for layer in result)
     layer_counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-    known = [one for one in result if one.change == one.change]
-    largest = max(known, key=lambda one: one.change) if known else None
+    known = [layer for layer in result if layer.change == layer.change]
+    largest = max(known, key=lambda layer: layer.change) if known else None
     measured = ""
     if largest is not None:
         measured = (
-            f"; the largest change was in {largest.name} ({_format_drift(largest)}, 95 % interval; noise floor "
+            f"; the largest change was in {largest.name} ({_format_drift(largest, 'of ')}, 95 % interval; noise floor "
             f"{format_number(largest.noise)} from {result.noise_source})"
         )
     return (

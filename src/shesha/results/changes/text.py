@@ -25,7 +25,8 @@ _WIDE = 44
 def diff_text(result: Diff) -> str:
     """Return the headline, one line per layer if there is space, the kind of change, and notes."""
     width = page_width()
-    head, tail = wrap(headline(result), width, hanging=""), _detail_lines(result, width)
+    head = [*_index_lines(result, width), *wrap(headline(result), width, hanging="")]
+    tail = _detail_lines(result, width)
     layers = choose_layers(result, max(_FEWEST, _SCREEN - len(head) - len(tail) - 3))
     lines = [*head, "", *_layer_table(layers)]
     left_out = len(result.layers) - len(layers)
@@ -34,14 +35,19 @@ def diff_text(result: Diff) -> str:
     return "\n".join([*lines, *tail])
 
 
+def _index_lines(result: Diff, width: int) -> list[str]:
+    """Return the advice on the index, which comes first because the user asked for it."""
+    if result.index is None:
+        return []
+    return [*wrap(result.index.headline, width, hanging=""), *wrap(result.index.in_numbers, width, "  ", "  "), ""]
+
+
 def _detail_lines(result: Diff, width: int) -> list[str]:
     lines = _change_lines(result, width)
-    if result.index is not None:
-        lines += ["", *wrap(result.index.headline, width), *wrap(result.index.in_numbers, width, "  ", "  ")]
     if result.moved:
         lines += ["", f"Rows that lost most of their {result.k} nearest neighbours, in {result.moved_layer}"]
         lines += columns(
-            [_row(one.name, one.label, one.neighbours_lost) for one in result.moved[:_ROWS]], "<<>", indent="  "
+            [_row(row.name, row.label, row.neighbours_lost) for row in result.moved[:_ROWS]], "<<>", indent="  "
         )
     lines += ["", *wrap(_scale_note(result), width, hanging="")]
     for note in result.notes:
@@ -51,22 +57,31 @@ def _detail_lines(result: Diff, width: int) -> list[str]:
 
 def _change_lines(result: Diff, width: int) -> list[str]:
     """Return one or two lines each on the kind of change, classes that moved, and the effect on a task."""
-    said = [f"In {result.moved_layer}: {result.structure.in_words}."] if result.structure is not None else []
-    moved = [one for one in result.classes if one.p_adjusted <= LEVEL]
-    told = "; ".join(f"{one.in_words} ({one.change:+.3f}, p {one.p_adjusted:.2g})" for one in moved[:_PAIRS])
-    more = f"; {len(moved) - _PAIRS} more" if len(moved) > _PAIRS else ""
+    sentences = [f"In {result.moved_layer}: {result.structure.in_words}."] if result.structure is not None else []
     if result.classes:
-        said.append(f"Classes: {told}{more}." if moved else "Classes: none moved beyond shuffled labels.")
+        sentences.append(_class_sentence(result))
     if result.lost_by_class and result.moved:
-        first = ", ".join(
-            f"{shorten(name, 24)} {lost:.0%}" for name, lost in list(result.lost_by_class.items())[:_PAIRS]
-        )
-        others = len(result.lost_by_class) - _PAIRS
-        rest = f", and {others} more" if others > 0 else ""
-        said.append(f"Neighbours lost by class: {first}{rest}.")
+        sentences.append(_lost_sentence(result))
     if result.separation is not None:
-        said.append(f"Task: {result.separation.in_words}.")
-    return ["", *(line for one in said for line in wrap(one, width))] if said else []
+        sentences.append(f"Task: {result.separation.in_words}.")
+    return ["", *(line for sentence in sentences for line in wrap(sentence, width))] if sentences else []
+
+
+def _class_sentence(result: Diff) -> str:
+    significant = [pair for pair in result.classes if pair.p_adjusted <= LEVEL]
+    if not significant:
+        return "Classes: none moved beyond shuffled labels."
+    first = "; ".join(f"{pair.in_words} ({pair.change:+.3f}, p {pair.p_adjusted:.2g})" for pair in significant[:_PAIRS])
+    more = f"; {len(significant) - _PAIRS} more" if len(significant) > _PAIRS else ""
+    return f"Classes: {first}{more}."
+
+
+def _lost_sentence(result: Diff) -> str:
+    shown = list(result.lost_by_class.items())[:_PAIRS]
+    first = ", ".join(f"{lost:.0%} in {shorten(name, 24)}" for name, lost in shown)
+    others = len(result.lost_by_class) - _PAIRS
+    rest = f", and {others} more" if others > 0 else ""
+    return f"Neighbours lost by class: {first}{rest}."
 
 
 def choose_layers(result: Diff, most: int) -> list[LayerChange]:
@@ -74,27 +89,34 @@ def choose_layers(result: Diff, most: int) -> list[LayerChange]:
     layers = list(result)
     if len(layers) <= most:
         return layers
-    beyond = [i for i, one in enumerate(layers) if one.is_beyond_noise]
-    known = [i for i, one in enumerate(layers) if one.change == one.change]
+    changes = [i for i, layer in enumerate(layers) if layer.is_beyond_noise]
+    known = [i for i, layer in enumerate(layers) if layer.change == layer.change]
     largest = [max(known, key=lambda i: layers[i].change)] if known else []
-    first = [max(0, at - before) for at in beyond[:1] for before in (0, 1)]
+    first = [max(0, index - before) for index in changes[:1] for before in (0, 1)]
     needed = {0, len(layers) - 1, *first, *largest}
     # One line is taken by the number of those that are left out.
-    for one in (round(i * (len(layers) - 1) / (most - 2)) for i in range(most - 1)):
+    for place in (round(i * (len(layers) - 1) / (most - 2)) for i in range(most - 1)):
         if len(needed) < most - 1:
-            needed.add(one)
+            needed.add(place)
     return [layers[i] for i in sorted(needed)]
 
 
 def _layer_table(layers: list[LayerChange]) -> list[str]:
-    names = [one.measure.partition("(")[0] for one in layers[0].scores] if layers else []
+    names = [score.measure.partition("(")[0] for score in layers[0].scores] if layers else []
     others = [column_title(name) for name in names[1:]]
     rows = [["layer", names[0] if names else "change", "interval", "noise", *others, "verdict"]]
-    for one in layers:
-        interval = f"[{format_number(one.low)}, {format_number(one.high)}]" if one.low == one.low else ""
-        values = [cell(score.measure, score.change) for score in one.scores[1:]]
+    for layer in layers:
+        interval = f"[{format_number(layer.low)}, {format_number(layer.high)}]" if layer.low == layer.low else ""
+        values = [cell(score.measure, score.change) for score in layer.scores[1:]]
         rows.append(
-            [shorten(one.name), format_number(one.change), interval, format_number(one.noise), *values, one.verdict]
+            [
+                shorten(layer.name),
+                format_number(layer.change),
+                interval,
+                format_number(layer.noise),
+                *values,
+                layer.verdict,
+            ]
         )
     return columns(rows, "<>>>" + ">" * len(others) + "<", indent="  ")
 

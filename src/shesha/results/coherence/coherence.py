@@ -143,20 +143,20 @@ class CoherenceTable(Result):
 
     def __getitem__(self, name: str) -> Coherence:
         """Return the result of one group."""
-        for one in self.groups:
-            if one.name == name:
-                return one
-        raise KeyError(f"name must be one of {', '.join(one.name for one in self.groups)}, got {name!r}")
+        for group in self.groups:
+            if group.name == name:
+                return group
+        raise KeyError(f"name must be one of {', '.join(group.name for group in self.groups)}, got {name!r}")
 
     @property
     def headline(self) -> str:
         """How many groups move together above chance, and which."""
-        tested = [one for one in self.groups if one.has_null]
+        tested = [group for group in self.groups if group.has_null]
         if not tested:
             return f"No chance level for {count(len(self.groups), self.group_noun)}."
         above, unsure = self.named(_TOGETHER), self.named(_UNSURE)
         listed = f": {_list_names(above)}" if above else ""
-        doubt = f" Doubtful, because the interval of the score holds 0: {_list_names(unsure)}." if unsure else ""
+        doubt = f" Doubtful, because the interval of the score contains 0: {_list_names(unsure)}." if unsure else ""
         moves = agree(len(above), "moves its", "move their")
         return (
             f"{len(above)} of {count(len(tested), self.group_noun)} {moves} {self.row_noun}s together beyond chance "
@@ -170,7 +170,7 @@ class CoherenceTable(Result):
 
     def named(self, verdict: str) -> list[Coherence]:
         """Return the groups with a verdict, the most coherent first."""
-        return sorted((one for one in self.groups if one.verdict == verdict), key=lambda one: -one.unbiased)
+        return sorted((group for group in self.groups if group.verdict == verdict), key=lambda group: -group.unbiased)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON, without the cosines of the rows."""
@@ -180,7 +180,7 @@ class CoherenceTable(Result):
         """Return one line per group, the most coherent relative to chance first; `attrs` has the settings."""
         import pandas as pd
 
-        lines = [{column: getattr(one, name) for column, name in _COLUMNS.items()} for one in self.groups]
+        lines = [{column: getattr(group, name) for column, name in _COLUMNS.items()} for group in self.groups]
         frame = pd.DataFrame(lines, columns=list(_COLUMNS)).set_index("group")
         order = np.argsort(-frame["unbiased"].to_numpy(), kind="stable")
         frame = frame.iloc[order]
@@ -204,9 +204,11 @@ class CoherenceTable(Result):
         from shesha.charts import against_chance
 
         names = ("unbiased_magnitude", "unbiased", "unbiased_chance") if unbiased else _PLAIN
-        columns = {name: [getattr(one, name) for one in self.groups] for name in (*names, "magnitude_chance")}
+        columns = {name: [getattr(group, name) for group in self.groups] for name in (*names, "magnitude_chance")}
         chance = ([0.0] * len(self.groups) if unbiased else columns["magnitude_chance"], columns[names[2]])
-        ax = against_chance((columns[names[0]], columns[names[1]]), chance, [one.name for one in self.groups], ax=ax)
+        ax = against_chance(
+            (columns[names[0]], columns[names[1]]), chance, [group.name for group in self.groups], ax=ax
+        )
         ax.set_xlabel("magnitude" + (", less noise" if unbiased else ""))
         ax.set_ylabel("unbiased coherence" if unbiased else "coherence")
         return ax
@@ -227,7 +229,7 @@ class CoherenceTable(Result):
         formats["p_adj"] = lambda value: "-" if value != value else f"{value:.2g}"
         lines += frame.to_string(formatters=formats, max_rows=40, na_rep="-").splitlines()
         lines.append("")
-        lines += [line for one in self.links for line in wrap(str(one), page_width())]
+        lines += [line for link in self.links for line in wrap(str(link), page_width())]
         if self.excluded:
             named = "; ".join(f"{name} ({why})" for name, why in list(self.excluded.items())[:5])
             more = f" and {len(self.excluded) - 5} more" if len(self.excluded) > 5 else ""
@@ -239,7 +241,7 @@ class CoherenceTable(Result):
 _PLAIN = ("magnitude", "coherence", "null_mean")
 _NAMED = 10
 """Groups that the headline names."""
-_TOGETHER, _UNSURE = "moves together", "doubtful: interval holds 0"
+_TOGETHER, _UNSURE = "moves together", "doubtful: interval contains 0"
 _PRINTED = {
     **{"n": 0, "unbiased": 3, "unbiased_ci_low": 3, "unbiased_ci_high": 3, "p_adj": 4, "verdict": 0},
     "magnitude": 2,
@@ -273,7 +275,7 @@ _COLUMNS = {
 
 def _list_names(groups: list[Coherence]) -> str:
     more = f" and {len(groups) - _NAMED} more" if len(groups) > _NAMED else ""
-    return ", ".join(one.name for one in groups[:_NAMED]) + more
+    return ", ".join(group.name for group in groups[:_NAMED]) + more
 
 
 def _decimals(digits: int) -> Callable[[float], str]:

@@ -18,23 +18,23 @@ def _coherence(result: Coherence) -> str:
     )
     if not result.has_null:
         return f"{start}, without a chance level ({result.reason})"
-    found = say.null(result, result.alpha)
-    return (
-        f"{start}; the coherence, {say.format_number(result.coherence)}, was {found}, {result.n_draws:,} null groups)"
-    )
+    null = say.null(result, result.alpha)
+    return f"{start}; the coherence, {say.format_number(result.coherence)}, was {null}, {result.n_draws:,} null groups)"
 
 
-def _unbiased(one: Coherence) -> str:
-    ends = say.interval(one.unbiased_ci_low, one.unbiased_ci_high, one.confidence)
-    return f"{say.format_number(one.unbiased)}{ends}"
+def _unbiased(group: Coherence) -> str:
+    ends = say.interval(group.unbiased_ci_low, group.unbiased_ci_high, group.confidence)
+    return f"{say.format_number(group.unbiased)}{ends}"
 
 
 @claim.register
 def _table(result: CoherenceTable) -> str:
-    tested = [one for one in result.groups if one.has_null]
-    above, unsure = result.named("moves together"), result.named("doubtful: interval holds 0")
-    closest = [] if above else sorted(tested, key=lambda one: (one.p_adjusted, -one.unbiased))[:1]
-    listed = say.join_clauses([_group(one, result.row_noun) for one in above or closest], f"more {result.group_noun}s")
+    tested = [group for group in result.groups if group.has_null]
+    above, unsure = result.named("moves together"), result.named("doubtful: interval contains 0")
+    closest = [] if above else sorted(tested, key=lambda group: (group.p_adjusted, -group.unbiased))[:1]
+    listed = say.join_clauses(
+        [_group(group, result.row_noun) for group in above or closest], f"more {result.group_noun}s"
+    )
     which = "" if above or not closest else "closest: "
     doubt = f"; for {len(unsure)} more, p_adj is as small but the interval contains 0" if unsure else ""
     shuffled = f" (for {say.count(result.n_shuffled, f'large {result.group_noun}')}, of shuffled labels)"
@@ -48,5 +48,5 @@ def _table(result: CoherenceTable) -> str:
     )
 
 
-def _group(one: Coherence, noun: str) -> str:
-    return f"{one.name} {_unbiased(one)} over {say.count(one.n, noun)}, p_adj = {say.format_p(one.p_adjusted)}"
+def _group(group: Coherence, noun: str) -> str:
+    return f"{group.name} {_unbiased(group)} over {say.count(group.n, noun)}, p_adj = {say.format_p(group.p_adjusted)}"

@@ -46,9 +46,9 @@ def _stream(result: StreamVerdict) -> str:
 def _two_sample(result: TwoSample) -> str:
     if result.reason:
         return f"{add_source(result.test)} could not be estimated: {result.reason}"
-    told = "differed" if result.significant else "did not differ"
+    verb = "differed" if result.significant else "did not differ"
     return (
-        f"{result.n_reference:,} reference rows and {result.n_window:,} new ones {told} at {result.alpha:g} by "
+        f"{result.n_reference:,} reference rows and {result.n_window:,} new ones {verb} at {result.alpha:g} by "
         f"{add_source(result.test)}: {say.format_number(result.statistic)}, null mean "
         f"{say.format_number(result.null_mean)}, threshold {say.format_number(result.threshold)}, p = "
         f"{say.format_p(result.p_value)} ({result.n_permutations:,} permutations of rows)"

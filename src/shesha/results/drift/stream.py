@@ -96,10 +96,10 @@ class TwoSample(Result):
         """Print the statistic with its value for equal samples."""
         if self.reason:
             return "\n".join(wrap(f"{self.test}: not estimable ({self.reason})", page_width()))
-        told = "differ" if self.significant else "no difference found"
+        verdict = "differ" if self.significant else "no difference found"
         return "\n".join(
             wrap(
-                f"{self.test}: {self.statistic:.4g}, {told}: p = {self.p_value:.3g} ({self.n_permutations} "
+                f"{self.test}: {self.statistic:.4g}, {verdict}: p = {self.p_value:.3g} ({self.n_permutations} "
                 f"permutations); equal samples give {self.null_mean:.4g}, and {self.threshold:.4g} at {self.alpha:g} "
                 f"({self.n_reference:,} and {self.n_window:,} rows)",
                 page_width(),

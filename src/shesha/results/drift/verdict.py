@@ -135,8 +135,8 @@ class DriftVerdict(Result):
         """Draw each drift as a multiple of its threshold."""
         from shesha.charts import drift_bars
 
-        found = [score for score in self.scores if score.drift == score.drift]
-        return drift_bars([s.measure for s in found], [s.drift for s in found], [s.threshold for s in found], ax=ax)
+        scores = [score for score in self.scores if score.drift == score.drift]
+        return drift_bars([s.measure for s in scores], [s.drift for s in scores], [s.threshold for s in scores], ax=ax)
 
     @property
     def state_in_words(self) -> str:
@@ -153,14 +153,14 @@ class DriftVerdict(Result):
         return [
             Metric(
                 model,
-                f"{one.measure} since the reference",
-                one.drift,
-                one.low,
-                chance=one.unchanged,
-                threshold=one.threshold,
-                p_value=one.p_value,
+                f"{score.measure} since the reference",
+                score.drift,
+                score.low,
+                chance=score.unchanged,
+                threshold=score.threshold,
+                p_value=score.p_value,
             )
-            for one in self.scores
+            for score in self.scores
         ]
 
     def __str__(self) -> str:
@@ -188,13 +188,13 @@ def _score_table(verdict: DriftVerdict) -> list[str]:
     resampled = verdict.basis == "row resamples"
     rows = [["", "", "drift", "low" if resampled else "unchanged", "threshold", "p", ""]]
     missing, names = [], short_names(verdict.scores)
-    for one in verdict.scores:
-        if one.drift != one.drift:
-            missing.append((one.measure, one.reason))
+    for score in verdict.scores:
+        if score.drift != score.drift:
+            missing.append((score.measure, score.reason))
             continue
-        beside = one.low if resampled else one.unchanged
-        numbers = [f"{value:.3g}" for value in (one.drift, beside, one.threshold, one.p_value)]
-        rows.append([one.tier, names[one.measure], *numbers, "beyond" if one.beyond else ""])
+        floor = score.low if resampled else score.unchanged
+        numbers = [f"{value:.3g}" for value in (score.drift, floor, score.threshold, score.p_value)]
+        rows.append([score.tier, names[score.measure], *numbers, "beyond" if score.beyond else ""])
     lines = columns(rows, "<<>>>><", indent="  ") if len(rows) > 1 else []
     for measure, reason in missing:
         lines += wrap(f"{measure}: no value ({reason})", page_width(), "  ", "    ")
@@ -217,20 +217,20 @@ def _rates(verdict: DriftVerdict) -> str:
 
 def _sequence_line(sequence: CheckSequence) -> str:
     limit = sequence.run_length if sequence.threshold != sequence.threshold else sequence.threshold
-    told = (
+    sentence = (
         f"Check {sequence.number}: evidence of all checks {sequence.shiryaev_roberts:.3g}, "
         f"alarm at {round(limit, 1):g} (one false alarm in {sequence.run_length:g} checks on average; "
         f"CUSUM {sequence.cusum:.3g})."
     )
-    return told + (f" Alarm since check {sequence.alarm_since}." if sequence.alarm_since else "")
+    return sentence + (f" Alarm since check {sequence.alarm_since}." if sequence.alarm_since else "")
 
 
 def _movement_table(moved: tuple[Moved, ...]) -> list[str]:
-    known = any(one.floor == one.floor for one in moved)
+    known = any(row.floor == row.floor for row in moved)
     rows = [["", "", "moved", "at most, unchanged" if known else ""]]
-    for one in moved:
-        floor = f"{one.floor:.3g}" if one.floor == one.floor else ""
-        rows.append([_short(one.name), _short(one.label), f"{one.movement:.3g}", floor])
+    for row in moved:
+        floor = f"{row.floor:.3g}" if row.floor == row.floor else ""
+        rows.append([_short(row.name), _short(row.label), f"{row.movement:.3g}", floor])
     return columns(rows, "<<>>", indent="  ")
 
 

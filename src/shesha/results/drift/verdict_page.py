@@ -68,11 +68,11 @@ _MOVED = (
 
 def _answer_sentences(verdict: DriftVerdict) -> Iterator[str]:
     primary = verdict.scores[0]
-    said = verdict.state_in_words[:1].upper() + verdict.state_in_words[1:]
+    state = verdict.state_in_words[:1].upper() + verdict.state_in_words[1:]
     if primary.drift != primary.drift:
-        yield f"{said}: {verdict.reason or primary.reason}."
+        yield f"{state}: {verdict.reason or primary.reason}."
     else:
-        yield f"{said}: {_drift_against_floor(verdict, primary)}."
+        yield f"{state}: {_drift_against_floor(verdict, primary)}."
     yield "Nothing needs to be done." if verdict.advice == "Nothing." else f"What to do: {verdict.advice}"
 
 
@@ -90,21 +90,21 @@ def _drift_against_floor(verdict: DriftVerdict, score: DriftScore) -> str:
 def _scores(verdict: DriftVerdict) -> Table:
     scores = verdict.scores
     columns = (
-        Column("drift", tuple(_number(one.drift) for one in scores)),
-        Column("at least", tuple(_number(one.low) for one in scores)),
-        Column("unchanged gives", tuple(_number(one.unchanged) for one in scores)),
-        Column("threshold", tuple(_number(one.threshold) for one in scores)),
+        Column("drift", tuple(_number(score.drift) for score in scores)),
+        Column("at least", tuple(_number(score.low) for score in scores)),
+        Column("unchanged gives", tuple(_number(score.unchanged) for score in scores)),
+        Column("threshold", tuple(_number(score.threshold) for score in scores)),
         Column(
             f"times the threshold (drawn to {_DRAWN:g})",
             tuple(map(_format_ratio, scores)),
             ">",
             tuple(map(_strip, scores)),
         ),
-        Column("p", tuple("" if one.p_value != one.p_value else f"{one.p_value:.2g}" for one in scores)),
+        Column("p", tuple("" if score.p_value != score.p_value else f"{score.p_value:.2g}" for score in scores)),
         Column("verdict", tuple(map(_judgement, scores)), "<"),
     )
     names = short_names(scores)
-    return Table(tuple(names[one.measure] for one in scores), (columns,), "Scores", "measure")
+    return Table(tuple(names[score.measure] for score in scores), (columns,), "Scores", "measure")
 
 
 def short_names(scores: tuple[DriftScore, ...]) -> dict[str, str]:
@@ -139,28 +139,28 @@ def _strip(score: DriftScore) -> Strip | None:
 
 
 def _picture(verdict: DriftVerdict) -> tuple[Section, ...]:
-    if all(one.drift != one.drift for one in verdict.scores):
+    if all(score.drift != score.drift for score in verdict.scores):
         return ()
     return (Section("Drift and thresholds", (Drawing(_PICTURE, verdict.plot),)),)
 
 
 def _movement_part(title: str, moved: tuple[Moved, ...]) -> Table:
     columns = (
-        Column("label", tuple(one.label for one in moved), "<"),
-        Column("moved", tuple(_number(one.movement) for one in moved)),
-        Column("at most, unchanged", tuple(_number(one.floor) for one in moved)),
+        Column("label", tuple(row.label for row in moved), "<"),
+        Column("moved", tuple(_number(row.movement) for row in moved)),
+        Column("at most, unchanged", tuple(_number(row.floor) for row in moved)),
     )
-    return Table(tuple(one.name for one in moved), (columns,), title, "name")
+    return Table(tuple(row.name for row in moved), (columns,), title, "name")
 
 
 def _explanations(verdict: DriftVerdict) -> Iterator[Part]:
     where = "monitoring.md#what-a-verdict-says"
-    for one in verdict.scores:
-        base = one.measure.partition("(")[0]
+    for score in verdict.scores:
+        base = score.measure.partition("(")[0]
         command = "" if ":" in base else f"shesha measures '{base}'"
-        does = _TIERS.get(one.tier, one.tier)
-        why = f" No value: {one.reason}." if one.reason else ""
-        yield Explained(one.measure, f"{does}.{_SEES.get(base, '')}{why}", where, command)
+        does = _TIERS.get(score.tier, score.tier)
+        why = f" No value: {score.reason}." if score.reason else ""
+        yield Explained(score.measure, f"{does}.{_SEES.get(base, '')}{why}", where, command)
 
 
 _SEES = {

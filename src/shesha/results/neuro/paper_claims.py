@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from shesha.results import sentence_parts as say
 from shesha.results.base import reaches_level
-from shesha.results.neuro.over_time import OverTime
 from shesha.results.neuro.session_drift import SessionDrift
 from shesha.results.neuro.session_table import Association, Group, SessionTable
+from shesha.results.neuro.time_by_time import OverTime
 from shesha.results.neuro.trial_score import SIDES, Tertiles, TrialScore
 from shesha.results.paper_sentences import claim
 
@@ -36,13 +36,13 @@ def _orders(n: int, exchanged: str) -> str:
 @claim.register
 def _tertiles(result: Tertiles) -> str:
     gradual = "gradual" if result.gradual else "not gradual"
-    one = result.difference
+    test = result.difference
     return (
         f"The mean response changed by {say.format_number(result.early_middle.observed)} from the first third to the "
         f"second and by {say.format_number(result.middle_late.observed)} from the second to the last over "
-        f"{one.n_trials:,} trials of {one.n_neurons:,} neurons; their difference, {say.format_number(one.observed)} "
-        f"(p = {say.format_p(one.p_value)}, null mean {say.format_number(one.null_mean)}, "
-        f"{_orders(one.n_permutations, one.exchanged)}), says that the change was {gradual}"
+        f"{test.n_trials:,} trials of {test.n_neurons:,} neurons; their difference, {say.format_number(test.observed)} "
+        f"(p = {say.format_p(test.p_value)}, null mean {say.format_number(test.null_mean)}, "
+        f"{_orders(test.n_permutations, test.exchanged)}), says that the change was {gradual}"
     )
 
 
@@ -59,9 +59,9 @@ def _over_time(result: OverTime) -> str:
     if not result.has_null:
         return f"{start}, without a chance level"
     above = sum(reaches_level(p, result.alpha) for line in result.p_values for p in line)
-    found = say.null(result, result.alpha, "null of the largest:")
+    null = say.null(result, result.alpha, "null of the largest:")
     return (
-        f"{start}, {found}, {_orders(result.n_permutations, result.exchanged)}); {above} of "
+        f"{start}, {null}, {_orders(result.n_permutations, result.exchanged)}); {above} of "
         f"{len(result.times) ** 2} pairs of times were above what chance rarely gives anywhere"
     )
 
@@ -74,9 +74,9 @@ def _session_drift(result: SessionDrift) -> str:
             clauses.append(f"{pair.first} and {pair.second} not estimable ({pair.reason})")
             continue
         parts = ", ".join(
-            f"{one.name.replace('_', ' ')} {say.format_number(one.between)} against {say.format_number(one.within)} "
-            f"within (chance {say.format_number(one.null_mean)}, p = {say.format_p(one.p_value)})"
-            for one in pair
+            f"{part.name.replace('_', ' ')} {say.format_number(part.between)} against {say.format_number(part.within)} "
+            f"within (chance {say.format_number(part.null_mean)}, p = {say.format_p(part.p_value)})"
+            for part in pair
         )
         clauses.append(f"{pair.first} and {pair.second} ({pair.n_shared:,} shared neurons): {parts}")
     return (
@@ -91,29 +91,29 @@ def _session_table(result: SessionTable) -> str:
     n_sessions = len({line.session for line in result.lines})
     n_animals = len({line.animal for line in result.lines})
     score = result.scores[0] if result.scores else ""
-    groups = [one for one in result.groups if score in one.means]
-    told = say.join_clauses([_group_clause(one, score, result.confidence) for one in groups], f"more {result.by}s")
+    groups = [group for group in result.groups if score in group.means]
+    means = say.join_clauses([_group_clause(group, score, result.confidence) for group in groups], f"more {result.by}s")
     return (
         f"Mean {score.replace('_', ' ')} by {result.by} over {say.count(n_sessions, 'session')} of "
-        f"{say.count(n_animals, 'animal')} (intervals over {result.interval}s): {told or 'nothing could be scored'}"
+        f"{say.count(n_animals, 'animal')} (intervals over {result.interval}s): {means or 'nothing could be scored'}"
     )
 
 
 def _group_clause(group: Group, score: str, confidence: float) -> str:
-    one = group.means[score]
-    if one.mean != one.mean:
+    mean = group.means[score]
+    if mean.mean != mean.mean:
         return f"{group.name} not estimable"
     return (
-        f"{group.name} {say.format_number(one.mean)}{say.interval(one.low, one.high, confidence)}, chance "
-        f"{say.format_number(one.chance)}, {one.n_beyond} of {one.n} areas beyond chance (uncorrected)"
+        f"{group.name} {say.format_number(mean.mean)}{say.interval(mean.low, mean.high, confidence)}, chance "
+        f"{say.format_number(mean.chance)}, {mean.n_beyond} of {mean.n} areas beyond chance (uncorrected)"
     )
 
 
 @claim.register
 def _association(result: Association) -> str:
-    given = f", controlling for {' and '.join(result.given)}" if result.given else ""
+    controls = f", controlling for {' and '.join(result.given)}" if result.given else ""
     return (
-        f"{result.first} and {result.second} were correlated over {result.n:,} lines{given} (Spearman's rho "
+        f"{result.first} and {result.second} were correlated over {result.n:,} lines{controls} (Spearman's rho "
         f"{say.format_number(result.value)}{say.interval(result.low, result.high, result.confidence)}, p = "
         f"{say.format_p(result.p_value)} over {say.count(result.n_clusters, result.clusters)})"
     )

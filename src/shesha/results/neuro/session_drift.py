@@ -52,7 +52,7 @@ class SessionPair(Result):
 
     def __getitem__(self, name: str) -> SessionPart:
         """Return the part of this name."""
-        known = {one.name: one for one in self.parts}
+        known = {part.name: part for part in self.parts}
         if name not in known:
             raise KeyError(f"part must be one of {', '.join(known) or 'none'}, got {name}")
         return known[name]
@@ -70,13 +70,13 @@ class SessionDrift(Result):
     @property
     def headline(self) -> str:
         """Which part changed most, between which sessions."""
-        known = [(one.change, pair, one) for pair in self.pairs for one in pair if one.change == one.change]
+        known = [(part.change, pair, part) for pair in self.pairs for part in pair if part.change == part.change]
         if not known:
             return "No pair of sessions could be compared."
-        _, pair, one = max(known, key=lambda found: found[0])
+        _, pair, part = max(known, key=lambda entry: entry[0])
         return (
-            f"Largest change: {one.name.replace('_', ' ')} between {pair.first} and {pair.second}, which agree at "
-            f"{one.between:.2f}; halves of one session agree at {one.within:.2f}."
+            f"Largest change: {part.name.replace('_', ' ')} between {pair.first} and {pair.second}, which agree at "
+            f"{part.between:.2f}; halves of one session agree at {part.within:.2f}."
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -86,10 +86,12 @@ class SessionDrift(Result):
         columns = ("between", "within", "change", "null_mean", "null_sd", "threshold", "p_value")
         rows = []
         for pair in self.pairs:
-            own = {"first": pair.first, "second": pair.second, "n_shared": pair.n_shared}
-            own["n_conditions"] = pair.n_conditions
-            rows += [{**own, "part": one.name, **{name: getattr(one, name) for name in columns}} for one in pair.parts]
-            rows += [{**own, "reason": pair.reason}] if not pair.parts else []
+            record = {"first": pair.first, "second": pair.second, "n_shared": pair.n_shared}
+            record["n_conditions"] = pair.n_conditions
+            rows += [
+                {**record, "part": part.name, **{name: getattr(part, name) for name in columns}} for part in pair.parts
+            ]
+            rows += [{**record, "reason": pair.reason}] if not pair.parts else []
         return pd.DataFrame(rows)
 
     @draws_axes
@@ -99,7 +101,7 @@ class SessionDrift(Result):
 
         shown = [pair for pair in self.pairs if pair.parts]
         names = [f"{pair.first} - {pair.second}" for pair in shown]
-        kinds = [one.name for one in shown[0].parts] if shown else []
+        kinds = [part.name for part in shown[0].parts] if shown else []
         series = {}
         for kind in kinds:
             values = [pair[kind].change for pair in shown]
@@ -112,12 +114,12 @@ class SessionDrift(Result):
         names = [f"{pair.first} - {pair.second}" for pair in known]
         lines: list[str] = []
         head = [*wrap(self.headline, width, hanging=""), ""]
-        for at in range(len(known[0].parts) if known else 0):
-            parts = [pair.parts[at] for pair in known]
+        for index in range(len(known[0].parts) if known else 0):
+            parts = [pair.parts[index] for pair in known]
             groups = [
                 [Column("neurons", tuple(str(pair.n_shared) for pair in known))],
-                [Column(head, tuple(_number(getattr(one, field)) for one in parts)) for head, field in _HEADS],
-                [Column("p", tuple(f"{one.p_value:.2g}" for one in parts))],
+                [Column(head, tuple(_number(getattr(part, field)) for part in parts)) for head, field in _HEADS],
+                [Column("p", tuple(f"{part.p_value:.2g}" for part in parts))],
             ]
             lines += ["" for _ in lines[:1]] + [parts[0].name.replace("_", " ")] + table(names, groups, width)
         for pair in self.pairs:

@@ -95,7 +95,7 @@ class SessionTable(Result):
 
     def __getitem__(self, name: str) -> Group:
         """Return the group of this name."""
-        known = {one.name: one for one in self.groups}
+        known = {group.name: group for group in self.groups}
         if name not in known:
             raise KeyError(f"group must be one of {', '.join(known) or 'none'}, got {name}")
         return known[name]
@@ -104,18 +104,18 @@ class SessionTable(Result):
         """Return one row per area and session, with scores, chance levels and p-values."""
         import pandas as pd
 
-        own = ("session", "animal", "area", "group", "n_trials", "n_conditions", "n_neurons", "n_silent", "rate")
+        columns = ("session", "animal", "area", "group", "n_trials", "n_conditions", "n_neurons", "n_silent", "rate")
         return pd.DataFrame(
             [
-                {name: getattr(line, name) for name in own}
+                {name: getattr(line, name) for name in columns}
                 | {
                     key: number
-                    for name, one in line.scores.items()
+                    for name, score in line.scores.items()
                     for key, number in (
-                        (name, one.value),
-                        (f"{name}_chance", one.null_mean),
-                        (f"{name}_sd", one.null_sd),
-                        (f"{name}_p", one.p_value),
+                        (name, score.value),
+                        (f"{name}_chance", score.null_mean),
+                        (f"{name}_sd", score.null_sd),
+                        (f"{name}_p", score.p_value),
                     )
                 }
                 for line in self.lines
@@ -126,16 +126,18 @@ class SessionTable(Result):
     def headline(self) -> str:
         """Which group has the highest value of the first score, and how many areas are beyond chance."""
         name = self.scores[0] if self.scores else ""
-        known = [one for one in self.groups if name in one.means and one.means[name].mean == one.means[name].mean]
+        known = [
+            group for group in self.groups if name in group.means and group.means[name].mean == group.means[name].mean
+        ]
         if not known:
             return "No area could be scored."
-        best = max(known, key=lambda one: one.means[name].mean)
-        found = best.means[name]
-        beyond = sum(one.means[name].n_beyond for one in known)
-        n = sum(one.means[name].n for one in known)
+        best = max(known, key=lambda group: group.means[name].mean)
+        mean = best.means[name]
+        n_beyond = sum(group.means[name].n_beyond for group in known)
+        n = sum(group.means[name].n for group in known)
         return (
-            f"{name.replace('_', ' ').capitalize()} is highest in {best.name} ({_format_interval(found)}, chance "
-            f"{_number(found.chance)}); {beyond} of {n} areas in sessions are beyond chance, uncorrected."
+            f"{name.replace('_', ' ').capitalize()} is highest in {best.name} ({_format_interval(mean)}, chance "
+            f"{_number(mean.chance)}); {n_beyond} of {n} areas in sessions are beyond chance, uncorrected."
         )
 
     def plot(self, score: str = "", ax: Axes | None = None) -> Axes:
@@ -157,10 +159,10 @@ class SessionTable(Result):
         name = score or self.scores[0]
         if name not in self.scores:
             raise ValueError(f"score must be one of {', '.join(self.scores)}, got {name!r}")
-        means = [one.means[name] for one in self.groups]
-        values = Series([one.mean for one in means], [one.low for one in means], [one.high for one in means])
-        chance = [one.chance for one in means]
-        names = [f"{one.name} ({one.n})" for one in self.groups]
+        means = [group.means[name] for group in self.groups]
+        values = Series([mean.mean for mean in means], [mean.low for mean in means], [mean.high for mean in means])
+        chance = [mean.chance for mean in means]
+        names = [f"{group.name} ({group.n})" for group in self.groups]
         series = {
             name.replace("_", " "): values,
             "chance level": Series(chance, [NAN] * len(chance), [NAN] * len(chance)),
@@ -178,20 +180,20 @@ class SessionTable(Result):
             f"{self.interval}s"
         )
         lines = [*wrap(self.headline, width, hanging=""), "", *wrap(head, width)]
-        names = [one.name for one in self.groups]
-        groups = [[Column("areas", tuple(str(one.n) for one in self.groups))]]
+        names = [group.name for group in self.groups]
+        groups = [[Column("areas", tuple(str(group.n) for group in self.groups))]]
         groups += [self._columns(name) for name in self.scores]
         lines += table(names, groups, width) if names else []
-        if any(one.low != one.low for group in self.groups for one in group.means.values()):
+        if any(mean.low != mean.low for group in self.groups for mean in group.means.values()):
             lines += wrap(f"no interval for groups with a single {self.interval}", width)
         return "\n".join([*lines, *self._unused_lines(width), *self._exclusion_lines(width)])
 
     def _columns(self, name: str) -> list[Column]:
-        means = [one.means[name] for one in self.groups]
+        means = [group.means[name] for group in self.groups]
         return [
-            Column(name.replace("_", " "), tuple(_format_interval(one) for one in means), "<"),
-            Column("chance", tuple(_number(one.chance) for one in means)),
-            Column("beyond", tuple(f"{one.n_beyond}/{one.n}" for one in means)),
+            Column(name.replace("_", " "), tuple(_format_interval(mean) for mean in means), "<"),
+            Column("chance", tuple(_number(mean.chance) for mean in means)),
+            Column("beyond", tuple(f"{mean.n_beyond}/{mean.n}" for mean in means)),
         ]
 
     def _unused_lines(self, width: int) -> list[str]:
@@ -199,12 +201,12 @@ class SessionTable(Result):
         lines = []
         for name in self.scores:
             known = [(line, line.scores[name]) for line in self.lines]
-            shares = [one.n_unused / line.n_trials for line, one in known]
+            shares = [score.n_unused / line.n_trials for line, score in known]
             if not any(shares):
                 continue
             text = f"{name.replace('_', ' ')}: every condition has as many trials in each half"
             text += f", which leaves {100 * min(shares):.0f} to {100 * max(shares):.0f} % of the trials unused"
-            dropped = dict.fromkeys(f"{key} in {line.session}" for line, one in known for key in one.dropped)
+            dropped = dict.fromkeys(f"{key} in {line.session}" for line, score in known for key in score.dropped)
             lines += wrap(text, width)
             lines += (
                 wrap(f"conditions left out for too few trials: {_join_places(list(dropped))}", width) if dropped else []
@@ -256,9 +258,9 @@ class Association(Result):
 
     def __str__(self) -> str:
         """Print the correlation with its interval."""
-        given = f" given {' and '.join(self.given)}" if self.given else ""
+        controls = f" given {' and '.join(self.given)}" if self.given else ""
         text = (
-            f"{self.first} and {self.second}{given}: {self.value:+.3f} [{self.low:+.2f}, {self.high:+.2f}], "
+            f"{self.first} and {self.second}{controls}: {self.value:+.3f} [{self.low:+.2f}, {self.high:+.2f}], "
             f"p = {self.p_value:.2g} over {self.n_clusters} {self.clusters}s ({self.n} lines; if independent, "
             f"p = {self.naive_p:.2g})"
         )

@@ -119,7 +119,7 @@ class Tertiles(Result):
 
         columns = ("name", "observed", "null_mean", "null_sd", "p_value", "n_permutations")
         parts = (self.early_middle, self.middle_late, self.difference)
-        return pd.DataFrame([{name: getattr(one, name) for name in columns} for one in parts])
+        return pd.DataFrame([{name: getattr(part, name) for name in columns} for part in parts])
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -128,4 +128,4 @@ class Tertiles(Result):
 
     def __str__(self) -> str:
         """Print the three numbers."""
-        return "\n".join(str(one) for one in (self.early_middle, self.middle_late, self.difference))
+        return "\n".join(str(part) for part in (self.early_middle, self.middle_late, self.difference))

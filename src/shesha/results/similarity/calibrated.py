@@ -56,10 +56,10 @@ class Calibrated(NullSummary):
         """Print the score, its chance level and the calibrated score."""
         if self.observed != self.observed:
             return f"{self.measure}: not estimable ({self.reason})"
-        beyond = "above" if self.significant else "not above"
+        verdict = "above" if self.significant else "not above"
         kind = "calibrated" if self.maximum is not None else "excess over the threshold"
         lines = [
-            f"{self.measure}: {self.observed:.4g} ({self.closer} is closer), {beyond} chance",
+            f"{self.measure}: {self.observed:.4g} ({self.closer} is closer), {verdict} chance",
             f"  {kind} {self.score:.4g}, p = {self.p_value:.3g} ({self.n_permutations} permutations, {self.exchanged})",
             f"  chance {self.null_mean:.4g} +- {self.null_sd:.2g}, threshold {self.threshold:.4g} at {self.alpha:g}",
         ]

@@ -139,19 +139,19 @@ class CalibratedLayers(BesideNull):
     @property
     def answer(self) -> str:
         """One sentence: the aggregate, whether it is above chance, and the closest layers."""
-        beyond = "above" if self.significant else "not above"
+        verdict = "above" if self.significant else "not above"
         p = f"p = {self.p_value:.2g}"
         first, second = self.best
         if self.aggregate == "max":
             n_pairs = len(self.rows) * len(self.columns)
             return (
-                f"The closest layers are {first} and {second}: {self.measure} {self.observed:.3g}, {beyond} chance "
+                f"The closest layers are {first} and {second}: {self.measure} {self.observed:.3g}, {verdict} chance "
                 f"({p} for the closest of {n_pairs} pairs)."
             )
         what = AGGREGATE_NAMES.get(self.aggregate, self.aggregate)
         value = self.grid[self.rows.index(first)][self.columns.index(second)]
         return (
-            f"{self.measure}, {what}: {self.observed:.3g}, {beyond} chance ({p}). The closest layers are {first} and "
+            f"{self.measure}, {what}: {self.observed:.3g}, {verdict} chance ({p}). The closest layers are {first} and "
             f"{second} ({value:.3g})."
         )
 

@@ -10,10 +10,10 @@ from shesha.report import Metric, Page, page_width, wrap
 from shesha.results.audit.doubts import Doubts
 from shesha.results.base import Result
 from shesha.results.null_summary import BesideNull
-from shesha.results.similarity.held_out import held_out_lines
+from shesha.results.similarity.held_out_sections import held_out_lines
 from shesha.results.similarity.noise_ceiling import BesideRepeats
 from shesha.results.similarity.pair_sentences import pair_sentences
-from shesha.results.similarity.recommended import RECOMMENDED
+from shesha.results.similarity.recommended_measures import RECOMMENDED
 from shesha.support import argument_types as kinds
 
 if TYPE_CHECKING:
@@ -163,8 +163,8 @@ class Comparison(Result):
         if missing:
             lines += ["", "Without a value", *_remark_lines((score.measure, score.reason) for score in missing)]
         if with_value:
-            told = [*_reading_advice(with_value), _CALIBRATED_NOTE if calibrated else _NOTE]
-            lines += ["", *(line for text in told for line in wrap(text, page_width(), hanging=""))]
+            advice = [*_reading_advice(with_value), _CALIBRATED_NOTE if calibrated else _NOTE]
+            lines += ["", *(line for text in advice for line in wrap(text, page_width(), hanging=""))]
         if with_value and calibrated and self.exchanged not in ("", "all rows"):
             lines.append(f"Exchanged: {self.exchanged}.")
         repeated = [score for score in with_value if score.over_repeats is not None]
@@ -232,14 +232,14 @@ def _format_known(number: float | None, digits: str = ".4g") -> str:
 
 
 def _table(scores: list[Score]) -> list[str]:
-    known = any(one.expected == one.expected for one in scores)
+    known = any(score.expected == score.expected for score in scores)
     head = f"{'value':>10}  {f'{_BY_CHANCE}  ' * known}{'closer is':<9}  {'possible':<14}  {'seconds':>7}"
 
-    def cells(one: Score) -> str:
-        chance = f"{_format_known(one.expected + 0.0, '#.4g'):>{len(_BY_CHANCE)}}  " * known
+    def cells(score: Score) -> str:
+        chance = f"{_format_known(score.expected + 0.0, '#.4g'):>{len(_BY_CHANCE)}}  " * known
         return (
-            f"{one.value:>#10.4g}  {chance}{one.closer:<9}  "
-            f"{format_range(one.possible_low, one.possible_high):<14}  {one.seconds:>7.3f}"
+            f"{score.value:>#10.4g}  {chance}{score.closer:<9}  "
+            f"{format_range(score.possible_low, score.possible_high):<14}  {score.seconds:>7.3f}"
         )
 
     return _family_lines(scores, head, cells)

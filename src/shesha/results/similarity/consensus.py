@@ -62,21 +62,21 @@ class Consensus(Result):
 
     def __getitem__(self, name: str) -> Member:
         """Return a representation."""
-        for one in self.members:
-            if one.name == name:
-                return one
-        raise KeyError(f"name must be one of {', '.join(one.name for one in self.members)}, got {name!r}")
+        for member in self.members:
+            if member.name == name:
+                return member
+        raise KeyError(f"name must be one of {', '.join(member.name for member in self.members)}, got {name!r}")
 
     @property
     def outlying(self) -> tuple[str, ...]:
         """Representations whose distance to the others is significantly larger than theirs."""
-        return tuple(one.name for one in self.members if reaches_level(one.corrected_p_value, self.alpha))
+        return tuple(member.name for member in self.members if reaches_level(member.corrected_p_value, self.alpha))
 
     def to_frame(self) -> pd.DataFrame:
         """Return one line per representation, the nearest first."""
         import pandas as pd
 
-        return pd.DataFrame([{**one.to_dict(), "outlying": one.name in self.outlying} for one in self.members])
+        return pd.DataFrame([{**member.to_dict(), "outlying": member.name in self.outlying} for member in self.members])
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -85,9 +85,9 @@ class Consensus(Result):
 
         outlying = self.outlying
         return model_bars(
-            [f"{one.name} (outlying)" if one.name in outlying else one.name for one in self.members],
-            [one.distance for one in self.members],
-            [(one.low, one.high) for one in self.members],
+            [f"{member.name} (outlying)" if member.name in outlying else member.name for member in self.members],
+            [member.distance for member in self.members],
+            [(member.low, member.high) for member in self.members],
             label="distance to the mean of the others",
             ax=ax,
         )
@@ -104,12 +104,12 @@ class Consensus(Result):
 
     def _page(self) -> Page:
         cells = (
-            Column("distance", tuple(f"{one.distance:.3f}" for one in self.members)),
-            Column("interval", tuple(_interval(one) for one in self.members), "<"),
-            Column("to the mean of all", tuple(f"{one.distance_to_all:.3f}" for one in self.members)),
-            Column("corrected p", tuple(_format_number(one.corrected_p_value) for one in self.members)),
+            Column("distance", tuple(f"{member.distance:.3f}" for member in self.members)),
+            Column("interval", tuple(_interval(member) for member in self.members), "<"),
+            Column("to the mean of all", tuple(f"{member.distance_to_all:.3f}" for member in self.members)),
+            Column("corrected p", tuple(_format_number(member.corrected_p_value) for member in self.members)),
         )
-        names = tuple(one.name for one in self.members)
+        names = tuple(member.name for member in self.members)
         return Page(
             title="Consensus of representations",
             question="What shape do the representations share, how far is each from it, and which are outliers?",
@@ -126,10 +126,10 @@ class Consensus(Result):
         rows = [["representation", "distance", "interval", "to all", "corrected p"]]
         rows += [
             [
-                *(one.name, f"{one.distance:.3f}", _interval(one), f"{one.distance_to_all:.3f}"),
-                _format_number(one.corrected_p_value),
+                *(member.name, f"{member.distance:.3f}", _interval(member), f"{member.distance_to_all:.3f}"),
+                _format_number(member.corrected_p_value),
             ]
-            for one in self.members
+            for member in self.members
         ]
         text = [*wrap(self.headline, width, hanging=""), "", *columns(rows, "<><>>", indent="  "), ""]
         text += wrap(

@@ -25,7 +25,7 @@ _CORRECTED = Text(
 
 def projection_lines(result: LayerComparison) -> list[str]:
     """Say how many values are estimates from projected layers, and how far off these are, if there are any."""
-    errors = [one.score.sampling_error for one in result.scores if one.score.sampling_error]
+    errors = [pair.score.sampling_error for pair in result.scores if pair.score.sampling_error]
     return (
         [
             f"{len(errors)} of {len(result.scores)} values are estimates from random projections of wide layers: their "
@@ -56,7 +56,7 @@ def layers_page(result: LayerComparison) -> Page:
     known = any(pair.score.has_value for pair in result.scores)
     values = tuple(map(tuple, result.matrix().to_numpy(dtype=float).tolist()))
     best = result.best if known else None
-    at = () if best is None else ((result.rows.index(best.first), result.columns.index(best.second)),)
+    cells = () if best is None else ((result.rows.index(best.first), result.columns.index(best.second)),)
     has_null = best is not None and best.score.has_null
     chance = (_CORRECTED,) if has_null else (_BEST_OF_MANY, NO_CHANCE)
     answer = [f"No pair of layers has a value: {result.reason}."] if best is None else answer_lines(result)
@@ -64,7 +64,7 @@ def layers_page(result: LayerComparison) -> Page:
         title=f"{result.size} by {result.measure}",
         question="Which layers of the two models match?",
         answer=tuple(answer),
-        numbers=(HeatMap(result.measure, result.rows, result.columns, values, result.closer, at),),
+        numbers=(HeatMap(result.measure, result.rows, result.columns, values, result.closer, cells),),
         doubts=(*map(Text, projection_lines(result)), *chance),
         sections=(Section("What the measure responds to", tuple(measures_explained([result.scores[0].score]))),),
         ran=run_details(result),

@@ -72,7 +72,7 @@ class LayerRanking(Result):
     @property
     def layers_best_first(self) -> tuple[RankedLayer, ...]:
         """The layers, best first."""
-        return tuple(sorted(self.layers, key=lambda one: one.rank))
+        return tuple(sorted(self.layers, key=lambda layer: layer.rank))
 
     @property
     def winner(self) -> str:
@@ -82,7 +82,7 @@ class LayerRanking(Result):
     @property
     def tied_names(self) -> tuple[str, ...]:
         """The best layer, and those that may be as good."""
-        return tuple(one.name for one in self.layers_best_first if one.is_tied)
+        return tuple(layer.name for layer in self.layers_best_first if layer.is_tied)
 
     @property
     def significant(self) -> bool:
@@ -95,7 +95,7 @@ class LayerRanking(Result):
 
     def __getitem__(self, name: str) -> RankedLayer:
         """Return the result of one layer."""
-        known = {one.name: one for one in self.layers}
+        known = {layer.name: layer for layer in self.layers}
         if str(name) not in known:
             raise KeyError(f"name must be one of {', '.join(known)}, got {name}")
         return known[str(name)]
@@ -103,11 +103,11 @@ class LayerRanking(Result):
     @property
     def headline(self) -> str:
         """Which layer is best, whether that is above the best of chance, and which others may be as good."""
-        best, beyond = self.layers_best_first[0], "above" if self.significant else "not above"
+        best, side = self.layers_best_first[0], "above" if self.significant else "not above"
         ties = [name for name in self.tied_names if name != best.name]
         tied = f" Tied with it: {', '.join(ties)}." if ties else ""
         return (
-            f"Best layer: {best.name} ({BY[self.by]} {best.value:.3f}), {beyond} the best of {len(self.layers)} layers "
+            f"Best layer: {best.name} ({BY[self.by]} {best.value:.3f}), {side} the best of {len(self.layers)} layers "
             f"under shuffled labels (p = {self.best.p_value:.2g}).{tied}"
         )
 
@@ -115,28 +115,28 @@ class LayerRanking(Result):
         """Return one row per layer, best first."""
         import pandas as pd
 
-        return pd.DataFrame([{**one.to_dict(), "tied": one.is_tied} for one in self.layers_best_first])
+        return pd.DataFrame([{**layer.to_dict(), "tied": layer.is_tied} for layer in self.layers_best_first])
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw every layer with its interval and chance level, and the threshold of the best by chance."""
         from shesha.charts import Series, chance_band, intervals
 
-        series = Series(*([getattr(one, field) for one in self.layers] for field in ("value", "ci_low", "ci_high")))
-        names = [one.name for one in self.layers]
+        series = Series(*([getattr(layer, field) for layer in self.layers] for field in ("value", "ci_low", "ci_high")))
+        names = [layer.name for layer in self.layers]
         ax = intervals(names, {BY[self.by]: series}, label=BY[self.by], ax=ax)
-        chance_band(ax, [one.chance for one in self.layers], self.null, self.best.threshold)
+        chance_band(ax, [layer.chance for layer in self.layers], self.null, self.best.threshold)
         return ax
 
     def __str__(self) -> str:
         """Print the layers, best first."""
         rows = [["", BY[self.by], "95 % interval", "chance", "p", "p (best of all)", "behind", "half flip at"]]
-        for one in self.layers_best_first:
-            interval = f"{one.ci_low:.3f} to {one.ci_high:.3f}"
-            p_values = [f"{one.p_value:.2g}", f"{one.p_best:.2g}"]
-            behind = "tied" if one.is_tied and one.rank > 1 else f"{one.behind:.3f}"
-            values = [f"{one.value:.3f}", interval, f"{one.chance:.3f}", *p_values, behind, f"{one.strength:.3g}"]
-            rows.append([one.name, *values])
+        for layer in self.layers_best_first:
+            interval = f"{layer.ci_low:.3f} to {layer.ci_high:.3f}"
+            p_values = [f"{layer.p_value:.2g}", f"{layer.p_best:.2g}"]
+            gap = "tied" if layer.is_tied and layer.rank > 1 else f"{layer.behind:.3f}"
+            values = [f"{layer.value:.3f}", interval, f"{layer.chance:.3f}", *p_values, gap, f"{layer.strength:.3g}"]
+            rows.append([layer.name, *values])
         return "\n".join(
             [
                 *wrap(self.headline, page_width(), hanging=""),

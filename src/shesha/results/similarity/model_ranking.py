@@ -118,10 +118,10 @@ class ModelRanking(Result):
 
     def __getitem__(self, name: str) -> RankedModel:
         """Return a model."""
-        for one in self.models:
-            if one.name == name:
-                return one
-        raise KeyError(f"name must be one of {', '.join(one.name for one in self.models)}, got {name!r}")
+        for model in self.models:
+            if model.name == name:
+                return model
+        raise KeyError(f"name must be one of {', '.join(model.name for model in self.models)}, got {name!r}")
 
     def pair(self, first: str, second: str) -> ModelDifference:
         """Return the difference of two models, in this order.
@@ -131,18 +131,18 @@ class ModelRanking(Result):
         first, second : str
             Names of the models.
         """
-        for one in self.pairs:
-            if (one.first, one.second) == (first, second):
-                return one
-            if (one.second, one.first) == (first, second):
-                p_values = one.p_value, one.corrected_p_value
-                return ModelDifference(first, second, -one.difference, -one.high, -one.low, *p_values)
+        for pair in self.pairs:
+            if (pair.first, pair.second) == (first, second):
+                return pair
+            if (pair.second, pair.first) == (first, second):
+                p_values = pair.p_value, pair.corrected_p_value
+                return ModelDifference(first, second, -pair.difference, -pair.high, -pair.low, *p_values)
         raise KeyError(f"first and second must be two models of the ranking, got {first!r} and {second!r}")
 
     @property
     def best(self) -> tuple[str, ...]:
         """The models that no other exceeds significantly, the closest first."""
-        return tuple(one.name for one in self.models if one.rank_low == 1)
+        return tuple(model.name for model in self.models if model.rank_low == 1)
 
     @property
     def has_ceiling(self) -> bool:
@@ -162,21 +162,21 @@ class ModelRanking(Result):
         """Return one line per model, the closest first."""
         import pandas as pd
 
-        return pd.DataFrame([{**one.to_dict(), "shared": one.shared} for one in self.models])
+        return pd.DataFrame([{**model.to_dict(), "shared": model.shared} for model in self.models])
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw bars with intervals, the noise ceiling as a band, and a line for each pair that differs."""
         from shesha.charts import model_bars
 
-        place = {one.name: number for number, one in enumerate(self.models)}
+        place = {model.name: number for number, model in enumerate(self.models)}
         return model_bars(
-            [one.name for one in self.models],
-            [one.value for one in self.models],
-            [(one.low, one.high) for one in self.models],
+            [model.name for model in self.models],
+            [model.value for model in self.models],
+            [(model.low, model.high) for model in self.models],
             band=(self.ceiling_lower, self.ceiling_upper) if self.has_ceiling else None,
-            different=[(place[one.first], place[one.second]) for one in self.pairs if self.is_different(one)],
-            above_chance=[reaches_level(one.corrected_p_value, self.alpha) for one in self.models],
+            different=[(place[pair.first], place[pair.second]) for pair in self.pairs if self.is_different(pair)],
+            above_chance=[reaches_level(model.corrected_p_value, self.alpha) for model in self.models],
             label=f"{self.measure} ({self.closer} is closer)",
             ax=ax,
         )
@@ -184,17 +184,17 @@ class ModelRanking(Result):
     @property
     def headline(self) -> str:
         """The closest model, and those that tie with it."""
-        from shesha.results.similarity.model_ranking_text import headline
+        from shesha.results.similarity.model_ranking_page import headline
 
         return headline(self)
 
     def _page(self) -> Page:
-        from shesha.results.similarity.model_ranking_text import ranking_page
+        from shesha.results.similarity.model_ranking_page import ranking_page
 
         return ranking_page(self)
 
     def __str__(self) -> str:
         """Print the answer, one line per model, and notes."""
-        from shesha.results.similarity.model_ranking_text import ranking_text
+        from shesha.results.similarity.model_ranking_page import ranking_text
 
         return ranking_text(self)

@@ -38,13 +38,13 @@ class NoiseCeiling(Result):
 
     def __str__(self) -> str:
         """Print the ceiling."""
-        found = f"no noise ceiling ({self.reason})"
+        ceiling = f"no noise ceiling ({self.reason})"
         if self.has_value:
-            found = (
+            ceiling = (
                 f"noise ceiling {self.lower:.4g} to {self.upper:.4g}, reliability {self.reliability:.4g} "
                 f"({self.n_repeats} repeats of {self.n_rows:,} rows; {self.closer} is closer)"
             )
-        return "\n".join([f"{self.measure}: {found}", *(f"  note: {text}" for text in self.notes)])
+        return "\n".join([f"{self.measure}: {ceiling}", *(f"  note: {text}" for text in self.notes)])
 
 
 @dataclass(frozen=True, kw_only=True)

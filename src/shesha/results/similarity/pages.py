@@ -18,12 +18,13 @@ from shesha.report import (
     Strip,
     Table,
     Text,
+    heading_anchor,
 )
 from shesha.results.generic_page import run_details
-from shesha.results.similarity.calibrated_pairs import CALIBRATED_PAIRS_NOTE, measure_table, significance_sentence
-from shesha.results.similarity.held_out import held_out_sections
+from shesha.results.similarity.calibrated_pair_tables import CALIBRATED_PAIRS_NOTE, measure_table, significance_sentence
+from shesha.results.similarity.held_out_sections import held_out_sections
 from shesha.results.similarity.pair_sentences import format_interval, format_number, pair_sentences
-from shesha.results.similarity.recommended import RECOMMENDED
+from shesha.results.similarity.recommended_measures import RECOMMENDED
 
 if TYPE_CHECKING:
     from shesha.results.audit.doubts import Doubts
@@ -95,16 +96,16 @@ def comparison_metrics(result: Comparison) -> list[Metric]:
     return [
         Metric(
             result.first,
-            f"{one.measure} with {result.second}",
-            one.value,
-            one.interval_low,
-            one.interval_high,
-            one.null_mean,
-            one.threshold,
-            one.deciding_p_value,
+            f"{score.measure} with {result.second}",
+            score.value,
+            score.interval_low,
+            score.interval_high,
+            score.null_mean,
+            score.threshold,
+            score.deciding_p_value,
         )
-        for one in result.scores
-        if one.has_null
+        for score in result.scores
+        if score.has_null
     ]
 
 
@@ -113,18 +114,20 @@ def _scores(scores: Sequence[Score], title: str) -> Table:
     columns = [
         Column(
             "value",
-            tuple(f"{format_number(one.value)}{format_interval(one)}" for one in scores),
+            tuple(f"{format_number(score.value)}{format_interval(score)}" for score in scores),
             ">",
             tuple(map(_strip, scores)),
         ),
-        Column("closer is", tuple(one.closer for one in scores), "<"),
-        Column("chance", tuple(format_number(one.null_mean if one.has_null else one.expected) for one in scores)),
-        Column("calibrated", tuple(f"{one.score:.3f}" if one.has_null else "" for one in scores)),
-        Column("p", tuple(f"{one.p_value:.2g}" if one.has_null else "" for one in scores)),
-        Column("corrected p", tuple(_format_p_value(one.corrected_p_value) for one in scores)),
-        Column("family", tuple(one.family for one in scores), "<"),
+        Column("closer is", tuple(score.closer for score in scores), "<"),
+        Column(
+            "chance", tuple(format_number(score.null_mean if score.has_null else score.expected) for score in scores)
+        ),
+        Column("calibrated", tuple(f"{score.score:.3f}" if score.has_null else "" for score in scores)),
+        Column("p", tuple(f"{score.p_value:.2g}" if score.has_null else "" for score in scores)),
+        Column("corrected p", tuple(_format_p_value(score.corrected_p_value) for score in scores)),
+        Column("family", tuple(score.family for score in scores), "<"),
     ]
-    return Table(tuple(one.measure for one in scores), (tuple(columns),), title, "measure")
+    return Table(tuple(score.measure for score in scores), (tuple(columns),), title, "measure")
 
 
 def _format_p_value(p_value: float) -> str:
@@ -140,7 +143,7 @@ def _strip(score: Score) -> Strip | None:
 
 def measures_explained(scores: Sequence[Score]) -> list[Part]:
     """Explain each measure of a comparison."""
-    return [measure_explained(one.measure, one.family, one.closer) for one in scores]
+    return [measure_explained(score.measure, score.family, score.closer) for score in scores]
 
 
 def measure_explained(name: str, family: str, closer: str) -> Explained:
@@ -150,26 +153,21 @@ def measure_explained(name: str, family: str, closer: str) -> Explained:
     return Explained(
         name,
         f"{sees} {closer.capitalize()} is closer.".strip(),
-        f"measures.md#{_anchor(base)}",
+        f"measures.md#{heading_anchor(base)}",
         f"shesha measures '{base}'",
     )
 
 
-def _anchor(title: str) -> str:
-    """Return the anchor of a Markdown heading."""
-    return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_")
-
-
 def _doubt_parts(doubts: Doubts | None, scores: Sequence[Score]) -> tuple[Part, ...]:
     calibrated = any(score.has_null for score in scores)
-    found = points(doubts)
-    none = (Text(f"{str(doubts).capitalize()}."),) if doubts is not None and not found else ()
-    return (*found, *none, *((_MANY_TESTS,) if calibrated and len(scores) > 3 else () if calibrated else (NO_CHANCE,)))
+    parts = points(doubts)
+    none = (Text(f"{str(doubts).capitalize()}."),) if doubts is not None and not parts else ()
+    return (*parts, *none, *((_MANY_TESTS,) if calibrated and len(scores) > 3 else () if calibrated else (NO_CHANCE,)))
 
 
 def points(doubts: Doubts | None) -> tuple[Point, ...]:
     """Return doubts as parts of a page."""
-    return tuple(Point(one.name, one.evidence, f"{one.text}.", f"{one.advice}.") for one in doubts or ())
+    return tuple(Point(doubt.name, doubt.evidence, f"{doubt.text}.", f"{doubt.advice}.") for doubt in doubts or ())
 
 
 def pairwise_page(result: PairwiseComparison) -> Page:
@@ -179,14 +177,14 @@ def pairwise_page(result: PairwiseComparison) -> Page:
     cells = len(result.names) ** 2
     shown = ordered[: max(2, _MOST_CELLS // max(1, cells))]
     maps = [_map(result, name) for name in shown]
-    left = len(ordered) - len(shown)
-    more = [Text(f"{left} more measures: `to_frame()`, or `--json`, has all of them.")] if left else []
+    n_left = len(ordered) - len(shown)
+    more = [Text(f"{n_left} more measures: `to_frame()`, or `--json`, has all of them.")] if n_left else []
     one_each = [next(pair.score for pair in result.scores if pair.score.measure == name) for name in ordered]
     tables = [measure_table(result, name) for name in ordered] if result.exchanged else []
-    beyond = ", beyond what chance gives" if tables else ""
+    condition = ", beyond what chance gives" if tables else ""
     return Page(
         title=f"{len(result.names)} representations, all pairs",
-        question=f"Which of these representations have similar geometries{beyond}?",
+        question=f"Which of these representations have similar geometries{condition}?",
         answer=(
             *(f"{name}: {significance_sentence(result, name)}." for name in ordered[:3] if tables),
             *(_extremes_sentence(result, name) for name in ordered[:3]),
@@ -194,7 +192,7 @@ def pairwise_page(result: PairwiseComparison) -> Page:
         numbers=(*tables[:1], *maps[:1]),
         doubts=(Text(CALIBRATED_PAIRS_NOTE) if tables else NO_CHANCE,),
         sections=(
-            *(Section(f"{one.title}, compared with chance", (one,)) for one in tables[1:]),
+            *(Section(f"{table.title}, compared with chance", (table,)) for table in tables[1:]),
             *((Section("Other measures", (*maps[1:], *more)),) if maps[1:] else ()),
             Section("What the measures respond to", tuple(measures_explained(one_each))),
         ),
@@ -223,5 +221,5 @@ def _extremes_sentence(result: PairwiseComparison, measure: str) -> str:
     closer = known[0].score.closer
     ordered = sorted(known, key=lambda pair: pair.score.value, reverse=closer == "higher")
     near, far = ordered[0], ordered[-1]
-    told = f"{measure}: closest {near.first} and {near.second} ({near.score.value:.3g})"
-    return f"{told}." if near is far else f"{told}, farthest {far.first} and {far.second} ({far.score.value:.3g})."
+    start = f"{measure}: closest {near.first} and {near.second} ({near.score.value:.3g})"
+    return f"{start}." if near is far else f"{start}, farthest {far.first} and {far.second} ({far.score.value:.3g})."

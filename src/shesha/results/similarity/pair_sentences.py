@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from shesha.results.similarity.recommended import RECOMMENDED
+from shesha.results.similarity.recommended_measures import RECOMMENDED
 
 if TYPE_CHECKING:
     from shesha.results.similarity.comparison import Score
@@ -52,9 +52,9 @@ def _raw_value(score: Score) -> str:
     return f"{score.measure} {format_number(score.value)}{by_chance}"
 
 
-def _count_phrase(n: int, of: int) -> str:
-    if of == 1:
+def _count_phrase(n: int, total: int) -> str:
+    if total == 1:
         return "The measure is" if n else "The measure is not"
-    if n == of:
-        return f"All {of} measures are"
-    return f"{n or 'None'} of {of} measures {'is' if n == 1 else 'are'}"
+    if n == total:
+        return f"All {total} measures are"
+    return f"{n or 'None'} of {total} measures {'is' if n == 1 else 'are'}"

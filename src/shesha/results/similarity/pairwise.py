@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shesha.report import Metric, Page
 from shesha.results.base import Result
 from shesha.results.plot_docstring import draws_axes
-from shesha.results.similarity.calibrated_pairs import measure_lines, note_lines, pair_metrics
+from shesha.results.similarity.calibrated_pair_tables import measure_lines, note_lines, pair_metrics
 from shesha.results.similarity.comparison import Score, plain_name
 
 if TYPE_CHECKING:
@@ -53,18 +53,18 @@ class _Tabled:
         )
 
     def _pairs_for(self, measure: str) -> list[PairScore]:
-        found = self._pairs_by_measure.get(plain_name(measure))
-        if found is None:
+        pairs = self._pairs_by_measure.get(plain_name(measure))
+        if pairs is None:
             raise KeyError(f"measure must be one of {', '.join(self.measures)}, got {measure!r}")
-        return found
+        return pairs
 
     @cached_property
     def _pairs_by_measure(self) -> dict[str, list[PairScore]]:
-        found: dict[str, list[PairScore]] = {}
+        groups: dict[str, list[PairScore]] = {}
         plain = {name: plain_name(name) for name in self.measures}
         for pair in self.scores:
-            found.setdefault(plain[pair.score.measure], []).append(pair)
-        return found
+            groups.setdefault(plain[pair.score.measure], []).append(pair)
+        return groups
 
     def _grid(
         self, measure: str, rows: tuple[str, ...], columns: tuple[str, ...], what: PairNumber = "value"
@@ -114,11 +114,11 @@ class PairwiseComparison(_Tabled, Result):
         name = self._pairs_for(measure)[0].score.measure
         if self.symmetric[name]:
             values = values.combine_first(values.T)
-        own = self.self_values[name]
-        if own is not None and what == "value":
-            for one in self.names:
-                others = values.loc[one].drop(one).to_numpy()
-                values.loc[one, one] = own if len(others) == 0 or np.isfinite(others).any() else np.nan
+        self_value = self.self_values[name]
+        if self_value is not None and what == "value":
+            for label in self.names:
+                others = values.loc[label].drop(label).to_numpy()
+                values.loc[label, label] = self_value if len(others) == 0 or np.isfinite(others).any() else np.nan
         return values.loc[list(self.names), list(self.names)]
 
     def _require_known(self, what: str) -> None:
@@ -236,10 +236,10 @@ class LayerComparison(_Tabled, Result):
     @property
     def best(self) -> PairScore:
         """The closest pair of layers."""
-        found = [pair for pair in self.scores if pair.score.has_value]
-        if not found:
+        pairs = [pair for pair in self.scores if pair.score.has_value]
+        if not pairs:
             raise ValueError(f"there must be a value for at least one pair of layers, got none: {self.reason}")
-        return (max if self.closer == "higher" else min)(found, key=lambda pair: pair.score.value)
+        return (max if self.closer == "higher" else min)(pairs, key=lambda pair: pair.score.value)
 
     @property
     def reason(self) -> str:

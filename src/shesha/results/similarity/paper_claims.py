@@ -11,7 +11,7 @@ from shesha.results.similarity.calibrated_layers import AGGREGATE_NAMES, Calibra
 from shesha.results.similarity.comparison import Comparison, Score
 from shesha.results.similarity.noise_ceiling import NoiseCeiling
 from shesha.results.similarity.pairwise import LayerComparison
-from shesha.results.similarity.recommended import RECOMMENDED
+from shesha.results.similarity.recommended_measures import RECOMMENDED
 from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
 from shesha.results.similarity.unit_matching import UnitMatching
 from shesha.results.similarity.within_classes import WithinClasses
@@ -25,8 +25,8 @@ def _calibrated(result: Calibrated) -> str:
     rows = f"over {result.n_rows:,} rows"
     if not result.has_null:
         return f"{start} {rows}, without a chance level"
-    found = say.null(result, result.alpha)
-    return f"{start} {rows}, {found}, {say.draws(result.n_permutations, result.exchanged)}; {_calibrated_part(result)})"
+    null = say.null(result, result.alpha)
+    return f"{start} {rows}, {null}, {say.draws(result.n_permutations, result.exchanged)}; {_calibrated_part(result)})"
 
 
 @claim.register
@@ -35,9 +35,9 @@ def _layers(result: CalibratedLayers) -> str:
     start = f"{add_source(result.measure)} over {size}: {_aggregate(result.aggregate)}"
     if result.observed != result.observed:
         return f"{start} could not be estimated"
-    found = say.null(result, result.alpha, "null of the same aggregate:")
+    null = say.null(result, result.alpha, "null of the same aggregate:")
     return (
-        f"{start} was {say.format_number(result.observed)} over {result.n_rows:,} rows, {found}, "
+        f"{start} was {say.format_number(result.observed)} over {result.n_rows:,} rows, {null}, "
         f"{say.draws(result.n_permutations, result.exchanged)}; {_calibrated_part(result)}); the closest layers were "
         f"{result.best[0]} and {result.best[1]}"
     )
@@ -55,26 +55,28 @@ def _calibrated_part(result: Calibrated | CalibratedLayers) -> str:
 @claim.register
 def _comparison(result: Comparison) -> str:
     design = f"; permutations of {result.exchanged}" if result.exchanged else ""
-    known = [one for one in sort_recommended_first(result.scores) if one.has_value]
-    told = say.join_clauses([_score(one, result.folds) for one in known], "more measures") or "no measure has a value"
+    known = [score for score in sort_recommended_first(result.scores) if score.has_value]
+    clauses = (
+        say.join_clauses([_score(score, result.folds) for score in known], "more measures") or "no measure has a value"
+    )
     rows = f"{result.shapes[0][0]:,} rows"
-    return f"Similarity of {result.first} and {result.second} over {rows}: {told}{design}"
+    return f"Similarity of {result.first} and {result.second} over {rows}: {clauses}{design}"
 
 
 def sort_recommended_first(scores: tuple[Score, ...]) -> list[Score]:
     """Put the measures to begin with first; of few measures keep the order."""
     if len(scores) <= say.MOST + 1:
         return list(scores)
-    return sorted(scores, key=lambda one: one.measure not in RECOMMENDED)
+    return sorted(scores, key=lambda score: score.measure not in RECOMMENDED)
 
 
-def _score(one: Score, folds: int | None = None) -> str:
-    p = one.deciding_p_value
-    corrected = "corrected " if one.corrected_p_value == one.corrected_p_value else ""
-    chance = f", chance {say.format_number(one.null_mean)}, {corrected}{say.equal_p(p)}" if p == p else ""
-    held = "" if one.held_out is None else f", held out {say.format_number(one.held_out)} ({folds} folds)"
-    value = f"{say.format_number(one.value)}{say.interval(one.interval_low, one.interval_high)}"
-    return f"{add_source(one.measure)} {value}{chance}{held}"
+def _score(score: Score, folds: int | None = None) -> str:
+    p = score.deciding_p_value
+    corrected = "corrected " if score.corrected_p_value == score.corrected_p_value else ""
+    chance = f", chance {say.format_number(score.null_mean)}, {corrected}{say.equal_p(p)}" if p == p else ""
+    held = "" if score.held_out is None else f", held out {say.format_number(score.held_out)} ({folds} folds)"
+    value = f"{say.format_number(score.value)}{say.interval(score.interval_low, score.interval_high)}"
+    return f"{add_source(score.measure)} {value}{chance}{held}"
 
 
 @claim.register
@@ -106,11 +108,11 @@ def _noise_ceiling(result: NoiseCeiling) -> str:
 
 @claim.register
 def _unit_matching(result: UnitMatching) -> str:
-    found = say.null(result, result.alpha)
+    null = say.null(result, result.alpha)
     return (
         f"{result.n_matched:,} of {min(result.widths):,} units had a counterpart beyond chance, one to one (false "
         f"discovery rate {result.alpha:g}); the mean correlation of matched units was "
-        f"{say.format_number(result.observed)} over {result.n_rows:,} rows, {found}, "
+        f"{say.format_number(result.observed)} over {result.n_rows:,} rows, {null}, "
         f"{say.draws(result.n_permutations, result.exchanged)})"
     )
 
@@ -123,7 +125,7 @@ def _within_classes(result: WithinClasses) -> str:
 def _kept_within(result: WithinClasses, *, sources: bool = True) -> str:
     """Return what was kept within which class, and the values, with the source of each measure."""
     values = {add_source(name) if sources else name: _values_within(result, name) for name in result.measures}
-    return f"{result.headline.removesuffix('.')}: {'; '.join(f'{name} {told}' for name, told in values.items())}"
+    return f"{result.headline.removesuffix('.')}: {'; '.join(f'{name} {value}' for name, value in values.items())}"
 
 
 def _null_within(result: WithinClasses) -> str:
@@ -152,7 +154,7 @@ def _values_within(result: WithinClasses, measure: str) -> str:
 @claim.register
 def _several_within_classes(result: SeveralWithinClasses) -> str:
     first, *others = result
-    told = [_kept_within(first), *(_kept_within(one, sources=False) for one in others)]
-    if len({_null_within(one) for one in result}) == 1:
-        return f"{'. '.join(told)} ({_null_within(first)})"
-    return ". ".join(f"{text} ({_null_within(one)})" for text, one in zip(told, result, strict=True))
+    texts = [_kept_within(first), *(_kept_within(comparison, sources=False) for comparison in others)]
+    if len({_null_within(comparison) for comparison in result}) == 1:
+        return f"{'. '.join(texts)} ({_null_within(first)})"
+    return ". ".join(f"{text} ({_null_within(comparison)})" for text, comparison in zip(texts, result, strict=True))

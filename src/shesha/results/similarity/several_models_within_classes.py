@@ -32,7 +32,7 @@ class SeveralWithinClasses(Result):
 
     def __getitem__(self, name: str) -> WithinClasses:
         """Return the comparison of one representation with the reference."""
-        known = {one.second: one for one in self.comparisons}
+        known = {comparison.second: comparison for comparison in self.comparisons}
         if name not in known:
             raise KeyError(f"name must be one of {', '.join(known)}, got {name!r}")
         return known[name]
@@ -40,7 +40,7 @@ class SeveralWithinClasses(Result):
     @property
     def classes(self) -> tuple[str, ...]:
         """The classes within which any was compared."""
-        return tuple(dict.fromkeys(name for one in self for name in one.classes))
+        return tuple(dict.fromkeys(name for comparison in self for name in comparison.classes))
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ class SeveralWithinClasses(Result):
     @property
     def interrupted(self) -> bool:
         """Whether Ctrl-C ended a comparison."""
-        return any(one.is_interrupted for one in self)
+        return any(comparison.is_interrupted for comparison in self)
 
     @property
     def column_note(self) -> str:
@@ -60,13 +60,13 @@ class SeveralWithinClasses(Result):
     @property
     def headline(self) -> str:
         """One sentence per representation."""
-        return " ".join(one.headline for one in self)
+        return " ".join(comparison.headline for comparison in self)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a line per representation, class and measure."""
         import pandas as pd
 
-        parts = [one.to_frame().assign(representation=one.second) for one in self]
+        parts = [comparison.to_frame().assign(representation=comparison.second) for comparison in self]
         frame = pd.concat(parts, ignore_index=True)
         return frame[["representation", *(name for name in frame.columns if name != "representation")]]
 
@@ -75,16 +75,19 @@ class SeveralWithinClasses(Result):
         """Draw the calibrated score of each class and representation, framed above chance, by one measure."""
         from shesha.charts import heat_map
 
-        whole = self.comparisons[0].whole
-        chosen = whole.scores[0].measure if measure is None else whole[measure].measure
-        scores = [[one[name][chosen].score if name in one.classes else np.nan for one in self] for name in self.classes]
-        others = [one.second for one in self]
+        all_rows = self.comparisons[0].whole
+        chosen = all_rows.scores[0].measure if measure is None else all_rows[measure].measure
+        scores = [
+            [comparison[name][chosen].score if name in comparison.classes else np.nan for comparison in self]
+            for name in self.classes
+        ]
+        others = [comparison.second for comparison in self]
         title = f"{chosen} with {self.reference}, calibrated"
         framed = [
             (row, column)
-            for column, one in enumerate(self)
+            for column, comparison in enumerate(self)
             for row, name in enumerate(self.classes)
-            if name in one.classes and one.is_above(chosen, name)
+            if name in comparison.classes and comparison.is_above(chosen, name)
         ]
         values, names = np.array(scores, dtype=float), list(self.classes)
         return heat_map(values, names, others, title=title, framed=framed, limits=(0.0, 1.0), ax=ax)
@@ -99,7 +102,7 @@ class SeveralWithinClasses(Result):
         from shesha.results.similarity.within_classes_page import several_columns
 
         width = page_width()
-        lines = [line for one in self for line in wrap(one.headline, width)]
+        lines = [line for comparison in self for line in wrap(comparison.headline, width)]
         lines += wrap(self.comparisons[0].excluded_note, width) if self.comparisons[0].excluded else []
         for measure in self.measures:
             columns = [[column] for column in several_columns(self, measure)]

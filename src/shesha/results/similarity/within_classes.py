@@ -57,7 +57,7 @@ class WithinClasses(Result):
     @property
     def is_interrupted(self) -> bool:
         """Whether Ctrl-C interrupted a comparison."""
-        return any(one.interrupted for one in (*self.classes.values(), self.whole))
+        return any(comparison.interrupted for comparison in (*self.classes.values(), self.whole))
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -90,17 +90,17 @@ class WithinClasses(Result):
             every = len(kept) == len(self.classes) > 1
             it, where = "it" if lost else "the geometry", f"all {len(kept)}{compared} classes" if every else _join(kept)
             parts.append(f"kept {it} within {where} (above chance by {_every_measure(self.measures)})")
-        told = " and ".join(parts)
+        clause = " and ".join(parts)
         if mixed:
             some = f"by some measures only within {_join(mixed)}"
-            told = f"{told}; above chance {some}" if told else f"shares the geometry above chance {some}"
-        return f"{self.second}, compared with {self.first}, {told}."
+            clause = f"{clause}; above chance {some}" if clause else f"shares the geometry above chance {some}"
+        return f"{self.second}, compared with {self.first}, {clause}."
 
     @property
     def excluded_note(self) -> str:
         """Which classes were not compared, and why; empty if all were."""
-        left = "; ".join(f"{name} ({why})" for name, why in self.excluded.items())
-        return f"Not compared: {left}." if left else ""
+        reasons = "; ".join(f"{name} ({why})" for name, why in self.excluded.items())
+        return f"Not compared: {reasons}." if reasons else ""
 
     def is_above(self, measure: str, name: str) -> bool:
         """Whether a measure is above chance within a class, corrected over the classes.
@@ -118,11 +118,11 @@ class WithinClasses(Result):
         from shesha.charts import class_values
 
         chosen = self.whole.scores[0].measure if measure is None else self.whole[measure].measure
-        scores = [one[chosen] for one in self.classes.values()]
+        scores = [comparison[chosen] for comparison in self.classes.values()]
         return class_values(
             [f"{name} (n = {self.sizes[name]:,})" for name in self.classes],
-            [one.value for one in scores],
-            [one.null_mean for one in scores],
+            [score.value for score in scores],
+            [score.null_mean for score in scores],
             [self.is_above(chosen, name) for name in self.classes],
             label=f"{chosen} ({scores[0].closer} is closer)" if scores else chosen,
             ax=ax,
@@ -133,11 +133,11 @@ class WithinClasses(Result):
         import pandas as pd
 
         lines: list[dict[str, Any]] = []
-        for name, one in {**self.classes, _ALL: self.whole}.items():
+        for name, comparison in {**self.classes, _ALL: self.whole}.items():
             size = self.sizes.get(name, self.whole.shapes[0][0])
-            lines += [{"class": name, "n": size, **_line(score)} for score in one.scores]
+            lines += [{"class": name, "n": size, **_line(score)} for score in comparison.scores]
         frame = pd.DataFrame(lines, columns=["class", "n", *_line_names()])
-        adjusted = [self.corrected[one["measure"]].get(one["class"], float("nan")) for one in lines]
+        adjusted = [self.corrected[line["measure"]].get(line["class"], float("nan")) for line in lines]
         return frame.assign(p_adj=adjusted)
 
     def _page(self) -> Page:
@@ -161,11 +161,11 @@ class WithinClasses(Result):
             heads |= {"corrected p": "p_adj"}
             columns = [[Column(head, tuple(map(_cell, part[name])))] for head, name in heads.items()]
             reasons = dict.fromkeys(reason for reason in part["reason"] if reason)
-            told = [line for reason in reasons for line in wrap(f"  {reason}", width)]
+            notes = [line for reason in reasons for line in wrap(f"  {reason}", width)]
             lines += [
                 f"{measure} ({part['closer'].iloc[0]} is closer)",
                 *table(list(part["class"]), columns, width),
-                *told,
+                *notes,
             ]
             lines.append("")
         for text in (self.column_note, self.excluded_note):

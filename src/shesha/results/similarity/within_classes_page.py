@@ -38,7 +38,7 @@ def within_classes_page(result: WithinClasses) -> Page:
                 Section(f"{name} within each class", (Drawing(_PICTURE.format(name), partial(result.plot, name)),))
                 for name in result.measures
             ),
-            *(Section(one.title, (one,)) for one in tables[1:]),
+            *(Section(table.title, (table,)) for table in tables[1:]),
             Section("What the measures respond to", _explanations(result)),
             Section("What the columns mean", (Text(result.column_note),)),
         ),
@@ -52,19 +52,19 @@ def several_within_classes_page(result: SeveralWithinClasses) -> Page:
     return Page(
         title=f"{len(result.comparisons)} representations compared with {result.reference}, within classes",
         question=f"Within which classes does each keep the geometry that {result.reference} has?",
-        answer=tuple(one.headline for one in result),
-        numbers=(*tables[:1], *(Text(f"{one.title}.") for one in tables[:1])),
+        answer=tuple(comparison.headline for comparison in result),
+        numbers=(*tables[:1], *(Text(f"{table.title}.") for table in tables[:1])),
         doubts=(_KEPT, *_excluded_classes(result.comparisons[0])),
         sections=(
             *(
                 Section(f"{name} within each class", (Drawing(_SEVERAL.format(name), partial(result.plot, name)),))
                 for name in result.measures
             ),
-            *(Section(one.title, (one,)) for one in tables[1:]),
+            *(Section(table.title, (table,)) for table in tables[1:]),
             *(
-                Section(f"{one.second}: {table.title}", (table,))
-                for one in result
-                for table in (measure_table(one, name) for name in result.measures)
+                Section(f"{comparison.second}: {table.title}", (table,))
+                for comparison in result
+                for table in (measure_table(comparison, name) for name in result.measures)
             ),
             Section("What the measures respond to", _explanations(result.comparisons[0])),
             Section("What the columns mean", (Text(result.column_note),)),
@@ -75,16 +75,16 @@ def several_within_classes_page(result: SeveralWithinClasses) -> Page:
 
 def measure_table(result: WithinClasses, measure: str) -> Table:
     """Return a line per class, and one of all rows."""
-    scores = {name: one[measure] for name, one in result.classes.items()}
+    scores = {name: comparison[measure] for name, comparison in result.classes.items()}
     known = [*scores.values(), result.whole[measure]]
     sizes = [*(f"{result.sizes[name]:,}" for name in scores), f"{result.whole.shapes[0][0]:,}"]
     corrected = [result.corrected[measure].get(name, float("nan")) for name in scores]
     verdicts = ["above chance" if result.is_above(measure, name) else "not above chance" for name in scores]
     columns = (
         Column("n", tuple(sizes)),
-        Column("calibrated", tuple(_number(one.score) for one in known), ">", tuple(map(_strip, known))),
-        Column("value", tuple(_number(one.value) for one in known)),
-        Column("chance", tuple(_number(one.null_mean) for one in known)),
+        Column("calibrated", tuple(_number(score.score) for score in known), ">", tuple(map(_strip, known))),
+        Column("value", tuple(_number(score.value) for score in known)),
+        Column("chance", tuple(_number(score.null_mean) for score in known)),
         Column("corrected p", (*(f"{p:.2g}" if p == p else "" for p in corrected), "")),
         Column("verdict", (*verdicts, ""), "<"),
     )
@@ -100,9 +100,10 @@ def several_table(result: SeveralWithinClasses, measure: str) -> Table:
 
 def several_columns(result: SeveralWithinClasses, measure: str) -> tuple[Column, ...]:
     """Return the number of rows of each class, and a column of calibrated scores per representation."""
-    sizes = {name: size for one in result for name, size in one.sizes.items()}
+    sizes = {name: size for comparison in result for name, size in comparison.sizes.items()}
     cells = (
-        Column(one.second, tuple(calibrated_cell(one, measure, name) for name in result.classes)) for one in result
+        Column(comparison.second, tuple(calibrated_cell(comparison, measure, name) for name in result.classes))
+        for comparison in result
     )
     return (Column("rows", tuple(f"{sizes[name]:,}" for name in result.classes)), *cells)
 
@@ -119,7 +120,7 @@ def _excluded_classes(result: WithinClasses) -> tuple[Part, ...]:
 
 
 def _explanations(result: WithinClasses) -> tuple[Part, ...]:
-    return tuple(measure_explained(one.measure, one.family, one.closer) for one in result.whole.scores)
+    return tuple(measure_explained(score.measure, score.family, score.closer) for score in result.whole.scores)
 
 
 def _strip(score: Score) -> Strip | None:

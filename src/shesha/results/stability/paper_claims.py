@@ -27,9 +27,9 @@ def _estimate(result: Estimate) -> str:
 def _chance(result: Chance) -> str:
     if result.observed != result.observed:
         return f"{_name(result.variant)} could not be estimated: {result.reason}"
-    found = say.null(result, result.alpha)
+    null = say.null(result, result.alpha)
     return (
-        f"{_name(result.variant)} was {say.format_number(result.observed)} over {result.n_samples:,} rows, {found}, "
+        f"{_name(result.variant)} was {say.format_number(result.observed)} over {result.n_samples:,} rows, {null}, "
         f"{say.draws(result.n_permutations, result.exchanged)}; calibrated score {say.format_number(result.score)})"
     )
 
@@ -37,7 +37,7 @@ def _chance(result: Chance) -> str:
 @claim.register
 def _drift_path(result: DriftPath) -> str:
     name = add_source("rdm_drift", "RDM drift")
-    known = [(value, one) for value, one in zip(result.from_first, result.names, strict=True) if value == value]
+    known = [(value, label) for value, label in zip(result.from_first, result.names, strict=True) if value == value]
     if not known:
         return f"{name} could not be estimated for any of {len(result.names)} representations"
     largest, last = max(known), known[-1]

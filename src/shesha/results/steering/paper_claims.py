@@ -21,19 +21,19 @@ def _score(result: SteeringScore) -> str:
 
 @claim.register
 def _steerability(result: Steerability) -> str:
-    told = "; ".join(_score(one) for one in result.scores)
+    clauses = "; ".join(_score(score) for score in result.scores)
     return (
         f"Steering from {result.source} to {result.target} ({result.method} direction, {result.n_rows:,} rows, "
-        f"{say.count(result.n_splits, 'split')} into halves): {told}; random directions drop the accuracy by "
+        f"{say.count(result.n_splits, 'split')} into halves): {clauses}; random directions drop the accuracy by "
         f"{say.format_number(result.random_drop)}; chance by {result.exchanged} shuffled {result.n_draws:,} times"
     )
 
 
 @claim.register
 def _predictors(result: SteeringPredictors) -> str:
-    told = say.join_clauses([_score(one) for one in result.scores], "more predictors")
+    clauses = say.join_clauses([_score(score) for score in result.scores], "more predictors")
     return (
-        f"Predictors of steering over {result.n_rows:,} rows: {told}; chance by {result.exchanged} shuffled "
+        f"Predictors of steering over {result.n_rows:,} rows: {clauses}; chance by {result.exchanged} shuffled "
         f"{result.n_draws:,} times"
     )
 
@@ -43,29 +43,29 @@ def _layers(result: LayerRanking) -> str:
     best = result.layers_best_first[0]
     ties = [name for name in result.tied_names if name != best.name]
     tied = f"; {', '.join(ties)} tied with it" if ties else ""
-    found = say.null(result.best, result.level, "null of the best layer:")
+    null = say.null(result.best, result.level, "null of the best layer:")
     return (
         f"Of {len(result.layers)} layers, {best.name} had the largest {BY[result.by]}: {say.format_number(best.value)}"
-        f"{say.interval(best.ci_low, best.ci_high, 0.95)} over {result.n_rows:,} rows, {found}, "
+        f"{say.interval(best.ci_low, best.ci_high, 0.95)} over {result.n_rows:,} rows, {null}, "
         f"{result.exchanged} shuffled {result.n_draws:,} times){tied}"
     )
 
 
 @claim.register
 def _correlations(result: PartialCorrelations) -> str:
-    told = say.join_clauses([_line(one) for one in result.lines], "more predictors")
-    given = f"partial: controlling for {' and '.join(result.given)}; " if result.given else ""
+    clauses = say.join_clauses([_line(line) for line in result.lines], "more predictors")
+    controls = f"partial: controlling for {' and '.join(result.given)}; " if result.given else ""
     groups = "" if result.n_units == result.n_models else f" in {result.n_units} groups"
     return (
-        f"Spearman correlations with {result.target} over {say.count(result.n_models, 'model')}{groups}: {told} "
-        f"({given}{result.n_draws:,} shuffles; unrelated numbers pass "
+        f"Spearman correlations with {result.target} over {say.count(result.n_models, 'model')}{groups}: {clauses} "
+        f"({controls}{result.n_draws:,} shuffles; unrelated numbers pass "
         f"{say.format_number(result.chance)} in 5 % of these)"
     )
 
 
-def _line(one: PartialCorrelation) -> str:
-    raw = f"{one.predictor} {say.format_number(one.raw)}{say.interval(one.raw_low, one.raw_high, 0.95)}"
-    raw += f", p = {say.format_p(one.raw_p)}"
-    if one.partial != one.partial:
+def _line(line: PartialCorrelation) -> str:
+    raw = f"{line.predictor} {say.format_number(line.raw)}{say.interval(line.raw_low, line.raw_high, 0.95)}"
+    raw += f", p = {say.format_p(line.raw_p)}"
+    if line.partial != line.partial:
         return raw
-    return f"{raw}, partial {say.format_number(one.partial)}, p = {say.format_p(one.partial_p)}"
+    return f"{raw}, partial {say.format_number(line.partial)}, p = {say.format_p(line.partial_p)}"

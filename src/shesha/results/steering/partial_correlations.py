@@ -55,7 +55,7 @@ class PartialCorrelations(Result):
 
     def __getitem__(self, predictor: str) -> PartialCorrelation:
         """Return the result of one predictor."""
-        known = {one.predictor: one for one in self.lines}
+        known = {line.predictor: line for line in self.lines}
         if predictor not in known:
             raise KeyError(f"predictor must be one of {', '.join(known)}, got {predictor}")
         return known[predictor]
@@ -63,30 +63,34 @@ class PartialCorrelations(Result):
     @property
     def headline(self) -> str:
         """Which predictor goes with the target when the others are held fixed."""
-        known = [one for one in self.lines if one.partial == one.partial]
+        known = [line for line in self.lines if line.partial == line.partial]
         if not known:
             return f"No predictor of {self.target} could be tested."
-        best = max(known, key=lambda one: abs(one.partial))
-        given = f", controlling for {' and '.join(self.given)}" if self.given else ""
-        told = "is" if best.partial_p <= _LEVEL else "is not"
+        best = max(known, key=lambda line: abs(line.partial))
+        controls = f", controlling for {' and '.join(self.given)}" if self.given else ""
+        verb = "is" if best.partial_p <= _LEVEL else "is not"
         return (
-            f"Strongest predictor of {self.target}{given}: {best.predictor} (rho {best.partial:.2f}, p = "
-            f"{best.partial_p:.2g}), which {told} beyond chance at {_LEVEL:g}, uncorrected."
+            f"Strongest predictor of {self.target}{controls}: {best.predictor} (rho {best.partial:.2f}, p = "
+            f"{best.partial_p:.2g}), which {verb} beyond chance at {_LEVEL:g}, uncorrected."
         )
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per predictor."""
         import pandas as pd
 
-        return pd.DataFrame([one.to_dict() for one in self.lines])
+        return pd.DataFrame([line.to_dict() for line in self.lines])
 
     def __str__(self) -> str:
         """Print raw and partial correlations with their intervals."""
         rows = [["", "raw", "95 % interval", "p", "partial", "95 % interval", "p"]]
-        for one in self.lines:
-            raw = [f"{one.raw:.3f}", f"{one.raw_low:.2f} to {one.raw_high:.2f}", f"{one.raw_p:.2g}"]
-            partial = [f"{one.partial:.3f}", f"{one.partial_low:.2f} to {one.partial_high:.2f}", f"{one.partial_p:.2g}"]
-            rows.append([one.predictor, *raw, *(partial if one.partial == one.partial else ["-", "", ""])])
+        for line in self.lines:
+            raw = [f"{line.raw:.3f}", f"{line.raw_low:.2f} to {line.raw_high:.2f}", f"{line.raw_p:.2g}"]
+            partial = [
+                f"{line.partial:.3f}",
+                f"{line.partial_low:.2f} to {line.partial_high:.2f}",
+                f"{line.partial_p:.2g}",
+            ]
+            rows.append([line.predictor, *raw, *(partial if line.partial == line.partial else ["-", "", ""])])
         units = f"{self.n_models} models" + ("" if self.n_units == self.n_models else f" in {self.n_units} groups")
         return "\n".join(
             [

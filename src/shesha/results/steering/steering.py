@@ -44,13 +44,13 @@ class SteeringScore(BesideNull):
         """Print the number with its interval and its chance level."""
         name, value, interval, chance, p = self.cells()
         interval = f" (95 % {interval})" if interval else ""
-        beside = f", chance {chance}, p = {p}" if chance else ""
-        return f"{name}: {value}{interval}{beside}"
+        note = f", chance {chance}, p = {p}" if chance else ""
+        return f"{name}: {value}{interval}{note}"
 
 
 def score_table(scores: Sequence[SteeringScore]) -> list[str]:
     """Lines of a table of scores."""
-    return columns([["", "value", "95 % interval", "chance", "p"], *(one.cells() for one in scores)], "<>>>>")
+    return columns([["", "value", "95 % interval", "chance", "p"], *(score.cells() for score in scores)], "<>>>>")
 
 
 @dataclass(frozen=True)
@@ -106,10 +106,10 @@ class Steerability(Result):
         drop = self.max_drop
         if drop.value != drop.value:
             return f"Steering from {self.source} to {self.target} could not be judged: {drop.reason}."
-        beyond = f", {_verdict(drop)} ({drop.null_mean:.2f}, p = {drop.p_value:.2g})" if drop.has_null else ""
+        verdict = f", {_verdict(drop)} ({drop.null_mean:.2f}, p = {drop.p_value:.2g})" if drop.has_null else ""
         return (
             f"Steering from {self.source} to {self.target} drops the accuracy of a probe by {drop.value:.2f} at "
-            f"most{beyond}; random directions drop it by {self.random_drop:.2f}."
+            f"most{verdict}; random directions drop it by {self.random_drop:.2f}."
         )
 
     @property
@@ -121,7 +121,7 @@ class Steerability(Result):
         """Return one row per number."""
         import pandas as pd
 
-        return pd.DataFrame([one.to_dict() for one in self.scores])
+        return pd.DataFrame([score.to_dict() for score in self.scores])
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -187,7 +187,7 @@ class SteeringPredictors(Result):
 
     def __getitem__(self, name: str) -> float:
         """Return the value of one predictor."""
-        known = {one.name: one.value for one in self.scores}
+        known = {score.name: score.value for score in self.scores}
         if name not in known:
             raise KeyError(f"name must be one of {', '.join(known)}, got {name}")
         return known[name]
@@ -195,20 +195,20 @@ class SteeringPredictors(Result):
     @property
     def headline(self) -> str:
         """Which predictors are beyond shuffled labels."""
-        tested = [one for one in self.scores if one.has_null]
-        beyond = [one.name for one in tested if one.p_value <= LEVEL]
-        named = f": {', '.join(beyond)}" if beyond else ""
-        return f"{len(beyond)} of {len(tested)} predictors are beyond chance at {LEVEL:g}, uncorrected{named}."
+        tested = [score for score in self.scores if score.has_null]
+        names = [score.name for score in tested if score.p_value <= LEVEL]
+        named = f": {', '.join(names)}" if names else ""
+        return f"{len(names)} of {len(tested)} predictors are beyond chance at {LEVEL:g}, uncorrected{named}."
 
     def values(self) -> dict[str, float]:
         """Return every value by its name, as one line of a table of models."""
-        return {one.name: one.value for one in self.scores}
+        return {score.name: score.value for score in self.scores}
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per predictor."""
         import pandas as pd
 
-        return pd.DataFrame([one.to_dict() for one in self.scores])
+        return pd.DataFrame([score.to_dict() for score in self.scores])
 
     def __str__(self) -> str:
         """Print every predictor with its chance level."""
@@ -218,7 +218,7 @@ class SteeringPredictors(Result):
                 "",
                 f"Predictors of steering, {self.n_rows:,} rows; chance: {self.exchanged} shuffled {self.n_draws} times",
                 *score_table(self.scores),
-                *(f"{one.name}: {one.reason}" for one in self.scores if one.reason),
+                *(f"{score.name}: {score.reason}" for score in self.scores if score.reason),
                 *(f"note: {note}" for note in self.notes),
             ]
         )

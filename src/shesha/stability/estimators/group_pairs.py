@@ -34,7 +34,7 @@ def count_group_pairs_once(design: Exchange | None, pairs: Pairs, counts: Matrix
 def group_pairs(group: Index) -> Pairs:
     """All pairs of rows of one group."""
     order = np.argsort(group, kind="stable")
-    own = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
-    found = [rows[np.array(np.triu_indices(len(rows), k=1))] for rows in own]
-    i, j = np.concatenate(found, axis=1)
+    groups = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
+    pairs = [rows[np.array(np.triu_indices(len(rows), k=1))] for rows in groups]
+    i, j = np.concatenate(pairs, axis=1)
     return i, j

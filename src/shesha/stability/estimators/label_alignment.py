@@ -10,7 +10,7 @@ from shesha.kernels import bootstrap_correlations, ranks
 from shesha.kernels.argsort import Ordering, order_values
 from shesha.kernels.distances import PANEL, n_pairs
 from shesha.kernels.label_shuffles import class_sums, sums_of_pairs
-from shesha.kernels.upper_triangles import row_start
+from shesha.kernels.symmetric_matrices import row_start
 from shesha.stability.estimators import sampled_pairs, split_scores
 from shesha.stability.estimators.group_pairs import Pairs
 from shesha.stability.estimators.sampled_pairs import uses_all_pairs
@@ -45,12 +45,12 @@ def estimate_alignment(request: Request) -> Evidence:
     outer = _order_distances(view)
     if outer.variance == 0:
         return Evidence(float("nan"), null=_empty_null(request), reason=NOTHING_TO_RANK)
-    found = _evidence(outer, label_distances(request.labels.codes), thinned, pairs, request)
-    if found.value != found.value:
-        return replace(found, null=_empty_null(request))
+    evidence = _evidence(outer, label_distances(request.labels.codes), thinned, pairs, request)
+    if evidence.value != evidence.value:
+        return replace(evidence, null=_empty_null(request))
     labels = label_permutations.shuffle_labels(request)
     notes = (*split_scores.thinning_note(thinned), *labels.notes)
-    return replace(found, null=_null(view, outer, labels), notes=notes)
+    return replace(evidence, null=_null(view, outer, labels), notes=notes)
 
 
 def _null(view: Standard, outer: Ordering, labels: label_permutations.Shuffled) -> Vector:
@@ -63,10 +63,10 @@ def _null(view: Standard, outer: Ordering, labels: label_permutations.Shuffled) 
     unit = _unit_ranks(outer)
 
     def panel(start: int) -> Matrix:
-        found = np.zeros((min(PANEL, n - start), n - start))
-        for at, line in enumerate(found, start):
-            line[at - start + 1 :] = unit[row_start(at, n) : row_start(at + 1, n)]
-        return found
+        block = np.zeros((min(PANEL, n - start), n - start))
+        for row, line in enumerate(block, start):
+            line[row - start + 1 :] = unit[row_start(row, n) : row_start(row + 1, n)]
+        return block
 
     sizes = np.bincount(labels.classes.codes)
     return _correlations(
@@ -78,20 +78,20 @@ def _correlations(of_alike: Vector, n_alike: Vector | float, unit: Vector) -> Ve
     """Rank correlations with label differences, from sums of unit ranks over pairs of equal labels."""
     n = len(unit)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = (unit.sum() * n_alike / n - of_alike) / np.sqrt(n_alike * (1 - n_alike / n))
-    return np.asarray(np.where(np.isfinite(found), found, np.nan))
+        correlations = (unit.sum() * n_alike / n - of_alike) / np.sqrt(n_alike * (1 - n_alike / n))
+    return np.asarray(np.where(np.isfinite(correlations), correlations, np.nan))
 
 
 def _order_distances(view: Standard) -> Ordering:
     return order_values(view.squared(), view.level, np.empty(n_pairs(view.n_rows), dtype=np.uint64))
 
 
-def _unit_ranks(found: Ordering) -> Vector:
+def _unit_ranks(ordering: Ordering) -> Vector:
     """Centred ranks of unit length, in the order of pairs."""
-    n = len(found.order)
-    ranked = (np.arange(n, dtype=np.float64) if found.ranks is None else found.ranks) - (n - 1) / 2
+    n = len(ordering.order)
+    ranked = (np.arange(n, dtype=np.float64) if ordering.ranks is None else ordering.ranks) - (n - 1) / 2
     out = np.empty(n)
-    out[found.order] = ranked / np.sqrt(found.variance)
+    out[ordering.order] = ranked / np.sqrt(ordering.variance)
     return out
 
 
@@ -125,7 +125,7 @@ def _from_pairs(view: Standard, request: Request) -> Evidence:
     j += j >= i
     codes = request.labels.codes
     distances = view.squared_distances_between(i, j)
-    parts = [slice(at, None, _PARTS) for at in range(_PARTS)]
+    parts = [slice(start, None, _PARTS) for start in range(_PARTS)]
     by_part = [
         ranks.spearman(distances[part].copy(), (codes[i[part]] != codes[j[part]]).astype(np.float64), (view.level, 0.0))
         for part in parts
@@ -133,13 +133,13 @@ def _from_pairs(view: Standard, request: Request) -> Evidence:
     outer = order_values(distances, view.level, np.empty(len(i), dtype=np.uint64))
     if outer.variance == 0:
         return Evidence(float("nan"), null=_empty_null(request), reason=NOTHING_TO_RANK)
-    found = _evidence(outer, (codes[i] != codes[j]).astype(np.float64), None, (i, j), request)
+    evidence = _evidence(outer, (codes[i] != codes[j]).astype(np.float64), None, (i, j), request)
     shuffled = label_permutations.shuffle_labels(request, always_all=True).codes
     unit = _unit_ranks(outer)
     null = _correlations(*sums_of_pairs(unit, i, j, shuffled), unit) if len(shuffled) else np.empty(0)
     note = f"{len(i):,} random pairs of the {n_pairs(view.n_rows):,} were used"
     return replace(
-        found,
+        evidence,
         null=null,
         pair_error=float(np.nanstd(by_part, ddof=1) / np.sqrt(_PARTS)),
         notes=(note,),

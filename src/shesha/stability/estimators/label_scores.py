@@ -56,8 +56,8 @@ def _estimate_by_counts(
     if request.n_bootstrap:
         rng = spawn(request.seed, RESAMPLING)
         counts = np.empty((len(X), request.n_bootstrap))
-        for at in range(request.n_bootstrap):
-            counts[:, at] = np.bincount(request.resample_rows(rng), minlength=len(X))
+        for draw in range(request.n_bootstrap):
+            counts[:, draw] = np.bincount(request.resample_rows(rng), minlength=len(X))
         scores = resampled(X, request.labels.present, counts)
     codes = label_permutations.shuffle_labels(request, always_all=True).codes
     null = under_shuffles(X, codes, request.labels.n_classes) if len(codes) else np.empty(0)

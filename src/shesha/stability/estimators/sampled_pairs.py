@@ -15,7 +15,7 @@ from shesha.kernels.distances import n_pairs
 from shesha.stability.estimators.group_pairs import Pairs
 from shesha.support import memory
 from shesha.support.types import Index
-from shesha.views.sampled_halves import FEWEST_PAIRS
+from shesha.views.sampled_feature_halves import FEWEST_PAIRS
 
 PairCount = int | Literal["all"] | None
 """Number of random pairs of rows: a number, all pairs, or enough for a small error."""
@@ -51,20 +51,20 @@ def plan_sample(n: int, asked: int | None, n_draws: int, rng: np.random.Generato
     if asked is None and _SPARSE * n_pairs(n) >= DEFAULT_PAIRS:
         size = max(FEWEST_PAIRS, -(-_default_pairs() // n_draws))
         return Sample(
-            lambda count: [partial(sampled_feature_halves.draw_pairs, n, size, one) for one in rng.spawn(count)], 0, 0.0
+            lambda count: [partial(sampled_feature_halves.draw_pairs, n, size, gen) for gen in rng.spawn(count)], 0, 0.0
         )
     total = min(_default_pairs() if asked is None else asked, n_pairs(n))
     if asked is not None:
         memory.require(_BYTES * total, f"{total:,} pairs of rows", "request fewer pairs, or leave out pairs=")
     i, j = sampled_feature_halves.distinct_pairs(n, total, rng)
     n_sets = _n_sets(total, n_draws)
-    sets = [_sort_pairs(i[at::n_sets], j[at::n_sets]) for at in range(n_sets)]
+    sets = [_sort_pairs(i[start::n_sets], j[start::n_sets]) for start in range(n_sets)]
     taken = 0
 
     def draw_pairs(count: int) -> list[Callable[[], Pairs]]:
         nonlocal taken
         taken += count
-        return [partial(sets.__getitem__, at % n_sets) for at in range(taken - count, taken)]
+        return [partial(sets.__getitem__, index % n_sets) for index in range(taken - count, taken)]
 
     return Sample(draw_pairs, total, -(-total // n_sets) / n_pairs(n))
 

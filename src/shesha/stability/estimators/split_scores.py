@@ -11,7 +11,7 @@ import numpy as np
 from shesha.kernels import bootstrap_correlations, pair_influence, sampled_feature_halves
 from shesha.kernels import feature_halves as halves_kernel
 from shesha.kernels.distances import n_pairs
-from shesha.kernels.feature_partitions import Partition
+from shesha.kernels.feature_half_correlation import Partition
 from shesha.kernels.threads import parallel
 from shesha.stability.estimators.group_pairs import Pairs, count_group_pairs_once
 from shesha.stability.estimators.intervals import monte_carlo_error
@@ -24,7 +24,7 @@ from shesha.support.progress import track
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Vector
 from shesha.views import Rows, SampledHalves, SplitHalves
-from shesha.views.split_halves import CONSTANT, Draw
+from shesha.views.feature_halves import CONSTANT, Draw
 
 BOOTSTRAP_PAIRS = 1_000_000
 """More pairs than this are thinned for the interval, which widens it by a few percent at most."""
@@ -81,28 +81,28 @@ def _exact(request: Request) -> Evidence:
     draws: list[Draw] = [next_draw() for _ in range(request.options["n_draws"])]
     matchings = choose_null(request, halves.n_features, tuple(draws))
 
-    def take(at: int, found: Partition) -> _Found:
-        cells = found.cells(thinned) if request.n_bootstrap else None
-        return _Found(found.correlation, cells, matchings.products(at, found), found.n_dropped)
+    def take(index: int, partition: Partition) -> _Found:
+        cells = partition.cells(thinned) if request.n_bootstrap else None
+        return _Found(partition.correlation, cells, matchings.products(index, partition), partition.n_dropped)
 
     def take_all(start: int, count: int) -> list[_Found]:
         draws.extend(next_draw() for _ in range(start + count - len(draws)))
-        return halves.visit(draws[start : start + count], lambda at, found: take(start + at, found))
+        return halves.visit(draws[start : start + count], lambda index, partition: take(start + index, partition))
 
     parts = draw_until(take_all, request)
-    scores = np.array([one.score for one in parts])
+    scores = np.array([part.score for part in parts])
     if np.isnan(scores).all():
         return Evidence(float("nan"), scores, null=matchings.empty_null, reason=CONSTANT, n_pairs=n_pairs(n))
     value = float(np.nanmean(scores))
-    cells = [one.cells for one in parts if one.cells is not None]
-    null = matchings.null([one.matched for one in parts], lambda at, use: halves.visit([draws[at]], use)[0])
+    cells = [part.cells for part in parts if part.cells is not None]
+    null = matchings.null([part.matched for part in parts], lambda index, use: halves.visit([draws[index]], use)[0])
     return Evidence(
         value,
         scores,
         resampled=score_resamples(cells, pairs, n, request, value),
         null=null,
         n_pairs=n_pairs(n),
-        pairs_dropped=sum(one.n_dropped for one in parts),
+        pairs_dropped=sum(part.n_dropped for part in parts),
         notes=(*_draw_notes(scores, request), *thinning_note(thinned)),
     )
 
@@ -118,7 +118,7 @@ def draw_until(score: Callable[[int, int], list[Part]], request: Request) -> lis
     for start in track(starts, len(starts), "partitions"):
         parts += score(start, min(_BATCH, wanted - start))
     while request.target_se is not None:
-        if len(parts) >= MAX_DRAWS or monte_carlo_error(np.array([one.score for one in parts])) <= request.target_se:
+        if len(parts) >= MAX_DRAWS or monte_carlo_error(np.array([part.score for part in parts])) <= request.target_se:
             break
         parts += score(len(parts), _BATCH)
     return parts
@@ -166,9 +166,9 @@ def _from_pairs(request: Request) -> Evidence:
     def score_all(_: int, count: int) -> list[sampled_feature_halves.SampledScore]:
         nonlocal n_scored
         draws.extend(next_draw() for _ in range(count))
-        found = list(parallel(score, list(zip(draws[-count:], sample.drawn(count), strict=True))))
-        n_scored += sum(size for _, size in found)
-        return [part for part, _ in found]
+        results = list(parallel(score, list(zip(draws[-count:], sample.drawn(count), strict=True))))
+        n_scored += sum(size for _, size in results)
+        return [part for part, _ in results]
 
     parts = draw_until(score_all, request)
     scores = np.array([part.score for part in parts])

@@ -8,7 +8,7 @@ from shesha.stability.nulls.feature_shuffle import UnlinkedFeatures
 from shesha.stability.nulls.residual_matching import MatchedResiduals
 from shesha.stability.nulls.row_matching import Matchings
 from shesha.stability.request import Request
-from shesha.views.split_halves import Draw
+from shesha.views.feature_halves import Draw
 
 
 def choose_null(

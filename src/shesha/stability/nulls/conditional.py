@@ -44,7 +44,7 @@ def conditional_requests(request: Request, keep: str | ArrayLike, blocks: ArrayL
     """
     designs = [match_by_quantity(kept, name, blocks) for name, kept in _quantities(request, keep)]
     seeds = _repeat_seed(request.seed, len(designs))
-    return [replace(request, design=one, seed=seed) for one, seed in zip(designs, seeds, strict=True)]
+    return [replace(request, design=design, seed=seed) for design, seed in zip(designs, seeds, strict=True)]
 
 
 def _quantities(request: Request, keep: str | ArrayLike) -> Iterator[tuple[str, ArrayLike]]:
@@ -55,8 +55,8 @@ def _quantities(request: Request, keep: str | ArrayLike) -> Iterator[tuple[str, 
     check.choice(keep, (ROW_SCALE,), "keep")
     if not isinstance(request.source, Rows):
         raise ValueError(f"keep must be an array if only distances between rows are known, got {keep!r}")
-    found = scales(request.source, within_rows=request.options.get("metric") == "correlation")
-    varying = {name: kept for name, kept in found.items() if kept.std() > _VARIES * kept.mean()}
+    quantities = scales(request.source, within_rows=request.options.get("metric") == "correlation")
+    varying = {name: kept for name, kept in quantities.items() if kept.std() > _VARIES * kept.mean()}
     if not varying:
         raise ValueError(f"keep must differ between rows, got {keep!r} for rows of equal scale")
     yield from varying.items()
@@ -84,8 +84,8 @@ def scales(rows: Rows, *, within_rows: bool = False) -> dict[str, Vector]:
     mean = total / len(rows)
     norm, distance, detected = (np.empty(len(rows)) for _ in range(3))
     for start, part in _parts(rows, unit, within_rows):
-        at = slice(start, start + len(part))
-        norm[at], distance[at] = np.linalg.norm(part, axis=1), np.linalg.norm(part - mean, axis=1)
+        span = slice(start, start + len(part))
+        norm[span], distance[span] = np.linalg.norm(part, axis=1), np.linalg.norm(part - mean, axis=1)
     for start, part in _parts(rows):
         detected[start : start + len(part)] = np.count_nonzero(part, axis=1)
     return {"norm": norm * unit, "distance from the mean row": distance * unit, "number of features detected": detected}
@@ -93,8 +93,8 @@ def scales(rows: Rows, *, within_rows: bool = False) -> dict[str, Vector]:
 
 def _parts(rows: Rows, unit: float = 1.0, within_rows: bool = False) -> Iterator[tuple[int, Matrix]]:
     for start, part in rows.blocks(_ENTRIES):
-        found = check.finite(part, rows.name, first_row=start) / unit
-        yield start, found - found.mean(axis=1, keepdims=True) if within_rows else found
+        block = check.finite(part, rows.name, first_row=start) / unit
+        yield start, block - block.mean(axis=1, keepdims=True) if within_rows else block
 
 
 def _repeat_seed(seed: Seed, n: int) -> list[int | np.random.Generator | None]:

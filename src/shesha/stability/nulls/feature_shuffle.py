@@ -10,9 +10,9 @@ from typing import cast
 import numpy as np
 
 from shesha.kernels.distances import Metric, find_undirected_rows, n_pairs
-from shesha.kernels.feature_partitions import Partition
-from shesha.kernels.matched_rows_null import row_matching_correlations
-from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.feature_half_correlation import Partition
+from shesha.kernels.rounding_and_scaling import length_unit
+from shesha.kernels.row_matching_correlations import row_matching_correlations
 from shesha.kernels.sampled_feature_halves import Masks, Planes
 from shesha.kernels.threads import parallel
 from shesha.nulls.restricted_permutations import Exchange
@@ -22,7 +22,7 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Covariates, Representation, Rows, SplitHalves
-from shesha.views.split_halves import Draw, half_metric, restart_draw, rotate_rows
+from shesha.views.feature_halves import Draw, half_metric, restart_draw, rotate_rows
 
 ROTATIONS = 3
 """Number of rotations over which a draw is averaged. With fewer rotations than the score, the null spreads slightly
@@ -97,7 +97,7 @@ def _score(rows: Matrix, metric: Metric, rotations: Sequence[Draw]) -> float:
         halves = SplitHalves.build(_drop_undirected(rows, metric), metric=metric, rotated=True)
     except NotEstimable:
         return float("nan")
-    return _mean(halves.visit(rotations, lambda _, one: one.correlation))
+    return _mean(halves.visit(rotations, lambda _, partition: partition.correlation))
 
 
 def _drop_undirected(rows: Matrix, metric: Metric) -> Representation:
@@ -113,16 +113,16 @@ Turned = Callable[[Matrix, Metric, Sequence[Draw]], Iterator[tuple[Matrix, Masks
 def _rotate_principal_axes(rows: Matrix, metric: Metric, turn: Sequence[Draw]) -> Iterator[tuple[Matrix, Masks]]:
     """Rotate in the same way as the halves of all pairs, whose rows are first written in principal axes."""
     halves = Masks.build([np.arange(rows.shape[1])])
-    for one in rotate_rows(_drop_undirected(rows, metric), metric, turn):
-        yield one, halves
+    for matrix in rotate_rows(_drop_undirected(rows, metric), metric, turn):
+        yield matrix, halves
 
 
 def rotate_given_axes(rows: Matrix, metric: Metric, turn: Sequence[Draw]) -> Iterator[tuple[Matrix, Planes]]:
     """Rotate in the same way as the halves of random pairs, which process a few rows at a time."""
     if metric == "correlation":
         rows = rows - rows.mean(axis=1, keepdims=True)
-    for one in turn:
-        yield rows, Planes.build(rows.shape[1], [cast(np.random.Generator, one)])
+    for draw in turn:
+        yield rows, Planes.build(rows.shape[1], [cast(np.random.Generator, draw)])
 
 
 def sampled_null(
@@ -156,8 +156,8 @@ def sampled_null(
         rng, turn = task
         return _mean(
             [
-                row_matching_correlations(own, at_least, within, halves, [np.arange(len(own))], rng)[0]
-                for own, halves in turned(shuffle_features(scaled, design, rng, request.covariates), metric, turn)
+                row_matching_correlations(matrix, at_least, within, halves, [np.arange(len(matrix))], rng)[0]
+                for matrix, halves in turned(shuffle_features(scaled, design, rng, request.covariates), metric, turn)
             ]
         )
 

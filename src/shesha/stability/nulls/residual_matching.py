@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shesha.kernels.distances import Metric, n_pairs
-from shesha.kernels.matched_rows_null import row_matching_correlations
-from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.rounding_and_scaling import length_unit
+from shesha.kernels.row_matching_correlations import row_matching_correlations
 from shesha.kernels.sampled_feature_halves import Masks
 from shesha.stability.nulls.feature_shuffle import PAIRS
 from shesha.stability.nulls.row_matching import partitions_per_matching
@@ -19,7 +19,7 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, Rows, SplitHalves
-from shesha.views.split_halves import Draw
+from shesha.views.feature_halves import Draw
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class MatchedResiduals:
         values = []
         for k, order in enumerate(track(orders, len(orders), "matchings")):
             moved = known.permute(rows, order)
-            turn = [self.partitions[(k * together + one) % len(self.partitions)] for one in range(together)]
-            scores = [self._score(rows, moved, np.asarray(one), k) for one in turn]
+            turn = [self.partitions[(k * together + offset) % len(self.partitions)] for offset in range(together)]
+            scores = [self._score(rows, moved, np.asarray(partition), k) for partition in turn]
             values.append(float("nan") if np.isnan(scores).all() else float(np.nanmean(scores)))
         return np.array(values)
 
@@ -63,10 +63,10 @@ class MatchedResiduals:
         both = np.concatenate([rows[:, features[:half]], moved[:, features[half:]]], axis=1)
         if n_pairs(len(rows)) > PAIRS:
             rng = spawn(self.request.seed, ROTATING + number)
-            masks, own = Masks.build([natural]), np.arange(len(rows))
-            return float(row_matching_correlations(both / length_unit(both), PAIRS, metric, masks, [own], rng)[0])
+            masks, order = Masks.build([natural]), np.arange(len(rows))
+            return float(row_matching_correlations(both / length_unit(both), PAIRS, metric, masks, [order], rng)[0])
         try:
             halves = SplitHalves.build(Representation(both, np.finfo(float).eps), metric=metric)
         except NotEstimable:
             return float("nan")
-        return float(halves.visit([natural], lambda _, one: one.correlation)[0])
+        return float(halves.visit([natural], lambda _, partition: partition.correlation)[0])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha.kernels.feature_partitions import Partition
+from shesha.kernels.feature_half_correlation import Partition
 from shesha.kernels.permutation_products import permutation_products
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.stability.request import DIRECTED, Request
@@ -72,21 +72,21 @@ class Matchings:
             return None
         return self._products(at, found, self._turn_numbers(at // self.together))
 
-    def _products(self, at: int, found: Partition, numbers: Sequence[int]) -> Vector | None:
-        ranks = found.unit_ranks()
+    def _products(self, index: int, partition: Partition, numbers: Sequence[int]) -> Vector | None:
+        ranks = partition.unit_ranks()
         if ranks is None:
             return None
-        orders = self._match_directed_rows(at, found.directed, numbers)
-        n = len(self.orders[0]) if found.directed is None else int(found.directed.sum())
+        orders = self._match_directed_rows(index, partition.directed, numbers)
+        n = len(self.orders[0]) if partition.directed is None else int(partition.directed.sum())
         return permutation_products(*ranks, n, orders) if orders else np.empty(0)
 
-    def _match_directed_rows(self, at: int, directed: Mask | None, numbers: Sequence[int]) -> list[Index]:
+    def _match_directed_rows(self, index: int, directed: Mask | None, numbers: Sequence[int]) -> list[Index]:
         """Matchings among the rows that have a direction in both halves."""
         if directed is None:
             return [self.orders[k] for k in numbers]
         if self.design.named:
             rest = self.design.take(np.flatnonzero(directed))
-            rng = np.random.default_rng(self.seeds[at])
+            rng = np.random.default_rng(self.seeds[index])
             return [rest.draw(rng) for _ in numbers]
         places = np.cumsum(directed) - 1
         return [places[order[directed[order]]] for order in (self.orders[k] for k in numbers)]
@@ -100,20 +100,20 @@ class Matchings:
         if not self.orders:
             return out
         usable: dict[int, list[int]] = {}
-        for at, product in enumerate(products[: self.n_draws]):
+        for index, product in enumerate(products[: self.n_draws]):
             if product is not None:
-                usable.setdefault(at // self.together, []).append(at)
+                usable.setdefault(index // self.together, []).append(index)
         for turn in range(self._n_turns):
             numbers = self._turn_numbers(turn)
             if turn in usable:
                 out[numbers] = np.mean(
-                    [product for at in usable[turn] if (product := products[at]) is not None], axis=0
+                    [product for index in usable[turn] if (product := products[index]) is not None], axis=0
                 )
             elif usable and len(numbers):
                 instead = min((other for other in usable if other > turn), default=max(usable))
-                again = [visit(at, self._partition_matchings(at, numbers)) for at in usable[instead]]
-                out[numbers] = np.mean([found for found in again if found is not None], axis=0)
+                again = [visit(index, self._partition_matchings(index, numbers)) for index in usable[instead]]
+                out[numbers] = np.mean([vector for vector in again if vector is not None], axis=0)
         return out
 
-    def _partition_matchings(self, at: int, numbers: Sequence[int]) -> Use:
-        return lambda _, found: self._products(at, found, numbers)
+    def _partition_matchings(self, index: int, numbers: Sequence[int]) -> Use:
+        return lambda _, partition: self._products(index, partition, numbers)

@@ -17,7 +17,7 @@ from shesha.support.progress import track
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Vector
 from shesha.views import SampledHalves
-from shesha.views.split_halves import Draw, restart_draw
+from shesha.views.feature_halves import Draw, restart_draw
 
 NULL_PAIRS = 100_000
 """Number of pairs per matching; with fewer pairs than the score, the null is wider, never narrower."""
@@ -57,10 +57,10 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
     streams = rng.spawn(n_turns)
 
     def score(turn: int) -> Vector:
-        own = [draws[(turn * together + k) % len(draws)] for k in range(together)]
+        batch = [draws[(turn * together + k) % len(draws)] for k in range(together)]
         matched = orders[turn::n_turns]
         scores = np.array(
-            [halves.row_matching_correlations(rows, restart_draw(one), matched, per_draw, streams[turn]) for one in own]
+            [halves.row_matching_correlations(rows, restart_draw(d), matched, per_draw, streams[turn]) for d in batch]
         )
         known = np.isfinite(scores)
         total = np.where(known, scores, 0.0).sum(axis=0)

@@ -54,9 +54,9 @@ def _null(rows: Standard, labels: label_permutations.Shuffled) -> Vector:
     if not len(labels.codes):
         return np.empty(0)
     chosen = rows if labels.rows is None else rows.permute(labels.rows)
-    whole = _sums(chosen, labels.classes, np.ones((chosen.n_rows, 1)))
+    sums = _sums(chosen, labels.classes, np.ones((chosen.n_rows, 1)))
     within = class_sums(chosen.panel, PANEL, labels.codes, labels.classes.n_classes)
-    every = [np.broadcast_to(one, within.shape) for one in (whole.total, whole.n_total, whole.n_within)]
+    every = [np.broadcast_to(term, within.shape) for term in (sums.total, sums.n_total, sums.n_within)]
     return Sums(every[0], within, every[1], every[2]).ratios
 
 
@@ -70,9 +70,9 @@ def _score_resamples(rows: Standard, request: Request, value: float) -> tuple[Ve
     distances = _distances(rows, i, j)
     differ = request.labels.codes[i] != request.labels.codes[j]
     (i, j), counts = count_group_pairs_once(request.design, (i, j), np.hstack([np.ones((n, 1)), request.resamples()]))
-    found = ratios_of_pairs(distances, differ, counts, i, j)
+    scores = ratios_of_pairs(distances, differ, counts, i, j)
     note = f"the interval uses {_SOME_PAIRS:,} random pairs, the value all pairs"
-    return value + found[1:] - found[0], (note,)
+    return value + scores[1:] - scores[0], (note,)
 
 
 def _copies(rows: Standard, request: Request, counts: Matrix) -> Sums:
@@ -82,14 +82,14 @@ def _copies(rows: Standard, request: Request, counts: Matrix) -> Sums:
         return Sums(*(np.zeros(counts.shape[1]),) * 4)
     i, j = group_pairs(group)
     codes = request.labels.codes
-    _, firsts, own = np.unique(group, return_index=True, return_inverse=True)
+    _, firsts, index = np.unique(group, return_index=True, return_inverse=True)
     drawn = counts[firsts]
-    return sums_of_groups(_distances(rows, i, j), codes[i] == codes[j], own[i], drawn**2 - drawn)
+    return sums_of_groups(_distances(rows, i, j), codes[i] == codes[j], index[i], drawn**2 - drawn)
 
 
 def _distances(rows: Standard, i: Index, j: Index) -> Vector:
-    found = rows.squared_distances_between(i, j)
-    return np.sqrt(found, out=found) if rows.squares else found
+    distances = rows.squared_distances_between(i, j)
+    return np.sqrt(distances, out=distances) if rows.squares else distances
 
 
 def ratios(rows: Standard, y: Classes, counts: Matrix) -> Vector:
@@ -163,7 +163,7 @@ def class_separation_ratio(
     chosen = np.zeros((rows.n_rows, n_bootstrap))
     for draw in range(n_bootstrap):
         chosen[rng.choice(rows.n_rows, size, replace=False), draw] = 1.0
-    found = ratios(rows, y, chosen)
-    if np.isnan(found).all():
+    scores = ratios(rows, y, chosen)
+    if np.isnan(scores).all():
         raise NotEstimable("no subsample contains two classes, one of them with two distinct rows")
-    return float(np.nanmean(found))
+    return float(np.nanmean(scores))

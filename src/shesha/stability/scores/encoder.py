@@ -85,8 +85,8 @@ def _wants_generator(perturb: Perturbation) -> bool:
     except ValueError:  # Without a readable signature it is taken to follow the documented one.
         return True
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    required = [one for one in parameters if one.kind in positional and one.default is inspect.Parameter.empty]
-    return len(required) > 1 or "rng" in {one.name for one in parameters}
+    required = [p for p in parameters if p.kind in positional and p.default is inspect.Parameter.empty]
+    return len(required) > 1 or "rng" in {p.name for p in parameters}
 
 
 def _unit_output(output: ArrayLike, name: str) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from shesha.stability._registry import stability
 from shesha.stability.estimators.split_scores import estimate_split
 from shesha.support.types import Seed
 from shesha.views import SplitHalves
-from shesha.views.split_halves import MIN_FEATURES
+from shesha.views.feature_halves import MIN_FEATURES
 
 _SETTINGS = {"metric": "cosine", "n_draws": 30}
 

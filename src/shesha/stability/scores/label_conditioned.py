@@ -39,7 +39,7 @@ def estimate_label_conditioned(request: Request) -> Evidence:
     splits = _Splits(data.rows, request.options["n_draws"], request.options["metric"], _groups(request))
     y = request.labels
     splits.require_groups(y)
-    draws = splits.scores(y, [np.arange(len(own)) for own in y.members], generator(request.seed))
+    draws = splits.scores(y, [np.arange(len(rows)) for rows in y.members], generator(request.seed))
     if np.isnan(draws).all():
         return Evidence(float("nan"), draws, null=np.full(request.n_permutations, np.nan), reason=_NOTHING)
     rng = spawn(request.seed, RESAMPLING)
@@ -64,12 +64,12 @@ def _groups(request: Request) -> Index | None:
 def _places(request: Request, rng: np.random.Generator) -> list[Index]:
     """The row at each position of each class in a resample."""
     y, rows = request.labels, request.resample_rows(rng)
-    return [np.searchsorted(own, rows[y.codes[rows] == code]) for code, own in enumerate(y.members)]
+    return [np.searchsorted(members, rows[y.codes[rows] == code]) for code, members in enumerate(y.members)]
 
 
 def _require_splittable(y: Classes) -> None:
     """Refuse classes that cannot be divided."""
-    few = y.names[[len(own) < _FEWEST for own in y.members]]
+    few = y.names[[len(rows) < _FEWEST for rows in y.members]]
     if len(few):
         raise ValueError(f"y must give each class at least 2 rows, got one row of {check.join_items(few)}")
 
@@ -129,8 +129,8 @@ def label_conditioned_split(
     """
     check.count(n_splits, "n_splits")
     check.choice(metric, METRICS, "metric")
-    whole = [np.arange(len(own)) for own in y.members]
-    scores = _Splits(data.rows, n_splits, metric).scores(y, whole, generator(seed))
+    places = [np.arange(len(rows)) for rows in y.members]
+    scores = _Splits(data.rows, n_splits, metric).scores(y, places, generator(seed))
     if np.isnan(scores).all():
         raise NotEstimable("the class centroids have equal distances, or no direction, in every split")
     return float(np.nanmean(scores))
@@ -139,16 +139,16 @@ def label_conditioned_split(
 def _centroids(rows: Matrix, masks: Sequence[Mask | Matrix]) -> tuple[Matrix, Matrix]:
     """Centroids of both halves of rows sorted by class: arrays of shape (n_splits, n_classes, n_features)."""
     shape = len(masks[0]), len(masks), rows.shape[1]
-    first, second, at = np.empty(shape), np.empty(shape), 0
+    first, second, start = np.empty(shape), np.empty(shape), 0
     for label, mask in enumerate(masks):
         size = mask.shape[1]
-        own = rows[at : at + size]
-        first[:, label] = mask.astype(np.float64, copy=False) @ own
-        second[:, label] = own.sum(axis=0) - first[:, label]
+        members = rows[start : start + size]
+        first[:, label] = mask.astype(np.float64, copy=False) @ members
+        second[:, label] = members.sum(axis=0) - first[:, label]
         in_first = mask.sum(axis=1, keepdims=True)
         first[:, label] /= in_first
         second[:, label] /= size - in_first
-        at += size
+        start += size
     return first, second
 
 
@@ -166,7 +166,7 @@ class _Splits:
         """Refuse classes with only one group, because their halves would divide the group."""
         if self._groups is None:
             return
-        alone = [len(np.unique(self._groups[own])) < _FEWEST for own in y.members]
+        alone = [len(np.unique(self._groups[rows])) < _FEWEST for rows in y.members]
         if any(alone):
             raise ValueError(
                 f"groups must leave every class in at least 2 groups, one for each half, got 1 for "
@@ -178,8 +178,8 @@ class _Splits:
         if min(map(len, places)) < _FEWEST:
             return None
         if self._groups is None:
-            return places, random_halves([len(own) for own in places], self._n_splits, rng)
-        rows = [own[here] for own, here in zip(y.members, places, strict=True)]
+            return places, random_halves([len(positions) for positions in places], self._n_splits, rng)
+        rows = [members[here] for members, here in zip(y.members, places, strict=True)]
         halves = draw_class_halves(rows, self._groups, self._n_splits, rng)
         return None if halves is None else (places, halves)
 
@@ -189,7 +189,7 @@ class _Splits:
 
     def members(self, y: Classes) -> list[Matrix]:
         """Rows of each class."""
-        return [self._X[own] for own in y.members]
+        return [self._X[rows] for rows in y.members]
 
     def build(self, members: list[Matrix], drawn: _Drawn | None) -> Vector:
         """Agreement of the centroids in each drawn split."""
@@ -208,7 +208,7 @@ class _Splits:
     def null(self, labels: label_permutations.Shuffled, rng: np.random.Generator) -> Vector:
         """Mean agreement under each shuffle of the labels, with the same splits of positions for all."""
         X = self._X if labels.rows is None else self._X[labels.rows]
-        sizes = [len(own) for own in labels.classes.members]
+        sizes = [len(rows) for rows in labels.classes.members]
         orders = np.argsort(labels.codes, axis=1, kind="stable")
         masks = self._null_masks(labels, orders, rng)
         if masks is None:
@@ -217,10 +217,10 @@ class _Splits:
 
         def some(start: int) -> list[float]:
             chosen = range(start, min(start + together, len(orders)))
-            centroids = [_centroids(X[orders[at]], masks[at % len(masks)]) for at in chosen]
+            centroids = [_centroids(X[orders[index]], masks[index % len(masks)]) for index in chosen]
             halves = [np.concatenate(side) for side in zip(*centroids, strict=True)]
-            found = agreements(halves[0], halves[1], self._metric)
-            return [mean_score(one) for one in found.reshape(len(chosen), -1)]
+            scores = agreements(halves[0], halves[1], self._metric)
+            return [mean_score(row) for row in scores.reshape(len(chosen), -1)]
 
         starts = range(0, len(labels.codes), together)
         parts = track(parallel(some, starts), len(starts), "matchings")
@@ -230,25 +230,25 @@ class _Splits:
         self, labels: label_permutations.Shuffled, orders: Index, rng: np.random.Generator
     ) -> Sequence[Sequence[Mask | Matrix]] | None:
         """Halves for all shuffles, or for each shuffle if groups stay whole, because they depend on group classes."""
-        sizes = [len(own) for own in labels.classes.members]
+        sizes = [len(rows) for rows in labels.classes.members]
         if self._groups is None:
             return [[mask.astype(np.float64) for mask in random_halves(sizes, self._n_splits, rng)]]
         groups = self._groups if labels.rows is None else self._groups[labels.rows]
-        found: list[list[Mask]] = []
+        masks: list[list[Mask]] = []
         for order in orders:
             halves = draw_class_halves(np.split(order, np.cumsum(sizes)[:-1]), groups, self._n_splits, rng)
             if halves is None:
                 return None
-            found.append(halves)
-        return found
+            masks.append(halves)
+        return masks
 
     def score_resamples(
         self, y: Classes, draw: Callable[[], list[Index]], count: int, rng: np.random.Generator
     ) -> Vector:
         """Mean agreement of each of many resamples, which are drawn in sequence and scored together."""
         members = self.members(y)
-        found: list[float] = []
+        scores: list[float] = []
         for start in track(range(0, count, _TOGETHER), -(-count // _TOGETHER), "resamples"):
             drawn = [self.draw(y, draw(), rng) for _ in range(min(_TOGETHER, count - start))]
-            found += list(parallel(lambda one: mean_score(self.build(members, one)), drawn))
-        return np.array(found)
+            scores += list(parallel(lambda resample: mean_score(self.build(members, resample)), drawn))
+        return np.array(scores)

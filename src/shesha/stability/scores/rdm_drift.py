@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, n_pairs
 from shesha.results import DriftPath
-from shesha.stability.user_errors import explain_undirected_rows
+from shesha.stability.undirected_row_errors import explain_undirected_rows
 from shesha.support import argument_types as kinds
 from shesha.support import memory as memory
 from shesha.support.warnings import NotEstimable
@@ -198,7 +198,7 @@ def similarity(data: Mapping[str, Data], method: Method, metric: Metric) -> floa
 
 def _check_same_rows(data: Mapping[str, Data]) -> list[Rows | Rdm]:
     aligned = align_rows({name: rows_or_distances(X, name) for name, X in data.items()})
-    sizes = {name: len(one) if isinstance(one, Rows) else one.n_rows for name, one in aligned.items()}
+    sizes = {name: len(source) if isinstance(source, Rows) else source.n_rows for name, source in aligned.items()}
     first = next(iter(sizes))
     for name, size in sizes.items():
         if size != sizes[first]:

@@ -134,6 +134,6 @@ def _profile_correlation(a: Standard, b: Standard, anchor: int, probes: NDArray[
     i = np.full(len(probes), anchor)
     profiles = [side.squared_distances_between(i, probes) for side in (a, b)]
     if method == "pearson":
-        profiles = [np.sqrt(one) if side.squares else one for one, side in zip(profiles, (a, b), strict=True)]
+        profiles = [np.sqrt(values) if side.squares else values for values, side in zip(profiles, (a, b), strict=True)]
         return ranks.pearson(profiles[0], profiles[1], (a.level, b.level))
     return ranks.spearman(profiles[0], profiles[1], (a.level, b.level))

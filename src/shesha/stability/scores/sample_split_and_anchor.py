@@ -175,7 +175,7 @@ def anchor_stability(
     for both in places.reshape(n_splits, 2, per_split):
         profiles = [distances[:, probes] for probes in both]
         if rank_normalize:
-            scores.append(_rank_correlation(*(_rank_rows(one, rows.level) for one in profiles)))
+            scores.append(_rank_correlation(*(_rank_rows(profile, rows.level) for profile in profiles)))
         else:
             scores.append(ranks.spearman(profiles[0].ravel(), profiles[1].ravel(), (rows.level, rows.level)))
     return _mean(scores)
@@ -184,10 +184,10 @@ def anchor_stability(
 def _rank_correlation(first: Matrix, second: Matrix) -> float:
     """Rank correlation of the ranks within rows, over all rows."""
     n = first.shape[1]
-    centred = [one - (n - 1) / 2 for one in (first, second)]
+    centred = [matrix - (n - 1) / 2 for matrix in (first, second)]
     variance = len(first) * (n**3 - n) / 12
     # Without ties each rank occurs once in each row, and ranking them again only scales them; ties shorten a row.
-    if all(np.vdot(one, one) == variance for one in centred):
+    if all(np.vdot(matrix, matrix) == variance for matrix in centred):
         return float(np.vdot(*centred) / variance)
     return ranks.spearman(first.ravel(), second.ravel())
 
@@ -195,12 +195,12 @@ def _rank_correlation(first: Matrix, second: Matrix) -> float:
 def _rank_rows(values: Matrix, level: float) -> Matrix:
     """Rank each row; values within the level share their mean rank."""
     order = np.argsort(values, axis=1)
-    found = np.empty(values.shape)
-    np.put_along_axis(found, order, np.arange(values.shape[1], dtype=np.float64)[None], axis=1)
+    table = np.empty(values.shape)
+    np.put_along_axis(table, order, np.arange(values.shape[1], dtype=np.float64)[None], axis=1)
     gaps = np.diff(np.take_along_axis(values, order, axis=1), axis=1)
     for row in np.flatnonzero((gaps <= level).any(axis=1)):
-        found[row] = ranks.midranks(values[row].copy(), level)[0]
-    return found
+        table[row] = ranks.midranks(values[row].copy(), level)[0]
+    return table
 
 
 def _shrink_sizes(n: int, n_anchors: int, n_per_split: int) -> tuple[int, int]:

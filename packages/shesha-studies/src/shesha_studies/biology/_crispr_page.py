@@ -9,8 +9,8 @@ import numpy as np
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published import against, split_numbers_and_claims
-from shesha_studies.biology._crispr_numbers import BOTH, GAUSSIAN, OF_READING, STIMULATION, Found, published_checks
+from shesha.studies.published_checks import against, split_numbers_and_claims
+from shesha_studies.biology._crispr_checks import BOTH, GAUSSIAN, OF_READING, STIMULATION, Found, published_checks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,8 +35,8 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 def _tables(statistics: Found) -> Any:
     groups = statistics.build("group").sort_values("unbiased", ascending=False)
-    own = ["n", "coherence", "chance", "p_adj", "unbiased", "unbiased_ci_low", "unbiased_ci_high"]
-    columns = [*own, "guides_low", "guides_high", "magnitude"]
+    score_columns = ["n", "coherence", "chance", "p_adj", "unbiased", "unbiased_ci_low", "unbiased_ci_high"]
+    columns = [*score_columns, "guides_low", "guides_high", "magnitude"]
     yield (
         "The targets, and intervals of the pairwise score over cells and over guides",
         _rename(groups[columns], "target"),
@@ -44,7 +44,7 @@ def _tables(statistics: Found) -> Any:
     kinds = statistics.build("group", STIMULATION).sort_values("unbiased", ascending=False)
     yield (
         "Interferon-beta in seven types of cells (Kang 2018, no CRISPR)",
-        _rename(kinds[[*own, "magnitude"]], "type"),
+        _rename(kinds[[*score_columns, "magnitude"]], "type"),
     )
     sizes = ["coherence", "low", "high", "expected", "unbiased", "magnitude"]
     yield "Groups of control cells, by their number of cells", _rename(statistics.build("size")[sizes], "cells")
@@ -74,19 +74,19 @@ _LINKS = [f"{score}_{name}" for score in ("coherence", "unbiased") for name in (
 
 
 def _rename(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    return table.rename_axis(name).reset_index()
+    return table.rename(columns=lambda column: column.replace("fake", "null")).rename_axis(name).reset_index()
 
 
-def _draw(found: Found) -> Any:
+def _draw(results: Found) -> Any:
     drawn, (left, middle, right) = figure(3, width=4.4, height=3.7)
-    _sizes(left, found)
-    _groups(middle, found.build("group"))
-    _methods(right, found)
+    _sizes(left, results)
+    _groups(middle, results.build("group"))
+    _methods(right, results)
     return drawn
 
 
-def _sizes(ax: Any, found: Found) -> None:
-    sizes = found.build("size")
+def _sizes(ax: Any, results: Found) -> None:
+    sizes = results.build("size")
     n = sizes.index.astype(float).to_numpy()
     spread = [sizes.coherence - sizes.low, sizes.high - sizes.coherence]
     ax.errorbar(n, sizes.coherence, yerr=spread, fmt="o-", color=PALETTE[0], capsize=3, label="mean cosine, 95 %")
@@ -99,7 +99,7 @@ def _sizes(ax: Any, found: Found) -> None:
 
 
 def _groups(ax: Any, groups: pd.DataFrame) -> None:
-    ax.plot(groups.magnitude_chance, groups.chance, "x", color=_GREY, label="mean cosine of fakes, same sizes")
+    ax.plot(groups.magnitude_chance, groups.chance, "x", color=_GREY, label="mean cosine of null groups")
     ax.plot(groups.magnitude, groups.coherence, "o", color=PALETTE[0], label="mean cosine of targets")
     ax.plot(groups.magnitude, groups.unbiased, "s", color=PALETTE[1], markersize=4, label="pairwise")
     for name in _NAMED:
@@ -113,38 +113,38 @@ def _groups(ax: Any, groups: pd.DataFrame) -> None:
     ax.legend(frameon=False, fontsize="small")
 
 
-def _methods(ax: Any, found: Found) -> None:
-    methods = found.build("method")
+def _methods(ax: Any, results: Found) -> None:
+    methods = results.build("method")
     known = [name for name in _METHODS if name in methods.index]
-    at = np.arange(len(known))
+    positions = np.arange(len(known))
     for shift, (score, label) in enumerate((("coherence", "mean cosine"), ("unbiased", "pairwise"))):
-        own = methods.loc[known]
-        places = at + 0.36 * shift - 0.18
+        table = methods.loc[known]
+        places = positions + 0.36 * shift - 0.18
         for real, colour, move in ((True, PALETTE[shift], -0.07), (False, _GREY, 0.07)):
             names = ("rho", "low", "high") if real else ("chance", "fake_low", "fake_high")
-            value, low, high = (own[f"{score}_{name}"].to_numpy() for name in names)
+            value, low, high = (table[f"{score}_{name}"].to_numpy() for name in names)
             marker = "os"[shift] if real else "x"
-            told = label if real else ("fakes of it" if shift == 0 else None)
+            legend = label if real else ("null groups" if shift == 0 else None)
             spread = np.maximum([value - low, high - value], 0)
-            ax.errorbar(places + move, value, yerr=spread, fmt=marker, color=colour, capsize=3, label=told)
+            ax.errorbar(places + move, value, yerr=spread, fmt=marker, color=colour, capsize=3, label=legend)
     ax.axhline(0, color="0.7", linewidth=0.8)
-    ax.set_xticks(at, [_METHODS[name] for name in known])
-    ax.set(ylabel="rho(magnitude, score)", title="Targets and fakes", ylim=(-0.45, 1.3))
+    ax.set_xticks(positions, [_METHODS[name] for name in known])
+    ax.set(ylabel="rho(magnitude, score)", title="Targets and null groups", ylim=(-0.45, 1.3))
     ax.legend(frameon=False, fontsize="small", ncols=3, loc="upper center")
 
 
 def _notes(statistics: Found) -> tuple[str, ...]:
-    ours = {name: statistics.get(name, "reading", "10,000 counts") for name in OF_READING}
+    stats = {name: statistics.get(name, "reading", "10,000 counts") for name in OF_READING}
     groups, kinds = statistics.build("group"), statistics.build("group", STIMULATION)
     alone = groups[groups.guides_low > 0]
     return (
-        "Fakes are groups of control cells of the sizes of the real ones, compared with the remaining controls: 999 of "
-        "each (99 with nearest neighbours), and 400 tables of them. Kang's types have as many stimulated cells as "
-        "controls, so stimulation is shuffled within the type.",
+        "Null groups are groups of control cells of the sizes of the real ones, compared with the remaining controls: "
+        "999 of each (99 with nearest neighbours), and 400 tables of them. Kang's types have as many stimulated cells "
+        "as controls, so stimulation is shuffled within the type.",
         "*unbiased* is the mean cosine of pairs of shifts. It is 0 without an effect, for any number of cells.",
         "The normalisation sets the numbers of Table 61. Counts scaled to 10,000 give nearly the published magnitudes "
-        f"({ours['magnitude_mean']:.1f} +- {ours['magnitude_sd']:.1f}, {ours['magnitude_low']:.1f} to "
-        f"{ours['magnitude_high']:.1f}) from 299 genes.",
+        f"({stats['magnitude_mean']:.1f} +- {stats['magnitude_sd']:.1f}, {stats['magnitude_low']:.1f} to "
+        f"{stats['magnitude_high']:.1f}) from 299 genes.",
         "The text contradicts itself: 422 and 811 perturbations; a pooled partial correlation of -0.258 and 0.374; "
         "Norman's correlation of 0.953, 0.963 and 0.945; intervals that do not contain their value.",
         f"{len(kinds)} types of cells cannot distinguish a correlation from chance: the mean cosine has "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scipy.stats import spearmanr
 
 from shesha.studies.facts import Fact, Facts, over_draws, rank_correlation, rate
-from shesha_studies.biology._neuroscience_numbers import SIZES, drift_z, order_of_regions, session_means
+from shesha_studies.biology._neuroscience_checks import SIZES, drift_z, order_of_regions, session_means
 from shesha_studies.biology._recordings import count_areas, over_sessions, session_correlation
 
 if TYPE_CHECKING:
@@ -18,27 +18,27 @@ def make_facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
     """Means and correlations over whole sessions, and shares of areas beyond chance."""
     rows = rows.assign(step=rows.early_middle - rows.middle_late)
     means = ("shesha", "shesha_chance", "equal", "equal_chance", "step")
-    made = {name: Fact(*over_sessions(rows, name)) for name in means}
+    facts = {name: Fact(*over_sessions(rows, name)) for name in means}
     for name in ("shesha", "equal", "shifted"):
         above, n = count_areas(rows, name)
-        made |= {f"beyond_{name}": rate(above, n), f"areas_{name}": Fact(n), f"areas_beyond_{name}": Fact(above)}
+        facts |= {f"beyond_{name}": rate(above, n), f"areas_{name}": Fact(n), f"areas_beyond_{name}": Fact(above)}
     for name, score in (("z", "drift"), ("z_elsewhere", "shifted")):
-        made[name] = Fact(*over_sessions(drift_z(rows, score), "z"))
-    return made | _correlations(rows) | _orders(rows, published)
+        facts[name] = Fact(*over_sessions(drift_z(rows, score), "z"))
+    return facts | _correlations(rows) | _orders(rows, published)
 
 
 def _correlations(rows: pd.DataFrame) -> dict[str, Fact]:
     """Of scores with behaviour, over whole sessions."""
 
-    def fact(one: dict[str, float]) -> Fact:
-        return Fact(one["rho"], one["low"], one["high"])
+    def fact(result: dict[str, float]) -> Fact:
+        return Fact(result["rho"], result["low"], result["high"])
 
-    made = {
+    facts = {
         f"coupling_{name}": fact(session_correlation(rows, "coupling", name)) for name in ("shesha", "drift", "wuc")
     }
-    made |= {name: fact(session_correlation(rows, name, "shesha")) for name in ("accuracy", "accuracy_change")}
+    facts |= {name: fact(session_correlation(rows, name, "shesha")) for name in ("accuracy", "accuracy_change")}
     step = session_means(rows).accuracy_change
-    return made | {
+    return facts | {
         "coupling_given": fact(session_correlation(rows, "coupling", "shesha", SIZES)),
         "latter_half": over_draws(step),
         "latter_half_sd": Fact(float(step.std())),
@@ -50,11 +50,11 @@ def _correlations(rows: pd.DataFrame) -> dict[str, Fact]:
 def _orders(rows: pd.DataFrame, published: pd.DataFrame) -> dict[str, Fact]:
     """Of the regions, compared with the published order and each other."""
     n = rows.region.nunique()
-    made = {
+    facts = {
         f"order_{name}": rank_correlation(order_of_regions(rows, published, name), n)
         for name in ("shesha", "few", "wuc")
     }
-    made["order_drift"] = rank_correlation(order_of_regions(rows, published, "drift", "drift"), n)
-    apart = rows.groupby("region")[["shesha", "drift"]].mean()
-    between = float(spearmanr(apart.shesha, apart.drift).statistic) if len(apart) > 3 else float("nan")
-    return made | {"orders": rank_correlation(between, n)}
+    facts["order_drift"] = rank_correlation(order_of_regions(rows, published, "drift", "drift"), n)
+    means = rows.groupby("region")[["shesha", "drift"]].mean()
+    rho = float(spearmanr(means.shesha, means.drift).statistic) if len(means) > 3 else float("nan")
+    return facts | {"orders": rank_correlation(rho, n)}

@@ -11,8 +11,8 @@ from shesha.charts import PALETTE
 from shesha.studies.facts import Fact
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import draw_with_intervals, figure
-from shesha.studies.published import against, split_numbers_and_claims
-from shesha_studies.biology._neuroscience_numbers import SIZES, drift_z, published_checks
+from shesha.studies.published_checks import against, split_numbers_and_claims
+from shesha_studies.biology._neuroscience_checks import SIZES, drift_z, published_checks
 from shesha_studies.biology._recordings import add_regions, count_areas, over_sessions, session_correlation
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _tables(rows: pd.DataFrame) -> Iterator[tuple[str, Any]]:
     for name, called in (("drift", "trials in any order (500)"), ("shifted", "sessions cut elsewhere (99)")):
         below, n = count_areas(rows, name)
         z = interval_text(over_sessions(drift_z(rows, name), "z"), 1)
-        observed, chance = (interval_text(over_sessions(rows, one)) for one in ("drift", f"{name}_chance"))
+        observed, chance = (interval_text(over_sessions(rows, column)) for column in ("drift", f"{name}_chance"))
         lines.append({"chance": called, "z": z, "observed": observed, "by chance": chance, "below": f"{below} of {n}"})
     yield "Null model of the drift (Table 78)", pd.DataFrame(lines)
     yield "Coupling of response and outcome (Table 75)", pd.DataFrame([_coupling_line(rows, name) for name in _COUPLED])
@@ -91,14 +91,14 @@ def _region(rows: pd.DataFrame, region: str) -> dict[str, Any]:
 
 
 def _coupling_line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
-    plain, given = session_correlation(rows, "coupling", name), session_correlation(rows, "coupling", name, SIZES)
+    plain, partial = session_correlation(rows, "coupling", name), session_correlation(rows, "coupling", name, SIZES)
     return {
         "score": _CALLED[name],
         "rho": f"{plain['rho']:+.3f} [{plain['low']:+.2f}, {plain['high']:+.2f}]",
         "p over sessions": plain["p"],
         "p as if areas were independent": plain["naive_p"],
-        "given neurons, trials, rate": f"{given['rho']:+.3f} [{given['low']:+.2f}, {given['high']:+.2f}]",
-        "p of it": given["p"],
+        "given neurons, trials, rate": f"{partial['rho']:+.3f} [{partial['low']:+.2f}, {partial['high']:+.2f}]",
+        "p of it": partial["p"],
     }
 
 
@@ -116,18 +116,18 @@ def _draw(rows: pd.DataFrame, published: pd.DataFrame) -> Any:
     )
     for ax, (title, score, table, nulls) in zip(axes, panels, strict=True):
         known = [region for region in _REGIONS if (rows.region == region).any()]
-        at = np.arange(len(known))
+        positions = np.arange(len(known))
         means = [Fact(*over_sessions(rows[rows.region == region], score)) for region in known]
-        draw_with_intervals(ax, at - 0.12, means, fmt="o", color=PALETTE[0], label="ours")
+        draw_with_intervals(ax, positions - 0.12, means, fmt="o", color=PALETTE[0], label="ours")
         if table:
             keys = published[published["where"].str.contains("Table")].set_index("key")[["published", "low", "high"]]
             printed = [Fact(*keys.loc[f"{table} {region}"].astype(float)) for region in known]
-            draw_with_intervals(ax, at + 0.12, printed, fmt="x", color="k", label="paper")
+            draw_with_intervals(ax, positions + 0.12, printed, fmt="x", color="k", label="paper")
         for (column, told_), colour in zip(nulls, PALETTE[1:], strict=False):
             chance = [rows[rows.region == region][column].mean() for region in known]
             style = {"marker": "_", "markersize": 15, "markeredgewidth": 2, "linestyle": "", "color": colour}
-            ax.plot(at, chance, label=f"chance: {told_}", **style)
-        ax.set_xticks(at, known, rotation=40, ha="right")
+            ax.plot(positions, chance, label=f"chance: {told_}", **style)
+        ax.set_xticks(positions, known, rotation=40, ha="right")
         ax.set(title=title)
         ax.legend(frameon=False, fontsize="small")
     axes[0].set_ylabel("rank correlation of distances")

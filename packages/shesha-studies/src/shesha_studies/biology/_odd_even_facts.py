@@ -8,7 +8,6 @@ import numpy as np
 
 from shesha.studies.facts import Fact, Facts, as_facts, rate, resampled
 from shesha_studies.biology._odd_even_page import EVEN, UNEVEN, split_data
-from shesha_studies.biology._recordings import count_areas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,13 +19,13 @@ def make_facts(rows: pd.DataFrame) -> Facts:
     """Return what decides the claims."""
     recorded, wave, still = split_data(rows)
     values: dict[str, Any] = {}
-    for split, own in wave.groupby("split", sort=False):
+    for split, group in wave.groupby("split", sort=False):
         for null in ("free", "value"):
-            values[f"{split}, {null}"] = rate(int((own[f"{null}_p"] <= 0.05).sum()), len(own))
-    shifts = {name: one for name, one in values.items() if name.endswith(", value")}
-    values["worst_shift"] = max(shifts.values(), key=lambda one: one.value)
+            values[f"{split}, {null}"] = rate(int((group[f"{null}_p"] <= 0.05).sum()), len(group))
+    shifts = {name: fact for name, fact in values.items() if name.endswith(", value")}
+    values["worst_shift"] = max(shifts.values(), key=lambda fact: fact.value)
     values["shifts in words"] = ", ".join(
-        f"{name.removesuffix(', value')} {one.value:.0%}" for name, one in shifts.items()
+        f"{name.removesuffix(', value')} {fact.value:.0%}" for name, fact in shifts.items()
     )
     means = still.groupby("data").value.agg(["mean", "sem"])
     values["far_in_errors"] = (means["mean"] / means["sem"]).abs().max()
@@ -40,18 +39,21 @@ def _kept(rows: pd.DataFrame) -> Fact:
     wide = rows[rows.split.isin([_EQUAL, _APART])].pivot_table(index="unit", columns="split", values="value").dropna()
     odd, late = (wide[split].to_numpy() for split in (_EQUAL, _APART))
     return resampled(
-        lambda areas: float(late[areas].mean() / odd[areas].mean()), [np.array([one]) for one in range(len(wide))]
+        lambda areas: float(late[areas].mean() / odd[areas].mean()), [np.array([area]) for area in range(len(wide))]
     )
+
+
+def _slow(kept: Fact) -> Fact:
+    """Share of the agreement that is slow drift."""
+    return Fact(1 - kept.value, 1 - kept.high, 1 - kept.low)
 
 
 def _recording_facts(rows: pd.DataFrame) -> dict[str, Any]:
     if not {_EQUAL, _APART} <= set(rows.split):
         return {}
     odd, late = (float(rows.loc[rows.split == split, "value"].mean()) for split in (_EQUAL, _APART))
-    own = rows[rows.split == "odd and even"]
-    above, n = count_areas(own, "value")
+    split_rows, kept = rows[rows.split == "odd and even"], _kept(rows)
     return {
-        **{"four_odd": odd, "four_halves": late, "kept": _kept(rows), "slow": max(0.0, 1 - late / odd)},
-        **{"recorded": own.value.mean(), "recorded_shifted": own.value_chance.mean()},
-        **{"above": above, "areas": n, "beyond": rate(above, n), "above_shuffled": (own.free_p <= 0.05).sum()},
+        **{"four_odd": odd, "four_halves": late, "kept": kept, "slow": _slow(kept)},
+        **{"recorded": split_rows.value.mean(), "recorded_shifted": split_rows.value_chance.mean()},
     }

@@ -10,7 +10,7 @@ import numpy as np
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.rates import binomial_limits
 from shesha_studies.biology._recordings import count_areas, over_sessions
 
@@ -73,10 +73,10 @@ def _rates(rows: pd.DataFrame) -> Any:
 
     lines = []
     for split in _splits(rows):
-        own = rows[rows.split == split]
-        low, high = binomial_limits(0.05, len(own))
-        rates = {name: float((own[p] <= 0.05).mean()) for name, p in _NULLS.items()}
-        lines.append({"halves": split, "runs": len(own), **rates, "95 % of 5 %": f"{low:.2f} to {high:.2f}"})
+        group = rows[rows.split == split]
+        low, high = binomial_limits(0.05, len(group))
+        rates = {name: float((group[p] <= 0.05).mean()) for name, p in _NULLS.items()}
+        lines.append({"halves": split, "runs": len(group), **rates, "95 % of 5 %": f"{low:.2f} to {high:.2f}"})
     return pd.DataFrame(lines)
 
 
@@ -88,8 +88,8 @@ def _numbers(rows: pd.DataFrame) -> Any:
 
 
 def _rate(rows: pd.DataFrame, split: str, p: str) -> float:
-    own = rows[rows.split == split]
-    return float((own[p] <= 0.05).mean()) if len(own) else float("nan")
+    group = rows[rows.split == split]
+    return float((group[p] <= 0.05).mean()) if len(group) else float("nan")
 
 
 def _mean(rows: pd.DataFrame, split: str, column: str = "value") -> float:
@@ -99,12 +99,12 @@ def _mean(rows: pd.DataFrame, split: str, column: str = "value") -> float:
 def _draw(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> Any:
     drawn, (left, middle, right) = figure(3, width=4.4, height=4.1)
     splits = _splits(wave)
-    at = np.arange(len(splits))
+    positions = np.arange(len(splits))
     for shift, (name, p) in enumerate(_NULLS.items()):
         rates = [_rate(wave, split, p) for split in splits]
-        left.bar(at + 0.38 * shift - 0.19, rates, width=0.36, color=PALETTE[shift], label=name)
+        left.bar(positions + 0.38 * shift - 0.19, rates, width=0.36, color=PALETTE[shift], label=name)
     left.axhline(0.05, color="0.4", linewidth=0.8, linestyle="--")
-    left.set_xticks(at, splits, rotation=25, ha="right")
+    left.set_xticks(positions, splits, rotation=25, ha="right")
     left.set(ylabel="share significant at 5 %", title="Untuned neurons on a slow wave")
     left.legend(frameon=False, fontsize="small", title="null", title_fontsize="small")
     _draw_untuned(middle, still)
@@ -113,32 +113,34 @@ def _draw(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> An
 
 
 def _draw_untuned(ax: Any, rows: pd.DataFrame) -> None:
-    at = np.arange(len(_SCORES))
+    positions = np.arange(len(_SCORES))
     for shift, (data, name) in enumerate(((EVEN, "equal numbers"), (UNEVEN, "numbers of a session"))):
-        own = rows.loc[rows.data == data, list(_SCORES)]
-        places = at + 0.2 * shift - 0.1
-        ax.errorbar(places, own.mean(), yerr=own.std(), fmt="os"[shift], color=PALETTE[shift], capsize=3, label=name)
+        part = rows.loc[rows.data == data, list(_SCORES)]
+        places = positions + 0.2 * shift - 0.1
+        ax.errorbar(places, part.mean(), yerr=part.std(), fmt="os"[shift], color=PALETTE[shift], capsize=3, label=name)
     ax.axhline(0, color="0.7", linewidth=0.8)
-    ax.set_xticks(at, ["all trials", "4 trials each", "WUC"])
+    ax.set_xticks(positions, ["all trials", "4 trials each", "WUC"])
     ax.set(ylabel="score, one SD of 100 runs", title="Untuned neurons, 16 conditions")
     ax.legend(frameon=False, fontsize="small")
 
 
 def _areas(ax: Any, rows: pd.DataFrame) -> None:
     splits = _splits(rows)
-    at = np.arange(len(splits))
-    means: Sequence[tuple[float, float, float]] = [over_sessions(rows[rows.split == one], "value") for one in splits]
+    positions = np.arange(len(splits))
+    means: Sequence[tuple[float, float, float]] = [
+        over_sessions(rows[rows.split == split], "value") for split in splits
+    ]
     value, low, high = np.array(means).T
-    ax.errorbar(at, value, yerr=[value - low, high - value], fmt="o", color=PALETTE[0], capsize=3, label="areas")
+    ax.errorbar(positions, value, yerr=[value - low, high - value], fmt="o", color=PALETTE[0], capsize=3, label="areas")
     for column, name, colour in (
         ("value_chance", "conditions shifted", PALETTE[1]),
         ("free_chance", "shuffled", PALETTE[2]),
     ):
-        chance = [_mean(rows, one, column) for one in splits]
+        chance = [_mean(rows, split, column) for split in splits]
         style = {"marker": "_", "markersize": 15, "markeredgewidth": 2, "linestyle": "", "color": colour}
-        ax.plot(at, chance, label=f"chance: {name}", **style)
+        ax.plot(positions, chance, label=f"chance: {name}", **style)
     ax.axhline(0, color="0.7", linewidth=0.8)
-    ax.set_xticks(at, splits, rotation=40, ha="right", fontsize=7)
+    ax.set_xticks(positions, splits, rotation=40, ha="right", fontsize=7)
     ax.set(ylabel="rank correlation of distances", title="Recorded areas")
     ax.legend(frameon=False, fontsize="small")
 

@@ -10,10 +10,11 @@ import numpy as np
 from scipy.stats import t as student
 
 from shesha.neuro import Session, session_table
-from shesha.neuro.clustered_intervals import jackknife_correlation, mean_interval, partial_rank_correlation
+from shesha.neuro.clustered_intervals import jackknife_correlation, mean_interval
+from shesha.neuro.score_correlations import partial_rank_correlation
 from shesha.results import AreaLine
 from shesha.support.types import Array
-from shesha_studies.files import lines, place
+from shesha_studies.external_data import lines, place
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,10 +66,10 @@ def session(name: str) -> Session:
 
 def one_area(name: str, area: str, *, nine: bool = False) -> Session:
     """Return a session with the neurons of one area; with nine pairs of contrasts (none, weak, full) if asked for."""
-    whole = session(name)
-    own = np.asarray(whole.areas) == area
-    shown = as_nine(np.asarray(whole.conditions)) if nine else whole.conditions
-    return Session(np.asarray(whole.X)[:, own], shown, np.asarray(whole.areas)[own], whole.outcome, whole.animal)
+    record = session(name)
+    mask = np.asarray(record.areas) == area
+    shown = as_nine(np.asarray(record.conditions)) if nine else record.conditions
+    return Session(np.asarray(record.X)[:, mask], shown, np.asarray(record.areas)[mask], record.outcome, record.animal)
 
 
 def as_nine(contrasts: Array) -> Array:
@@ -84,18 +85,18 @@ def as_nine(contrasts: Array) -> Array:
 
 def session_line(recorded: Session, **options: Any) -> AreaLine:
     """Score the one area of a session as `session_table` does."""
-    (found,) = session_table({"": recorded}, by="region", seed=0, **options).lines
-    return found
+    (line,) = session_table({"": recorded}, by="region", seed=0, **options).lines
+    return line
 
 
 def score_numbers(line: AreaLine, score: str, called: str) -> dict[str, float]:
     """Return a score, the mean and standard deviation of chance, and p, under a name."""
-    one = line.scores[score]
+    result = line.scores[score]
     return {
-        called: one.value,
-        f"{called}_chance": one.null_mean,
-        f"{called}_sd": one.null_sd,
-        f"{called}_p": one.p_value,
+        called: result.value,
+        f"{called}_chance": result.null_mean,
+        f"{called}_sd": result.null_sd,
+        f"{called}_p": result.p_value,
     }
 
 
@@ -121,13 +122,13 @@ def session_correlation(rows: pd.DataFrame, first: str, second: str, given: Sequ
     known = rows.dropna(subset=[first, second, *given])
     values = known[[first, second, *given]].to_numpy(dtype=float)
 
-    def score(own: Any) -> float:
-        return partial_rank_correlation(values[own, 0], values[own, 1], values[own, 2:])
+    def score(subset: Any) -> float:
+        return partial_rank_correlation(values[subset, 0], values[subset, 1], values[subset, 2:])
 
-    whole, free = score(np.ones(len(values), dtype=bool)), len(values) - 2 - len(given)
+    rho, free = score(np.ones(len(values), dtype=bool)), len(values) - 2 - len(given)
     (low, high), p = jackknife_correlation(score, known.session.tolist(), 0.95)
-    naive = 2 * student.sf(abs(whole) * np.sqrt(free / (1 - whole**2)), free)
-    return {"rho": whole, "low": low, "high": high, "p": p, "naive_p": float(naive)}
+    naive = 2 * student.sf(abs(rho) * np.sqrt(free / (1 - rho**2)), free)
+    return {"rho": rho, "low": low, "high": high, "p": p, "naive_p": float(naive)}
 
 
 def count_areas(rows: pd.DataFrame, column: str) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.support.types import Matrix
-from shesha_studies.files import place
+from shesha_studies.external_data import place
 
 if TYPE_CHECKING:
     import anndata
@@ -124,11 +124,11 @@ def fake_types(n_tables: int = 100) -> list[pd.DataFrame]:
 
     adata, rng = kang().copy(), np.random.default_rng(2)
     condition, kind = (adata.obs[name].to_numpy() for name in ("condition", "cell_type"))
-    found = []
+    tables = []
     for _ in range(n_tables):
         adata.obs["condition"] = shuffled_within(condition, kind, rng)
-        found.append(bio.coherence_test(adata, "condition", control="control", per="cell_type", n_draws=0))
-    return found
+        tables.append(bio.coherence_test(adata, "condition", control="control", per="cell_type", n_draws=0))
+    return tables
 
 
 def shuffled_within(labels: NDArray[Any], groups: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
@@ -140,11 +140,11 @@ def shuffled_within(labels: NDArray[Any], groups: NDArray[Any], rng: np.random.G
     >>> sorted(found[[0, 2]].tolist()), sorted(found[[1, 3]].tolist())
     (['a', 'b'], ['a', 'b'])
     """
-    found = labels.copy()
+    result = labels.copy()
     for group in np.unique(groups):
-        own = np.flatnonzero(groups == group)
-        found[own] = labels[rng.permutation(own)]
-    return found
+        indices = np.flatnonzero(groups == group)
+        result[indices] = labels[rng.permutation(indices)]
+    return result
 
 
 def both(tables: list[pd.DataFrame] | None = None) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from shesha.studies.checks import Check, judge_number
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ def coherence_and_size(spectrum: str, n: int, effect: float, seed: int) -> dict[
     X = rng.standard_normal((2000 + n, 50)) * scale
     X[2000:, 2] += effect * scale[2]
     labels = np.repeat(["control", "group"], [2000, n])
-    found = coherence_by_group(X, labels, "control", n_draws=99, seed=seed).groups[0]
+    result = coherence_by_group(X, labels, "control", n_draws=99, seed=seed).groups[0]
     return {
-        "coherence": found.coherence,
-        "chance": found.null_mean,
-        "unbiased": found.unbiased,
-        "magnitude": found.magnitude,
-        "unbiased_magnitude": found.unbiased_magnitude,
-        "p_value": found.p_value,
+        "coherence": result.coherence,
+        "chance": result.null_mean,
+        "unbiased": result.unbiased,
+        "magnitude": result.magnitude,
+        "unbiased_magnitude": result.unbiased_magnitude,
+        "p_value": result.p_value,
     }
 
 
@@ -61,7 +61,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     equal = table.spectrum == "equal"
     table["closed_form"] = np.where(equal, [expected_mean_cosine(int(n), 50, 2000) for n in table.n], np.nan)
     table.loc[table.effect > 0, "closed_form"] = np.nan
-    made, axes = figure(2)
+    fig, axes = figure(2)
     cells = rows[rows.spectrum == "as cells"]
     for ax, name in zip(axes, ("coherence", "unbiased"), strict=True):
         lines(ax, cells, "n", name, "effect")
@@ -76,7 +76,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ("`closed_form` is the expected value for isotropic noise, from the mean of a correlation of Gaussian pairs."),
     )
     checks = (*_formula_checks(rows), *against(published, {}))
-    picture = Picture("coherence_and_size", made, "Coherence and pairwise coherence against the size of the group")
+    picture = Picture("coherence_and_size", fig, "Coherence and pairwise coherence against the size of the group")
     return Page("", (("Means", table),), (picture,), notes, checks)
 
 
@@ -84,13 +84,13 @@ def _formula_checks(rows: pd.DataFrame) -> Iterator[Check]:
     """Hold groups without an effect compared with the closed form."""
     equal = rows[(rows.effect == 0) & (rows.spectrum == "equal")]
     for n in sorted(set(equal.n)):
-        own = equal[equal.n == n]
+        group = equal[equal.n == n]
         yield judge_number(
             "new, closed form",
             f"mean cosine of {n} unmoved cells, equal variances",
             expected_mean_cosine(int(n), 50, 2000),
-            float(np.mean(own.coherence)),
-            error=float(np.std(own.coherence) / np.sqrt(len(own))),
+            float(np.mean(group.coherence)),
+            error=float(np.std(group.coherence) / np.sqrt(len(group))),
             why="the closed form does not hold",
         )
 
@@ -98,7 +98,7 @@ def _formula_checks(rows: pd.DataFrame) -> Iterator[Check]:
 @coherence_and_size.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Scores of groups with and without an effect, by their size."""
-    still, moved = (rows[(rows.effect > 0) == one] for one in (False, True))
+    still, moved = (rows[(rows.effect > 0) == flag] for flag in (False, True))
     means, cells = still.groupby("n").coherence.mean(), still[still.spectrum == "as cells"].groupby("n")
     rho = still.groupby("spectrum")[["coherence", "magnitude"]].corr(method="spearman").min().min()
     few, most = (over_draws(still[still.n == end].coherence) for end in (means.index[0], means.index[-1]))

@@ -10,10 +10,10 @@ from shesha.studies.facts import Facts
 from shesha.studies.page import Page
 from shesha.studies.study_definition import study
 from shesha_studies.biology import _screens as screens
+from shesha_studies.biology._crispr_cells import GIVEN, NULL_MODELS, PARTS, Row
+from shesha_studies.biology._crispr_checks import BOTH, GAUSSIAN, SCORES, SCREEN, STIMULATION, Found
 from shesha_studies.biology._crispr_facts import make_facts
-from shesha_studies.biology._crispr_numbers import BOTH, GAUSSIAN, SCORES, SCREEN, STIMULATION, Found
 from shesha_studies.biology._crispr_page import make_page
-from shesha_studies.biology._crispr_parts import GIVEN, NULL_MODELS, PARTS, Row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ SCALED = ("raw", "both", "magnitude")
 
 
 def _cells(part: str, settings: Sequence[str], data: str = SCREEN) -> list[dict[str, str]]:
-    return [{"part": part, "data": data, "setting": one} for one in settings]
+    return [{"part": part, "data": data, "setting": setting} for setting in settings]
 
 
 _EACH = [f"{score} given {given}" for score in SCORES for given in GIVEN]

@@ -10,7 +10,7 @@ from shesha.neuro import Session, tertiles, trial_split
 from shesha.studies.checks import DATA
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
-from shesha.studies.published import split_numbers_and_claims
+from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Index, Matrix
 from shesha_studies.biology._neuroscience_facts import make_facts
@@ -31,7 +31,7 @@ SHRINKAGE = 0.1
     paper="Geometric Stability, 3.5 and 13, Tables 75 to 78",
     version=1,
     full=CELLS,
-    quick=[one for one in CELLS if one["session"] in ("Cori 1", "Forssmann 6", "Hench 11")],
+    quick=[cell for cell in CELLS if cell["session"] in ("Cori 1", "Forssmann 6", "Hench 11")],
     published="neuroscience.csv",
     on=DATA,
 )
@@ -75,14 +75,14 @@ def neuroscience(session: str, area: str) -> dict[str, float | int]:
     }
 
 
-def _whitened_split(own: Session) -> float:
+def _whitened_split(recording: Session) -> float:
     """Odd and even trials after whitening with a shrinkage of 0.1: the other reading of the paper's WUC."""
-    X = np.asarray(own.X)
+    X = np.asarray(recording.X)
     X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
-    shown = np.unique(np.asarray(own.conditions), axis=0, return_inverse=True)[1].ravel()
+    shown = np.unique(np.asarray(recording.conditions), axis=0, return_inverse=True)[1].ravel()
     white = whitened(X, shown, SHRINKAGE)
-    found = trial_split(white, own.conditions, trials_per_half="all", normalize=False, n_permutations=0)
-    return float(found.observed)
+    result = trial_split(white, recording.conditions, trials_per_half="all", normalize=False, n_permutations=0)
+    return float(result.observed)
 
 
 def whitened(X: Matrix, shown: Index, shrinkage: float) -> Matrix:

@@ -44,7 +44,7 @@ _RUNS = [str(run) for run in range(100)]
 def _grid(draws: list[str], areas: list[dict[str, str]], splits: list[str]) -> list[dict[str, str]]:
     cells = [{"data": WAVE, "unit": run, "split": split} for split in HALVES for run in draws]
     cells += [{"data": data, "unit": run, "split": "all"} for data in (EVEN, UNEVEN) for run in draws]
-    return cells + [{"data": one["session"], "unit": one["area"], "split": split} for split in splits for one in areas]
+    return cells + [{"data": row["session"], "unit": row["area"], "split": split} for split in splits for row in areas]
 
 
 @study(
@@ -52,7 +52,7 @@ def _grid(draws: list[str], areas: list[dict[str, str]], splits: list[str]) -> l
     paper="new; Geometric Stability, 13.3 and 13.7",
     version=1,
     full=_grid(_RUNS, CELLS, list(SPLITS)),
-    quick=_grid(_RUNS[:20], [one for one in CELLS if one["session"] == "Hench 11"], list(HALVES)),
+    quick=_grid(_RUNS[:20], [cell for cell in CELLS if cell["session"] == "Hench 11"], list(HALVES)),
     published="odd_even.csv",
     on=DATA,
 )
@@ -67,20 +67,20 @@ def odd_even(data: str, unit: str, split: str) -> dict[str, float]:
         return _wave_row(HALVES[split], int(unit))
     if data in (EVEN, UNEVEN):
         return _numbers_row(data == UNEVEN, int(unit))
-    own = one_area(data, unit)
-    if np.asarray(own.X).shape[1] < SPLITS[split].get("n_neurons", 0):
+    recording = one_area(data, unit)
+    if np.asarray(recording.X).shape[1] < SPLITS[split].get("n_neurons", 0):
         return {"value": float("nan")}
     options = {"scores": ("trial_split",), "n_permutations": 39, **_ALL, **SPLITS[split]}
-    found = score_numbers(session_line(own, **options), "trial_split", "value")
-    free = score_numbers(session_line(own, **options, null="permute"), "trial_split", "free")
-    return {**found, "free_chance": free["free_chance"], "free_p": free["free_p"]}
+    numbers = score_numbers(session_line(recording, **options), "trial_split", "value")
+    free = score_numbers(session_line(recording, **options, null="permute"), "trial_split", "free")
+    return {**numbers, "free_chance": free["free_chance"], "free_p": free["free_p"]}
 
 
 def _wave_row(options: Mapping[str, Any], seed: int) -> dict[str, float]:
     """Halve trials of neurons that know nothing, compared with both nulls."""
     X, shown = slow_wave(np.random.default_rng([13, seed]))
-    asked = {**_ALL, **options, "n_splits": 6, "n_permutations": 19, "seed": seed}
-    shifted, free = (trial_split(X, shown, null=null, **asked) for null in ("shift", "permute"))
+    settings = {**_ALL, **options, "n_splits": 6, "n_permutations": 19, "seed": seed}
+    shifted, free = (trial_split(X, shown, null=null, **settings) for null in ("shift", "permute"))
     return {
         "value": shifted.observed,
         "value_chance": shifted.null_mean,

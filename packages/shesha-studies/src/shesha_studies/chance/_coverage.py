@@ -41,21 +41,21 @@ def _measures() -> tuple[list[Measure], list[Group]]:
 
 def _values(sides: list[Representation]) -> dict[str, float]:
     """Value of each measure; NaN where the data cannot give it."""
-    found = {}
+    values = {}
     for measure in _measures()[0]:
         try:
-            found[measure.name] = measure.compare_views(*(measure.look(side) for side in sides))
+            values[measure.name] = measure.compare_views(*(measure.look(side) for side in sides))
         except Exception:
-            found[measure.name] = float("nan")
-    return found
+            values[measure.name] = float("nan")
+    return values
 
 
 @cache
 def similarity_truth(data: str, n: int, d: int) -> dict[str, float]:
     """Mean of each measure over samples that no interval is made of."""
     samples = [pair(data, n, d, np.random.default_rng([0, i, n, d])) for i in range(N_TRUTH["similarities"])]
-    found = [_values([Representation.build(side) for side in sample]) for sample in samples]
-    return {name: float(np.mean([line[name] for line in found])) for name in found[0]}
+    lines = [_values([Representation.build(side) for side in sample]) for sample in samples]
+    return {name: float(np.mean([line[name] for line in lines])) for name in lines[0]}
 
 
 def similarity_ends(data: str, n: int, d: int, run: int) -> Ends:
@@ -68,9 +68,9 @@ def similarity_ends(data: str, n: int, d: int, run: int) -> Ends:
         for measure, column in zip(group.measures, table.T, strict=True):
             low, high = map(float, measure.bounds)
             score = Score(measure.name, "", known[measure.name], measure.closer, low, high)
-            added = [made.add_interval(score, column) for made in evidence]
+            added = [source.add_interval(score, column) for source in evidence]
             if score.has_value and np.isfinite(added[0].interval_low):
-                values[measure.name] = [(made.interval_low, made.interval_high) for made in added]
+                values[measure.name] = [(estimate.interval_low, estimate.interval_high) for estimate in added]
     return values
 
 
@@ -78,27 +78,27 @@ def similarity_ends(data: str, n: int, d: int, run: int) -> Ends:
 def score_truth(data: str, n: int, d: int, told: str, score: str) -> dict[str, float]:
     """Mean of each score over other samples and over partitions."""
     samples = range(N_TRUTH["scores"] if n < 1000 else N_TRUTH["scores"] // 4)
-    found = [_score_interval(data, n, d, told, score, [0, at, n, d], 10_000 + at, ends=False) for at in samples]
-    return {name: float(np.nanmean([line[name][0] for line in found])) for name in found[0]}
+    lines = [_score_interval(data, n, d, told, score, [0, run, n, d], 10_000 + run, ends=False) for run in samples]
+    return {name: float(np.nanmean([line[name][0] for line in lines])) for name in lines[0]}
 
 
 def score_ends(data: str, n: int, d: int, told: str, score: str, run: int) -> Ends:
     """Ends of the intervals of `estimate` at both levels, where they are finite."""
-    found = _score_interval(data, n, d, told, score, [1, run, n, d], run, ends=True)
+    intervals = _score_interval(data, n, d, told, score, [1, run, n, d], run, ends=True)
     return {
         name: [(values[1], values[2]), (values[3], values[4])]
-        for name, values in found.items()
+        for name, values in intervals.items()
         if np.isfinite(values).all()
     }
 
 
 def _score_interval(
-    data: str, n: int, d: int, told: str, score: str, key: list[int], seed: int, *, ends: bool
+    data: str, n: int, d: int, grouping: str, score: str, key: list[int], seed: int, *, ends: bool
 ) -> dict[str, list[float]]:
     """Value of each score, and the ends of its intervals."""
     X, codes = one(data, n, d, np.random.default_rng(key))
     labelled = score == "label scores"
-    design = None if told == "-" else _design(n, told.rstrip("="), codes)
+    design = None if grouping == "-" else _design(n, grouping.rstrip("="), codes)
     pairs, values = 50_000 if n >= 1000 else None, {}
     for variant in LABEL_SCORES if labelled else (score,):
         request = build_request(
@@ -113,9 +113,9 @@ def _score_interval(
         )
         evidence = evaluate(request)
         intervals = [as_estimate(request, evidence, level) for level in LEVELS] if ends else []
-        values[variant] = [evidence.value, *(end for made in intervals for end in (made.low, made.high))]
+        values[variant] = [evidence.value, *(end for interval in intervals for end in (interval.low, interval.high))]
     return values
 
 
-def _design(n: int, told: str, codes: Labels) -> Exchange:
-    return exchange(n, groups=codes) if told == "groups" else exchange(n, blocks=codes)
+def _design(n: int, grouping: str, codes: Labels) -> Exchange:
+    return exchange(n, groups=codes) if grouping == "groups" else exchange(n, blocks=codes)

@@ -12,7 +12,7 @@ from shesha.studies.facts import Facts, as_facts, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.rates import binomial_limits
-from shesha_studies.chance._rate_tables import dots, outside, pool_rates
+from shesha_studies.chance._pooled_rates import dots, outside, pool_rates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,9 +78,9 @@ def _lines(nothing: pd.DataFrame, level: float) -> pd.DataFrame:
     """Rates by line, and whether each is above the level even as one of so many lines."""
     from scipy.stats import binom
 
-    made = pool_rates(nothing, BY)
-    hits = (made.rate * made.runs).round()
-    return made.assign(above=holm(binom.sf(hits - 1, made.runs, level)) <= 0.05)
+    table = pool_rates(nothing, BY)
+    hits = (table.rate * table.runs).round()
+    return table.assign(above=holm(binom.sf(hits - 1, table.runs, level)) <= 0.05)
 
 
 def _measures_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -93,13 +93,13 @@ def _measures_table(rows: pd.DataFrame) -> pd.DataFrame:
         for n in sorted(nothing.n.unique())
     }
     columns |= {
-        f"clusters, {one}": pool_rates(clustered[clustered.design == one], ["score"]) for one in ("blocks", "free")
+        f"clusters, {kind}": pool_rates(clustered[clustered.design == kind], ["score"]) for kind in ("blocks", "free")
     }
     columns["power, 64 rows"] = pool_rates(signal, ["score"])
-    made = pd.DataFrame({"measure": rows.score.unique()})
+    frame = pd.DataFrame({"measure": rows.score.unique()})
     for name, table in columns.items():
-        made[name] = made.measure.map(dict(zip(table.score, _cells(table), strict=True))).fillna("-")
-    return made
+        frame[name] = frame.measure.map(dict(zip(table.score, _cells(table), strict=True))).fillna("-")
+    return frame
 
 
 def _cells(table: pd.DataFrame) -> list[str]:
@@ -112,62 +112,62 @@ def _cells(table: pd.DataFrame) -> list[str]:
 
 def _readable(lines: pd.DataFrame, signal: pd.DataFrame) -> pd.DataFrame:
     """False positives compared with power, where it was measured."""
-    made = lines[BY].rename(columns={"n": "rows"})
-    made["false positives"] = [
+    table = lines[BY].rename(columns={"n": "rows"})
+    table["false positives"] = [
         f"**{cell}**" if above else cell for cell, above in zip(_cells(lines), lines.above, strict=True)
     ]
     power = pool_rates(signal, BY)
     known = dict(zip(power[BY].itertuples(index=False, name=None), _cells(power), strict=True))
-    made["power"] = [known.get(key, "-") for key in lines[BY].itertuples(index=False, name=None)]
-    return made
+    table["power"] = [known.get(key, "-") for key in lines[BY].itertuples(index=False, name=None)]
+    return table
 
 
 def make_facts(rows: pd.DataFrame, level: float) -> Facts:
     """Rates of independent rows, of dependent rows with and without a design, of scores, and of doubts."""
     nothing = rows[rows.truth == "nothing"]
     tested = nothing[nothing.part != "doubts"]
-    of = tested[(tested.part == "measures") & (tested.data != "clusters of rows")]
+    measure_rows = tested[(tested.part == "measures") & (tested.data != "clusters of rows")]
     clustered, scaled = tested[tested.data == "clusters of rows"], tested[tested.data.isin(SCALED)]
     scores, designs = (_lines(nothing[nothing.part == part], level) for part in ("scores", "designs"))
-    made: dict[str, Any] = {"level": level}
-    if runs := int(of.runs.sum()):
+    facts: dict[str, Any] = {"level": level}
+    if runs := int(measure_rows.runs.sum()):
         measures = _measures(nothing[nothing.part == "measures"])
-        made |= {
-            "independent": rate(int(of.hits.sum()), runs),
+        facts |= {
+            "independent": rate(int(measure_rows.hits.sum()), runs),
             "pairs": runs,
             "measures": len(measures),
             "measures off": int(outside(measures, level).sum()),
         }
-    for name, own in (
-        *((f"clusters, {one}", clustered[clustered.design == one]) for one in ("free", "blocks")),
-        *((f"scale, {one}", scaled[scaled.design == one]) for one in ("-", "row scale")),
+    for name, group in (
+        *((f"clusters, {design}", clustered[clustered.design == design]) for design in ("free", "blocks")),
+        *((f"scale, {design}", scaled[scaled.design == design]) for design in ("-", "row scale")),
     ):
-        made |= {name: own.hits.sum() / own.runs.sum()} if own.runs.sum() else {}
+        facts |= {name: group.hits.sum() / group.runs.sum()} if group.runs.sum() else {}
     adequate, free = designs[~designs.design.isin(TOO_FREE)], designs[designs.design == "free"]
-    made |= {"designs": len(adequate), "designs above": int(adequate.above.sum())}
-    made |= {"designs above in words": "; ".join(_rates_by_rows(adequate[adequate.above]))}
-    made |= {"free, lowest": free.rate.min(), "free, highest": free.rate.max()} if len(free) else {}
+    facts |= {"designs": len(adequate), "designs above": int(adequate.above.sum())}
+    facts |= {"designs above in words": "; ".join(_rates_by_rows(adequate[adequate.above]))}
+    facts |= {"free, lowest": free.rate.min(), "free, highest": free.rate.max()} if len(free) else {}
     others = scores[(scores.design == "-") & ~scores.data.isin(SCALED)]
-    made |= {"scores": len(others), "scores above": int(others.above.sum())}
-    return as_facts(made | _doubt_facts(rows, _lines(nothing[nothing.part == "groups"], level)))
+    facts |= {"scores": len(others), "scores above": int(others.above.sum())}
+    return as_facts(facts | _doubt_facts(rows, _lines(nothing[nothing.part == "groups"], level)))
 
 
 def _rates_by_rows(lines: pd.DataFrame) -> list[str]:
     """Name each score, kind of data and design once, with its rate for each number of rows."""
     return [
         f"{str(score).split('(')[0]}, {data}, `{design}`: "
-        + ", ".join(f"{100 * one.rate:.0f} % of {one.n} rows" for _, one in own.sort_values("n").iterrows())
-        for (score, data, design), own in lines.groupby(["score", "data", "design"], sort=False)
+        + ", ".join(f"{100 * row.rate:.0f} % of runs with {row.n} rows" for _, row in df.sort_values("n").iterrows())
+        for (score, data, design), df in lines.groupby(["score", "data", "design"], sort=False)
     ]
 
 
-def _doubts_table(own: pd.DataFrame) -> pd.DataFrame:
+def _doubts_table(rows: pd.DataFrame) -> pd.DataFrame:
     """How often each doubt is raised about data that give no cause, and about data that do."""
-    found = pool_rates(own, ["truth", "data", "score"])
-    return found[["data", "score"]].assign(
+    table = pool_rates(rows, ["truth", "data", "score"])
+    return table[["data", "score"]].assign(
         **{
-            "the doubt would be": ["wrong" if one == "nothing" else "right" for one in found.truth],
-            "raised": _cells(found),
+            "the doubt would be": ["wrong" if truth == "nothing" else "right" for truth in table.truth],
+            "raised": _cells(table),
         }
     )
 
@@ -177,7 +177,7 @@ def _doubt_facts(rows: pd.DataFrame, groups: pd.DataFrame) -> dict[str, Any]:
     doubts = rows[rows.part == "doubts"]
     if not len(doubts) or not len(groups):
         return {}
-    wrong, right = (pool_rates(doubts[doubts.truth == one], ["data"]) for one in ("nothing", "signal"))
+    wrong, right = (pool_rates(doubts[doubts.truth == truth], ["data"]) for truth in ("nothing", "signal"))
     rare = right.iloc[int(right.rate.to_numpy().argmin())]
     often = wrong.iloc[int(wrong.rate.to_numpy().argmax())]
     return {
@@ -221,16 +221,16 @@ def _by_rows(ax: Any, table: pd.DataFrame, level: float) -> None:
     ax.axvspan(low, high, color="0.9", zorder=0)
     ax.axvline(level, color="0.5", linewidth=0.8, linestyle="--")
     named = [
-        f"{one.score.split('(')[0]}: {one.data}{DESIGNS.get(one.design, f', {one.design}')}"
-        for _, one in table.iterrows()
+        f"{row.score.split('(')[0]}: {row.data}{DESIGNS.get(row.design, f', {row.design}')}"
+        for _, row in table.iterrows()
     ]
     lines = list(dict.fromkeys(named))
-    for line, (_, own) in enumerate(table.groupby(named, sort=False)):
-        own = own.sort_values("n")
+    for line, (_, group) in enumerate(table.groupby(named, sort=False)):
+        group = group.sort_values("n")
         # The fewest rows on top, as in the table.
-        places = len(lines) - 1 - line + 0.22 * (np.arange(len(own))[::-1] - (len(own) - 1) / 2)
-        colours = [PALETTE[4] if above else PALETTE[0] for above in own.above]
-        ax.hlines(places, own["from"], own["to"], color=colours, linewidth=1.0)
-        ax.scatter(own.rate, places, s=4 + 2 * np.sqrt(own.n), color=colours, zorder=3)
+        places = len(lines) - 1 - line + 0.22 * (np.arange(len(group))[::-1] - (len(group) - 1) / 2)
+        colours = [PALETTE[4] if above else PALETTE[0] for above in group.above]
+        ax.hlines(places, group["from"], group["to"], color=colours, linewidth=1.0)
+        ax.scatter(group.rate, places, s=4 + 2 * np.sqrt(group.n), color=colours, zorder=3)
     ax.set_yticks(range(len(lines)), lines[::-1], fontsize=8)
     ax.set_ylim(-0.7, len(lines) - 0.3)

@@ -66,14 +66,14 @@ def scaled(rng: Rng, n: int, shared: bool) -> Matrix:
 def count_hits(rng: Rng, n: int, shared: bool) -> Matrix:
     """Counts whose rows differ in depth, brought to one depth; of four kinds, or of one."""
     rates = rng.gamma(0.5, 1, 200) * np.exp((0.8 if shared else 0.0) * rng.standard_normal((4, 200)))
-    found = _fill_design(rng.poisson(0.5 * rng.lognormal(0, 0.5, (n, 1)) * rates[rng.integers(4, size=n)]))
-    return np.asarray(np.log1p(1e4 * found / found.sum(axis=1, keepdims=True)))
+    counts = _fill_design(rng.poisson(0.5 * rng.lognormal(0, 0.5, (n, 1)) * rates[rng.integers(4, size=n)]))
+    return np.asarray(np.log1p(1e4 * counts / counts.sum(axis=1, keepdims=True)))
 
 
 def _fill_design(counts: ArrayLike) -> Matrix:
     """Leave out the rows without any count."""
-    found = np.asarray(counts, dtype=np.float64)
-    return found[found.any(axis=1)]
+    matrix = np.asarray(counts, dtype=np.float64)
+    return matrix[matrix.any(axis=1)]
 
 
 def one_matrix(rng: Rng, n: int, data: str, shared: bool) -> Matrix:
@@ -99,7 +99,9 @@ def _series(rng: Rng, n: int, phi: float, design: str, shared: bool) -> Argument
 def _sessions(rng: Rng, n: int, phi: float, design: str, shared: bool) -> Arguments:
     """Eight sessions of n rows with offsets of their own."""
     both = [series(rng, n, phi) * shared for _ in range(8)]
-    X, Y = (np.concatenate([series(rng, n, phi) + rng.standard_normal(WIDTH) + one for one in both]) for _ in "XY")
+    X, Y = (
+        np.concatenate([series(rng, n, phi) + rng.standard_normal(WIDTH) + signal for signal in both]) for _ in "XY"
+    )
     return {"X": X, "Y": Y, "blocks": np.repeat(np.arange(8), n), "shift": "shift" in design}
 
 

@@ -80,13 +80,13 @@ def make_page(rows: pd.DataFrame) -> Page:
 def _failing(lines: pd.DataFrame) -> tuple[str, ...]:
     """Say where intervals of similarities hold the mean too rarely, and why, as far as these rows show it."""
     low = lines[(lines.part == "similarities") & (lines["to"] < ASKED)]
-    seen = [_label(line) for _, line in low.iterrows()]
-    told = [
+    labels = [_label(line) for _, line in low.iterrows()]
+    reasons = [
         why
         for data, measures, why in FAILING
-        if any(data in label and one in measures for label, one in zip(seen, low.score, strict=True))
+        if any(data in label and measure in measures for label, measure in zip(labels, low.score, strict=True))
     ]
-    return (f"Intervals fail in these cases. {' '.join(told)}",) if told else ()
+    return (f"Intervals fail in these cases. {' '.join(reasons)}",) if reasons else ()
 
 
 def pool_coverage(rows: pd.DataFrame) -> pd.DataFrame:
@@ -98,16 +98,16 @@ def pool_coverage(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _pool_rows(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     names = [column.removesuffix(" runs") for column in rows.columns if column.endswith(" runs")]
-    for key, own in rows.groupby(BY, sort=False):
+    for key, group in rows.groupby(BY, sort=False):
         for name in names:
-            known = own[own[f"{name} runs"] > 0]
+            known = group[group[f"{name} runs"] > 0]
             runs = int(known[f"{name} runs"].sum())
             if runs < FEWEST:
                 continue
             inside = [round(float((known[f"{name} {level:.0%}"] * known[f"{name} runs"]).sum())) for level in LEVELS]
             low, high = rate_interval(inside[1], runs)
-            found = dict(zip(BY, key, strict=True)) | {"score": name, "runs": runs}
-            yield found | {"at 90": inside[0] / runs, "at 95": inside[1] / runs, "from": low, "to": high}
+            row = dict(zip(BY, key, strict=True)) | {"score": name, "runs": runs}
+            yield row | {"at 90": inside[0] / runs, "at 95": inside[1] / runs, "from": low, "to": high}
 
 
 def _label(line: Any) -> str:
@@ -118,11 +118,11 @@ def _wide(lines: pd.DataFrame) -> pd.DataFrame:
     """One line per measure, one column per kind of data."""
     import pandas as pd
 
-    made = pd.DataFrame({"measure": lines.score.unique()})
-    for _, own in lines.groupby(["data", "n", "d"], sort=False):
-        cells = {line.score: _cell(line) for _, line in own.iterrows()}
-        made[f"{_label(own.iloc[0])} ({own.runs.max()})"] = made.measure.map(cells).fillna("-")
-    return made
+    table = pd.DataFrame({"measure": lines.score.unique()})
+    for _, group in lines.groupby(["data", "n", "d"], sort=False):
+        cells = {line.score: _cell(line) for _, line in group.iterrows()}
+        table[f"{_label(group.iloc[0])} ({group.runs.max()})"] = table.measure.map(cells).fillna("-")
+    return table
 
 
 def _cell(line: Any) -> str:
@@ -151,36 +151,36 @@ def _long(lines: pd.DataFrame) -> pd.DataFrame:
 def make_facts(rows: pd.DataFrame) -> Facts:
     """Coverage of similarities and of scores: median, worst case, and how often it is too low."""
     lines = pool_coverage(rows)
-    made: dict[str, Any] = {"narrow": (lines["to"] < ASKED).mean()}
+    facts: dict[str, Any] = {"narrow": (lines["to"] < ASKED).mean()}
     for part in ("similarities", "scores"):
         subset = lines[lines.part == part]
         if not len(subset):
             continue
         worst = subset.iloc[int(subset["at 95"].to_numpy().argmin())]
-        given = "" if worst.told == "-" else f", {worst.told}"
-        made |= {
+        suffix = "" if worst.told == "-" else f", {worst.told}"
+        facts |= {
             f"{part}, cases": len(subset),
             f"{part}, too low": int((subset["to"] < ASKED).sum()),
             f"{part}, median": subset["at 95"].median(),
             f"{part}, worst": worst["at 95"],
-            f"{part}, worst in words": f"{worst.score}, {_label(worst)}{given}",
+            f"{part}, worst in words": f"{worst.score}, {_label(worst)}{suffix}",
         }
-    return as_facts(made)
+    return as_facts(facts)
 
 
 def _picture(lines: pd.DataFrame) -> Picture:
-    made, axes = figure(2, width=4.6, height=5.2)
+    fig, axes = figure(2, width=4.6, height=5.2)
     for ax, part in zip(axes, ("similarities", "scores"), strict=True):
-        own = lines[lines.part == part]
-        names = list(dict.fromkeys(own.score))
+        group = lines[lines.part == part]
+        names = list(dict.fromkeys(group.score))
         for place, name in enumerate(reversed(names)):
-            found = own[own.score == name]
-            low = found["to"] < ASKED
-            ax.plot(found["at 95"], np.full(len(found), place), "o", markersize=4, color=PALETTE[0], alpha=0.6)
-            ax.plot(found["at 95"][low], np.full(int(low.sum()), place), "o", markersize=5, color=PALETTE[4])
+            points = group[group.score == name]
+            low = points["to"] < ASKED
+            ax.plot(points["at 95"], np.full(len(points), place), "o", markersize=4, color=PALETTE[0], alpha=0.6)
+            ax.plot(points["at 95"][low], np.full(int(low.sum()), place), "o", markersize=5, color=PALETTE[4])
         ax.axvline(ASKED, color="0.5", linewidth=0.8, linestyle="--")
         ax.set_yticks(range(len(names)), names[::-1], fontsize=7)
         ax.set(xlabel="share of 95 % intervals that contain the mean", xlim=(-0.03, 1.03), title=part)
     return Picture(
-        "coverage", made, "Coverage of 95 % intervals, one dot per kind of data; orange is significantly below 95 %"
+        "coverage", fig, "Coverage of 95 % intervals, one dot per kind of data; orange is significantly below 95 %"
     )

@@ -35,34 +35,34 @@ def distance_agreement(X: Matrix, Y: Matrix, k: int, n_permutations: int, seed: 
     """
     first, second = _distances(X), _distances(Y)
     groups = list(_common(first, second, k))
-    mean = float(np.mean([len(one) for one in groups]))
-    logs = [(np.log(first[row, one]), np.log(second[row, one])) for row, one in enumerate(groups) if len(one) >= _LEAST]
+    mean = float(np.mean([len(group) for group in groups]))
+    logs = [(np.log(first[row, ids]), np.log(second[row, ids])) for row, ids in enumerate(groups) if len(ids) >= _LEAST]
     if not logs:
         return {"agreement": np.nan, "agreement_p": np.nan, "common": mean}
     a, b = ([pair[side] - pair[side].mean() for pair in logs] for side in (0, 1))
     rng = np.random.default_rng(seed)
-    whole = np.concatenate(a)
-    found = _cosine(whole, np.concatenate(b))
-    null = [_cosine(whole, np.concatenate([rng.permutation(one) for one in b])) for _ in range(n_permutations)]
+    distances = np.concatenate(a)
+    agreement = _cosine(distances, np.concatenate(b))
+    null = [_cosine(distances, np.concatenate([rng.permutation(group) for group in b])) for _ in range(n_permutations)]
     return {
-        "agreement": found,
-        "agreement_p": (1 + sum(one >= found for one in null)) / (n_permutations + 1),
+        "agreement": agreement,
+        "agreement_p": (1 + sum(value >= agreement for value in null)) / (n_permutations + 1),
         "common": mean,
     }
 
 
 def _common(first: Matrix, second: Matrix, k: int) -> list[Index]:
     nearest = [np.argpartition(side, k - 1, axis=1)[:, :k] for side in (first, second)]
-    return [np.intersect1d(one, other) for one, other in zip(*nearest, strict=True)]
+    return [np.intersect1d(row, other) for row, other in zip(*nearest, strict=True)]
 
 
 def _distances(X: Matrix) -> Matrix:
     """Euclidean distances between rows; a row is infinitely far from itself."""
     from scipy.spatial.distance import squareform
 
-    found = squareform(condensed_distances(X, "euclidean"))
-    np.fill_diagonal(found, np.inf)
-    return np.asarray(found)
+    distances = squareform(condensed_distances(X, "euclidean"))
+    np.fill_diagonal(distances, np.inf)
+    return np.asarray(distances)
 
 
 def _cosine(a: Vector, b: Vector) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from shesha.studies.facts import (
     Fact,
     Facts,
@@ -17,92 +19,89 @@ from shesha.studies.facts import (
     rate,
     smallest,
 )
-from shesha_studies.chance._platonic_numbers import ON_WIDTH, mean_trends, untrained_scores
+from shesha_studies.chance._platonic_statistics import ON_WIDTH, mean_trends, untrained_scores
+from shesha_studies.chance._two_modality_models import trends
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _KERNELS = ["CKA", "CKA(kernel=rbf)"]
-_NO_TREND = 0.3
 
 
 def make_facts(rows: pd.DataFrame, measures: Mapping[str, Sequence[str]], called: Mapping[str, str]) -> Facts:
     """Return what decides the claims; `measures` are the library's names of the global and of the local ones."""
-    found = mean_trends(rows)
-    means = found.groupby("measure")[["before", "after", *ON_WIDTH]].mean()
-    made: dict[str, Any] = {}
+    table = mean_trends(rows).assign(lost=lambda frame: frame.before - frame.after)
+    means = table.groupby("measure")[["before", "after", *ON_WIDTH]].mean()
+    facts: dict[str, Any] = {}
     for name, measure in (("cka", "CKA"), ("knn", "mutual kNN(k=10)")):
-        own = found[found.measure == measure]
-        made |= {f"{name}_{when}": over_correlations(own[when]) for when in ("before", "after")}
-        made[f"{name}_lost"] = over_draws(own.before - own.after)
-    told = (
-        f"{called[name]} {means.before[name]:+.2f} before and {means.after[name]:+.2f} after"
-        for name in ("CKA", "CKA(kernel=rbf)", "mutual kNN(k=10)", "CKNNA(k=10)")
-        if name in means.index
-    )
-    made["trends in words"] = ", ".join(told)
+        facts |= {f"{name}_{when}": _over_sets(table, measure, when) for when in ("before", "after", "lost")}
+    named = ("CKA", "CKA(kernel=rbf)", "mutual kNN(k=10)", "CKNNA(k=10)")
+    ends = {
+        name: [_over_sets(table, name, end) for end in ("before", "after")] for name in named if name in means.index
+    }
+    texts = (f"{called[name]} {before:+.2f} before and {after:+.2f} after" for name, (before, after) in ends.items())
+    facts["trends in words"] = ", ".join(texts)
     there = set(means.dropna().index)
     if set(_KERNELS) <= there:
-        made |= _kernels(found)
+        facts |= _kernels(table)
     if set(measures["global"]) <= there:
-        made |= _other_global(means, found, measures["global"])
+        facts |= _other_global(means, table, measures["global"])
     if {"CKA", "mutual kNN(k=10)", "CKNNA(k=10)"} <= there:
-        made |= _local(rows, means, found, measures)
-    return as_facts(made | _untrained_scores(rows))
+        facts |= _local(rows, means, table, measures)
+    return as_facts(facts | _untrained_scores(rows))
 
 
-def _moves(means: pd.DataFrame, names: Sequence[str]) -> str:
-    return ", ".join(f"{name} {means.before[name]:+.2f} to {means.after[name]:+.2f}" for name in names)
+def _moves(table: pd.DataFrame, names: Sequence[str]) -> str:
+    ends = {name: [_over_sets(table, name, end) for end in ("before", "after")] for name in names}
+    return ", ".join(f"{name} {before:+.2f} to {after.value:+.2f}" for name, (before, after) in ends.items())
 
 
-def _over_sets(found: pd.DataFrame, measure: str, column: str) -> Fact:
-    """Mean over sets of models, of correlations or of what they lose."""
-    values = found[found.measure == measure][column]
-    return over_draws(values) if column == "lost" else over_correlations(values)
+def _over_sets(table: pd.DataFrame, measure: str, column: str) -> Fact:
+    """Mean over data sets, of correlations or of what they lose; sets of models of the same data share networks."""
+    group = table[table.measure == measure]
+    if column == "lost":
+        return over_draws(group.lost.groupby(group.data).mean())
+    return over_correlations(np.tanh(np.arctanh(group[column]).groupby(group.data).mean()))
 
 
-def _kernels(found: pd.DataFrame) -> dict[str, Any]:
-    """Whether linear and RBF CKA rise with capability or width, before and after; sets of models are the units."""
-    made: dict[str, Any] = {}
+def _kernels(table: pd.DataFrame) -> dict[str, Any]:
+    """Whether linear and RBF CKA rise with capability or width, before and after; data sets are the units."""
+    facts: dict[str, Any] = {}
     for key, columns in (("raw", ["before", ON_WIDTH[0]]), ("calibrated", ["after", ON_WIDTH[1]])):
         for axis, column in zip(("capability", "width"), columns, strict=True):
-            part = [_over_sets(found, name, column) for name in _KERNELS]
-            made |= {f"{key}, {axis}, lowest": smallest(part), f"{key}, {axis}, highest": largest(part)}
-        made[f"{key}, highest"] = largest(made[f"{key}, {axis}, highest"] for axis in ("capability", "width"))
-    return made
+            part = [_over_sets(table, name, column) for name in _KERNELS]
+            facts |= {f"{key}, {axis}, lowest": smallest(part), f"{key}, {axis}, highest": largest(part)}
+        facts[f"{key}, highest"] = largest(facts[f"{key}, {axis}, highest"] for axis in ("capability", "width"))
+    return facts
 
 
-def _other_global(means: pd.DataFrame, found: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
+def _other_global(means: pd.DataFrame, table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
     """The rest of the global measures."""
     others = [name for name in names if name not in (*_KERNELS, "unbiased CKA")]
-    found = found.assign(lost=found.before - found.after)
     return {
-        "global in words": _moves(means, others),
-        "global_before": smallest(_over_sets(found, name, "before") for name in others),
-        "global_lost": smallest(_over_sets(found, name, "lost") for name in others),
-        **{f"unbiased_{name}": _over_sets(found, "unbiased CKA", name) for name in ("before", "after", "lost")},
+        "global in words": _moves(table, others),
+        "global_before": smallest(_over_sets(table, name, "before") for name in others),
+        "global_lost": smallest(_over_sets(table, name, "lost") for name in others),
+        **{f"unbiased_{name}": _over_sets(table, "unbiased CKA", name) for name in ("before", "after", "lost")},
     }
 
 
 def _local(
-    rows: pd.DataFrame, means: pd.DataFrame, found: pd.DataFrame, measures: Mapping[str, Sequence[str]]
+    rows: pd.DataFrame, means: pd.DataFrame, table: pd.DataFrame, measures: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
     """Neighbourhoods, and whether they part from global scores."""
     names = [name for name in measures["local"] if name in means.dropna().index]
-    local = means.loc[names]
-    found = found.assign(lost=found.before - found.after)
-    per_set = found[found.measure.isin(names)].groupby("data").after.mean()
+    per_set = table[table.measure.isin(names)].groupby("data").after.mean()
     free = rows[(rows.null == "free") & (rows.epochs > 0)]
     models = free.groupby(["data", "epochs", "width"]).ngroups / free.data.nunique()
     chosen = {kind: free[free.measure.isin(measures[kind])].p_value <= 0.05 for kind in ("global", "local")}
-    hits = {kind: rate(int(own.sum()), len(own)) for kind, own in chosen.items()}
-    parted = found[found.measure.isin(names)].groupby(["data", "partner"]).lost.mean()
-    parted = found[found.measure == "CKA"].set_index(["data", "partner"]).lost - parted
-    flat = [name for name in names if local.before[name] < _NO_TREND]
+    hits = {kind: rate(int(flags.sum()), len(flags)) for kind, flags in chosen.items()}
+    parted = table[table.measure == "CKA"].groupby("data").lost.mean()
+    parted = parted - table[table.measure.isin(names)].groupby("data").lost.mean()
     return {
-        **{"local in words": _moves(means, names), "flat in words": ", ".join(flat)},
-        "local_moved": largest(absolute(_over_sets(found, name, "lost")) for name in names),
-        "local_before": largest(_over_sets(found, name, "before") for name in names),
+        "local in words": _moves(table, names),
+        "local_moved": largest(absolute(_over_sets(table, name, "lost")) for name in names),
+        "local_before": smallest(_over_sets(table, name, "before") for name in names),
         "sets in words": ", ".join(f"{value:+.2f} ({data})" for data, value in per_set.items()),
         "lowest_set": smallest(rank_correlation(value, models) for value in per_set),
         **{f"hits, {kind}": share for kind, share in hits.items()},
@@ -111,16 +110,21 @@ def _local(
     }
 
 
-def _untrained_scores(rows: pd.DataFrame) -> dict[str, float]:
-    """Calibrated scores of the narrowest and the widest untrained networks."""
+def _untrained_scores(rows: pd.DataFrame) -> dict[str, Any]:
+    """Calibrated scores of the narrowest and the widest untrained networks, and what training adds to the rise."""
     bare = untrained_scores(rows)
     if bare.empty:
         return {}
     ends = {"narrow": bare[bare.width == bare.width.min()], "wide": bare[bare.width == bare.width.max()]}
-    scores = {end: own.groupby("measure").score.mean() for end, own in ends.items()}
-    return {
-        f"untrained {name}, {end}": one[name]
-        for end, one in scores.items()
+    scores = {end: group.groupby("measure").score.mean() for end, group in ends.items()}
+    facts = {
+        f"untrained {name}, {end}": means[name]
+        for end, means in scores.items()
         for name in ("CKA", "mutual kNN(k=10)")
-        if name in one
+        if name in means
     }
+    knn = rows[(rows.measure == "mutual kNN(k=10)") & (rows.null == "free") & (rows.partner == 512)]
+    after, before = (
+        trends(knn[part], ["score"], "width").set_index("data").score for part in (knn.epochs > 0, knn.epochs == 0)
+    )
+    return {**facts, "training_adds": over_draws(after - before)}

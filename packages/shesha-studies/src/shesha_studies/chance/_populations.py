@@ -24,7 +24,7 @@ def pair(data: str, n: int, d: int, rng: Rng) -> list[Matrix]:
         return [where[cluster] + rng.standard_normal((n, d)) for where in centres]
     noise = _noise(rng, "t(3)" in data)
     shared = STRENGTHS[data] * noise((n, RANK))
-    return [shared @ one + noise((n, d)) for one in mixing]
+    return [shared @ matrix + noise((n, d)) for matrix in mixing]
 
 
 def _noise(rng: Rng, heavy: bool) -> Noise:

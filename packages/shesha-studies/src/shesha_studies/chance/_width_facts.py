@@ -53,91 +53,98 @@ def _calibrated(rows: pd.DataFrame) -> dict[str, Any]:
     known = rows.dropna(subset="p_value")
     cka = known[(known.measure == "CKA") & (known.kind == "Gaussian") & (known.n == 128)]
     tails = known[known.kind != "Gaussian"]
-    made = {
+    widest = rows[(rows.measure == "CKA") & (rows.kind != "Gaussian") & (rows.ratio == rows.ratio.max())]
+    facts = {
         "narrow": over_draws(cka[cka.ratio == cka.ratio.min()].raw),
         "wide": over_draws(cka[cka.ratio == cka.ratio.max()].raw),
-        "calibrated": largest(group_means(known, ["measure", "ratio"], "score")),
+        "calibrated": _largest_mean(known),
         "rate": rate(int((known.p_value <= ALPHA).sum()), len(known)),
     }
     if len(tails):
-        made["tails_rate"] = rate(int((tails.p_value <= ALPHA).sum()), len(tails))
-        made["tails_calibrated"] = largest(group_means(tails, ["measure", "ratio"], "score"))
-    return made
+        facts["tails_rate"] = rate(int((tails.p_value <= ALPHA).sum()), len(tails))
+        facts["tails_calibrated"] = _largest_mean(tails)
+        facts["tails_wide"] = smallest(group_means(widest, ["kind"], "raw"))
+    return facts
+
+
+def _largest_mean(rows: pd.DataFrame) -> Fact:
+    """Largest calibrated score of a measure over all widths, or at a width over all measures."""
+    return largest(mean for name in ("measure", "ratio") for mean in group_means(rows, [name], "score"))
 
 
 def _rises(raw: pd.DataFrame) -> dict[str, Any]:
     """Which raw scores rise, and by how much."""
     rise, end = raw.max(axis=1) - raw.min(axis=1), raw.iloc[:, -1]
     kernels = [name for name in _KERNELS if name in raw.index]
-    found = {
+    facts = {
         "kernels in words": ", ".join(f"{name} rises by {rise[name]:.2f}" for name in kernels),
         **{"cka": end["CKA"], "knn": end["mutual kNN"]},
     }
     if set(_LOCAL) <= set(raw.index):
-        found["local in words"] = ", ".join(f"{name} moves by {rise[name]:.3f}" for name in _LOCAL)
-    return found
+        facts["local in words"] = ", ".join(f"{name} moves by {rise[name]:.3f}" for name in _LOCAL)
+    return facts
 
 
-def _minus(one: Fact, other: Fact) -> Fact:
+def _minus(fact: Fact, other: Fact) -> Fact:
     """Difference of two numbers; the limits combine the ends of both intervals."""
-    return Fact(one.value - other.value, one.limits[0] - other.limits[1], one.limits[1] - other.limits[0])
+    return Fact(fact.value - other.value, fact.limits[0] - other.limits[1], fact.limits[1] - other.limits[0])
 
 
 def _ranges(gaussian: pd.DataFrame) -> dict[str, Any]:
     """How far raw scores rise with the width, compared with one another."""
     known = gaussian.dropna(subset="raw")
     means = {
-        str(name): group_means(own.sort_values("ratio"), ["ratio"], "raw") for name, own in known.groupby("measure")
+        str(name): group_means(group.sort_values("ratio"), ["ratio"], "raw") for name, group in known.groupby("measure")
     }
-    rise = {name: _minus(largest(own), smallest(own)) for name, own in means.items()}
+    rise = {name: _minus(largest(part), smallest(part)) for name, part in means.items()}
     kernels, flat = (
-        [rise[one] for one in names if one in rise] for names in (_KERNELS, ("mutual kNN", "CKNNA", *_FLAT))
+        [rise[name] for name in names if name in rise] for names in (_KERNELS, ("mutual kNN", "CKNNA", *_FLAT))
     )
     cka, knn = (means[name][-1] for name in ("CKA", "mutual kNN"))
-    found = {
+    facts = {
         "kernels_more": _minus(smallest(kernels), largest(flat)),
         "gap": Fact(cka.value / knn.value, cka.limits[0] / knn.limits[1], cka.limits[1] / knn.limits[0]),
     }
     if set(_LOCAL) <= set(rise):
-        spectral = [one for name, one in rise.items() if name not in (*_LOCAL, *_FLAT)]
-        found["local_less"] = _minus(smallest(spectral), largest(rise[name] for name in _LOCAL))
+        spectral = [fact for name, fact in rise.items() if name not in (*_LOCAL, *_FLAT)]
+        facts["local_less"] = _minus(smallest(spectral), largest(rise[name] for name in _LOCAL))
     for key, name in (("svcca", _FLAT[1]), ("procrustes", "Procrustes similarity")):
         if name in means:
-            found |= {f"{key}_rise": _minus(means[name][-1], means[name][0]), f"{key}_range": rise[name]}
-    return found | ({"rsa_most": largest(map(absolute, means["RSA"]))} if "RSA" in means else {})
+            facts |= {f"{key}_rise": _minus(means[name][-1], means[name][0]), f"{key}_range": rise[name]}
+    return facts | ({"rsa_most": largest(map(absolute, means["RSA"]))} if "RSA" in means else {})
 
 
 def _kernel_steps(gaussian: pd.DataFrame) -> dict[str, Any]:
     """Smallest step of raw CKA and RV from one width to the next."""
-    own = [rows for name, rows in gaussian.groupby("measure") if name in _KERNELS]
-    return {"kernels_step": smallest(one for rows in own for one in steps(rows, "ratio", "raw"))}
+    groups = [rows for name, rows in gaussian.groupby("measure") if name in _KERNELS]
+    return {"kernels_step": smallest(step for rows in groups for step in steps(rows, "ratio", "raw"))}
 
 
 def _lines(raw: pd.DataFrame) -> dict[str, Any]:
     """Single measures against the width; canonical correlations exist below d = n - 1 only."""
-    found: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     for key, name in (("svcca", _FLAT[1]), ("rsa", "RSA"), ("procrustes", "Procrustes similarity")):
         if name in raw.index:
             values = raw.loc[name].dropna().to_numpy()
-            found |= {f"{key}_first": values[0], f"{key}_last": values[-1]}
+            facts |= {f"{key}_first": values[0], f"{key}_last": values[-1]}
     for key in ("CCA", "PWCCA"):
         if key in raw.index:
             line: Any = raw.loc[key]
-            told = (f"{value:.2f} at d / n = {ratio:g}" for ratio, value in line.dropna().items())
+            phrases = (f"{value:.2f} at d / n = {ratio:g}" for ratio, value in line.dropna().items())
             wide = line[line.index >= 1]
-            found[f"{key} in words"] = f"{', '.join(told)}, 1 from d = n - 1 on"
+            facts[f"{key} in words"] = f"{', '.join(phrases)}, 1 from d = n - 1 on"
             # A missing value is a canonical correlation of 1.
-            found[f"{key}_not_saturated"] = (~(wide.isna() | (wide > _SATURATED))).sum()
-            found[f"{key}_decay"] = line.fillna(1.0).max() - line.fillna(1.0).iloc[-1]
-    return found
+            facts[f"{key}_not_saturated"] = (~(wide.isna() | (wide > _SATURATED))).sum()
+            facts[f"{key}_decay"] = line.fillna(1.0).max() - line.fillna(1.0).iloc[-1]
+    return facts
 
 
 def _formulas(rows: pd.DataFrame) -> dict[str, Any]:
     """CKA of noise is d / (n + d), which is d / n for narrow data only; neighbours are k / (n - 1)."""
     cka = rows[(rows.measure == "CKA") & (rows.kind == "Gaussian")]
     cka = cka.assign(off=cka.raw - cka.ratio / (1 + cka.ratio))
-    own = rows[rows.measure == "mutual kNN"]
-    knn = own.assign(off=own.raw * (own.n - 1) / 10 - 1)
+    knn_rows = rows[rows.measure == "mutual kNN"]
+    knn = knn_rows.assign(off=knn_rows.raw * (knn_rows.n - 1) / 10 - 1)
     return {
         "off_baseline": largest(map(absolute, group_means(cka, ["n", "ratio"], "off"))),
         "off_neighbours": largest(map(absolute, group_means(knn, ["ratio"], "off"))),
@@ -146,9 +153,11 @@ def _formulas(rows: pd.DataFrame) -> dict[str, Any]:
 
 def _mean_distance(rows: pd.DataFrame) -> Fact:
     """Mean over widths of how far heavy tails move a raw score in either direction."""
-    ends = ([own[own.kind == kind].raw for kind in ("Student's t", "Gaussian")] for _, own in rows.groupby("ratio"))
-    found = [absolute(difference(*pair)) for pair in ends if all(one.notna().all() and len(one) for one in pair)]
-    return Fact(*np.mean([(one.value, one.low, one.high) for one in found], axis=0)) if found else Fact(0.0, 0.0, 0.0)
+    ends = ([part[part.kind == kind].raw for kind in ("Student's t", "Gaussian")] for _, part in rows.groupby("ratio"))
+    gaps = [
+        absolute(difference(*pair)) for pair in ends if all(values.notna().all() and len(values) for values in pair)
+    ]
+    return Fact(*np.mean([(gap.value, gap.low, gap.high) for gap in gaps], axis=0)) if gaps else Fact(0.0, 0.0, 0.0)
 
 
 def _spectral_mean(rows: pd.DataFrame) -> Fact:
@@ -167,15 +176,15 @@ def _tails(rows: pd.DataFrame) -> dict[str, Any]:
         **{"t_spectral_lowest": spectral.min(), "t_spectral_highest": spectral.max()},
         "t_mean": _spectral_mean(rows[(rows.n == 128) & rows.measure.isin(_KERNELS)]),
         **{"t_lowest": less.min(), "t_highest": less.max()},
-        "t_most": largest(_mean_distance(own) for _, own in rows[rows.n == 128].groupby("measure")),
+        "t_most": largest(_mean_distance(group) for _, group in rows[rows.n == 128].groupby("measure")),
     }
 
 
 def _widest_scores(rows: pd.DataFrame) -> dict[str, Any]:
     """Raw scores of the widest data at the size that the picture shows."""
     n = 512 if (rows.n == 512).any() else rows.n.min()
-    own = rows[(rows.kind == "Gaussian") & (rows.n == n)]
-    raw = own[own.ratio == own.ratio.max()].groupby("measure").raw.mean()
+    group = rows[(rows.kind == "Gaussian") & (rows.n == n)]
+    raw = group[group.ratio == group.ratio.max()].groupby("measure").raw.mean()
     named = [name for name in ("CKA", "CKA(kernel=rbf)", "DistCorr", "RSA", "mutual kNN") if name in raw]
-    told = ", ".join(f"{raw[name]:.2f} ({name})" for name in named)
-    return {"n shown": n, "ratio shown": own.ratio.max(), "raw in words": told}
+    text = ", ".join(f"{raw[name]:.2f} ({name})" for name in named)
+    return {"n shown": n, "ratio shown": group.ratio.max(), "raw in words": text}

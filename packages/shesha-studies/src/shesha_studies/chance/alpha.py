@@ -11,9 +11,9 @@ from shesha.nulls.null_summary import summarise
 from shesha.studies.facts import Facts, as_facts, group_means, largest, over_correlations, over_draws
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
-from shesha_studies.chance._two_modalities import DATA, STAND_IN, WIDTHS, sides, trends
+from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,13 +44,13 @@ def alpha(data: str, epochs: int, width: int, measure: str) -> dict[str, float]:
     all layers together.
     """
     pair = sides(data, epochs, width, 512)
-    found = calibrate_layers(pair.first, pair.second, measure, n_permutations=500, seed=0)
-    null = np.array(found.null)
+    result = calibrate_layers(pair.first, pair.second, measure, n_permutations=500, seed=0)
+    null = np.array(result.null)
     levels = {
-        f"score_{level:g}": summarise(found.observed, null, found.closer, level, found.maximum).score
+        f"score_{level:g}": summarise(result.observed, null, result.closer, level, result.maximum).score
         for level in LEVELS
     }
-    return {"capability": pair.capability, "raw": found.observed, **levels, "p_value": found.p_value}
+    return {"capability": pair.capability, "raw": result.observed, **levels, "p_value": result.p_value}
 
 
 @alpha.page
@@ -59,20 +59,20 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     assert published is not None
     table, wide = trends(rows, ["raw", *NAMES]), trends(rows, ["raw", *NAMES], "width")
     measures = list(rows.measure.unique())
-    made, axes = figure(len(measures), width=3.6, sharey=True)
-    own = rows[rows.data == rows.data.iloc[0]].sort_values("capability")
+    fig, axes = figure(len(measures), width=3.6, sharey=True)
+    group = rows[rows.data == rows.data.iloc[0]].sort_values("capability")
     for ax, measure in zip(axes, measures, strict=True):
-        found = own[own.measure == measure]
+        points = group[group.measure == measure]
         for name, style in zip(["raw", *NAMES], (":", "-", "--", "-."), strict=True):
             ax.plot(
-                found.capability, found[name], style, marker="o", markersize=2.5, label=name.replace("_", ", level ")
+                points.capability, points[name], style, marker="o", markersize=2.5, label=name.replace("_", ", level ")
             )
-        ax.set(xlabel=f"accuracy of the first model ({own.data.iloc[0]})", title=measure)
+        ax.set(xlabel=f"accuracy of the first model ({group.data.iloc[0]})", title=measure)
     axes[0].set_ylabel("best of the layers")
     axes[0].legend(frameon=False, fontsize="x-small")
     notes = (STAND_IN, "At level 0.01 the threshold is the sixth largest of 501 scores.")
     picture = Picture(
-        "alpha", made, "Raw and calibrated scores at three levels against the capability of the first model"
+        "alpha", fig, "Raw and calibrated scores at three levels against the capability of the first model"
     )
     return Page(
         "",
@@ -87,23 +87,25 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Correlations with capability and with width at the three levels, and how far levels move them."""
     tables = {"capability": trends(rows, ["raw", *NAMES]), "width": trends(rows, ["raw", *NAMES], "width")}
-    moved = tables["capability"].assign(moved=lambda one: one[NAMES].max(axis=1) - one[NAMES].min(axis=1))
-    found: dict[str, Any] = {
+    moved = tables["capability"].assign(moved=lambda frame: frame[NAMES].max(axis=1) - frame[NAMES].min(axis=1))
+    values: dict[str, Any] = {
         "largest_gap": (rows[NAMES[2]] - rows[NAMES[0]]).max(),
         "moved": largest(group_means(moved, ["measure"], "moved")),
     }
     for measure in rows.measure.unique():
-        means = {axis: one[one.measure == measure][["raw", *NAMES]].mean() for axis, one in tables.items()}
-        own = tables["capability"][tables["capability"].measure == measure]
-        told = (
-            f"correlation with {axis}: {one['raw']:+.2f} raw, " + ", ".join(f"{one[name]:+.2f}" for name in NAMES)
-            for axis, one in means.items()
+        sets = {axis: table[table.measure == measure] for axis, table in tables.items()}
+        means = {axis: {name: over_correlations(part[name]) for name in ("raw", *NAMES)} for axis, part in sets.items()}
+        texts = (
+            f"correlation with {axis}: {mean['raw']:+.2f} raw, " + ", ".join(f"{mean[name]:+.2f}" for name in NAMES)
+            for axis, mean in means.items()
         )
-        found |= {f"{axis}, {measure}, {name}": float(one[name]) for axis, one in means.items() for name in one.index}
-        found |= {
-            f"{measure} in words": "; ".join(told),
-            f"raw trend, {measure}": over_correlations(own["raw"]),
-            f"trend, {measure}": largest(over_correlations(own[name]) for name in NAMES),
-            f"lost, {measure}": largest(over_draws(own["raw"] - own[name]) for name in NAMES),
+        values |= {f"{axis}, {measure}, {name}": fact for axis, mean in means.items() for name, fact in mean.items()}
+        values |= {
+            f"{measure} in words": "; ".join(texts),
+            f"raw trend, {measure}": means["capability"]["raw"],
+            f"trend, {measure}": largest(means["capability"][name] for name in NAMES),
+            f"lost, {measure}": largest(
+                over_draws(sets["capability"].raw - sets["capability"][name]) for name in NAMES
+            ),
         }
-    return as_facts({name.replace("0.", "0"): one for name, one in found.items()})
+    return as_facts({name.replace("0.", "0"): value for name, value in values.items()})

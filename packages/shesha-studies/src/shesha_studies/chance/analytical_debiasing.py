@@ -13,9 +13,9 @@ from shesha.measures import sampled_cka, unbiased_cka
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, group_means, largest, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
-from shesha_studies.data import shared
+from shesha_studies.synthetic_data import shared
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,7 @@ RATIOS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)
 
 def _grid(strengths: Sequence[float], n: int, seeds: int) -> list[dict[str, Any]]:
     names = ("strength", "n", "ratio", "seed")
-    return [dict(zip(names, one, strict=True)) for one in product(strengths, (n,), RATIOS, range(seeds))]
+    return [dict(zip(names, cell, strict=True)) for cell in product(strengths, (n,), RATIOS, range(seeds))]
 
 
 @study(
@@ -47,11 +47,11 @@ def analytical_debiasing(strength: float, n: int, ratio: float, seed: int) -> di
     """
     rng = np.random.default_rng([seed, n, round(1000 * ratio), round(10 * strength)])
     X, Y = shared(strength, max(12, round(ratio * n)), n, 5, rng)
-    found = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
+    result = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
     return {
-        "raw": found.observed,
-        "gated": found.score,
-        "adjusted": found.adjusted,
+        "raw": result.observed,
+        "gated": result.score,
+        "adjusted": result.adjusted,
         "unbiased": float(unbiased_cka(X, Y)),
         "over_columns": float(sampled_cka(X, Y)),
     }
@@ -65,7 +65,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     columns = ["raw", "unbiased", "adjusted", "gated", "over_columns", "adjusted_off", "gated_off"]
     table = rows.groupby(["strength", "n", "ratio"])[columns].mean().reset_index()
     spread = rows[rows.strength == 0].groupby("n").over_columns.std()
-    made, axes = figure(3)
+    fig, axes = figure(3)
     for ax, name in zip(axes, ("adjusted_off", "gated_off", "over_columns"), strict=True):
         lines(ax, rows[rows.n == rows.n.max()], "ratio", name, "strength")
         ax.axhline(0, color="0.7", linewidth=0.8)
@@ -88,7 +88,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         f"ratio of two numbers near zero has a spread of {spread.max():.1f}, or no value.",
     )
     picture = Picture(
-        "analytical_debiasing", made, "Two corrections by permutation minus the unbiased estimator; a third estimator"
+        "analytical_debiasing", fig, "Two corrections by permutation minus the unbiased estimator; a third estimator"
     )
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 
@@ -96,29 +96,30 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 @analytical_debiasing.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Largest mean difference of calibrated and unbiased CKA, and that of raw CKA."""
-    own, every = rows[rows.n == rows.n.max()], rows.groupby(["strength", "n", "ratio"])
-    means = own.groupby(["strength", "ratio"])[["raw", "unbiased", "gated", "over_columns"]].mean()
-    signal, none = means.loc[rows.strength.max()], means.loc[0.0]
+    subset, every = rows[rows.n == rows.n.max()], rows.groupby(["strength", "n", "ratio"])
+    means = subset.groupby(["strength", "ratio"])[["raw", "unbiased", "gated", "over_columns"]].mean()
+    signal = means.loc[rows.strength.max()]
     noise, others = rows[rows.strength == 0], signal[["unbiased", "gated"]]
-    parts = {"signal": signal, "noise": none}
-    related = own[own.strength > 0]
+    parts = {"signal": rows[rows.strength > 0], "noise": noise}
+    related = subset[subset.strength > 0]
     ahead = related.assign(more=related.over_columns - related[["unbiased", "gated"]].max(axis=1))
     # The paper does not print its signal, so the advantage at any width of ours is a possible one.
-    more = sorted(group_means(ahead, ["ratio"], "more"), key=lambda one: one.value, reverse=True)
+    more = sorted(group_means(ahead, ["ratio"], "more"), key=lambda fact: fact.value, reverse=True)
     averages = every[["raw", "unbiased", "adjusted", "gated"]].mean()
     return as_facts(
         {
-            "n": own.n.max(),
-            "apart": _apart(own, "gated"),
+            "n": subset.n.max(),
+            "apart": _apart(subset, "gated"),
             "raw_apart": (means.raw - means.unbiased).abs().max(),
-            **{"apart, signal": _apart(related, "gated"), "apart, noise": _apart(own[own.strength == 0], "gated")},
-            **{f"raw apart, {name}": (one.raw - one.unbiased).max() for name, one in parts.items()},
+            # Of any n: with the published one, our signal leaves raw CKA nothing to correct.
+            **{f"apart, {name}": _apart(part, "gated") for name, part in parts.items()},
+            **{f"raw apart, {name}": _apart(part, "raw") for name, part in parts.items()},
             "adjusted_apart": (averages.adjusted - averages.unbiased).abs().max(),
             "gated_lower": (averages.unbiased - averages.gated).max(),
             "bias": (averages.raw - averages.unbiased).abs().max(),
             "over_columns": smallest(group_means(related, ["ratio"], "over_columns")),
             **{"others_lowest": others.min(axis=None), "others_highest": others.max(axis=None)},
-            "over_columns_more": Fact(more[-1].value, more[-1].low, max(one.high for one in more)),
+            "over_columns_more": Fact(more[-1].value, more[-1].low, max(fact.high for fact in more)),
             **{"spread": noise.over_columns.std(), "spread_unbiased": noise.unbiased.std()},
             "spread_ratio": noise.over_columns.fillna(np.inf).abs().max() / noise.unbiased.abs().max(),
             "no_value": noise.over_columns.isna().mean(),
@@ -129,4 +130,4 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 def _apart(rows: pd.DataFrame, name: str) -> Fact:
     """Largest mean difference from the unbiased estimator, at any width and strength."""
     rows = rows.assign(apart=rows[name] - rows.unbiased)
-    return largest(map(absolute, group_means(rows, ["strength", "ratio"], "apart")))
+    return largest(map(absolute, group_means(rows, ["strength", "n", "ratio"], "apart")))

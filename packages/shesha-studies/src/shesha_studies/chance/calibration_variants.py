@@ -14,9 +14,9 @@ from shesha.nulls.null_summary import summarise
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, group_means, largest, over_draws, resampled
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, lines, logarithmic
-from shesha.studies.published import Found, against
+from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
-from shesha_studies.data import shared
+from shesha_studies.synthetic_data import shared
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,8 +49,8 @@ _MISSING = {
 def _grid(measures: Sequence[str], strengths: Sequence[float], seeds: int) -> list[dict[str, Any]]:
     names = ("measure", "strength", "ratio", "seed")
     cells = product(measures, strengths, RATIOS, range(seeds))
-    found = [dict(zip(names, one, strict=True)) for one in cells]
-    return [one for one in found if one["measure"] != "CCA" or one["ratio"] in RATIOS[:BELOW_RANK]]
+    settings = [dict(zip(names, cell, strict=True)) for cell in cells]
+    return [setting for setting in settings if setting["measure"] != "CCA" or setting["ratio"] in RATIOS[:BELOW_RANK]]
 
 
 @study(
@@ -89,11 +89,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Draw each summary of unrelated and of related data against the width."""
     assert published is not None
     table = _table(rows)
-    made, axes = grid(2, len(VARIANTS), width=2.7, height=2.3)
+    fig, axes = grid(2, len(VARIANTS), width=2.7, height=2.3)
     for line, strength in enumerate(sorted(rows.strength.unique())):
-        own = rows[rows.strength == strength]
+        group = rows[rows.strength == strength]
         for column, (name, title) in enumerate(VARIANTS.items()):
-            lines(axes[line][column], own, "ratio", name, "measure")
+            lines(axes[line][column], group, "ratio", name, "measure")
             axes[line][column].set(title=f"{title}, {'related' if strength else 'unrelated'}", xlabel="d / n")
             logarithmic(axes[line][column], rows.ratio)
     axes[0][0].legend(frameon=False, fontsize="xx-small")
@@ -105,7 +105,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "the same signal scores less in wider data. Chance-adjusted and gated scores divide by that room.",
     )
     picture = Picture(
-        "calibration_variants", made, "Summaries of CKA and other measures against d / n, unrelated and related"
+        "calibration_variants", fig, "Summaries of CKA and other measures against d / n, unrelated and related"
     )
     return Page("", (("Means", table),), (picture,), notes, against(published, published_numbers(table), _MISSING))
 
@@ -122,7 +122,7 @@ def _spread_of_z(unrelated: pd.DataFrame) -> Fact:
 
 def _largest_mean(rows: pd.DataFrame, columns: Sequence[str]) -> Fact:
     """Largest absolute mean of a measure at a width."""
-    means = [one for name in columns for one in group_means(rows, ["measure", "ratio"], name)]
+    means = [mean for name in columns for mean in group_means(rows, ["measure", "ratio"], name)]
     return largest(map(absolute, means))
 
 
@@ -148,20 +148,19 @@ def published_numbers(table: pd.DataFrame) -> dict[str, Found]:
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """What each way leaves of unrelated data, and what it makes of related ones."""
     table = _table(rows)
-    none, own, unrelated = table[table.strength == 0], _noise_lines(table, "CKA"), rows[rows.strength == 0]
-    wide, narrow, gated = own.iloc[-1], own.iloc[0], table[list(_GATED)].to_numpy(dtype=float)
+    none, cka, unrelated = table[table.strength == 0], _noise_lines(table, "CKA"), rows[rows.strength == 0]
+    wide, narrow = cka.iloc[-1], cka.iloc[0]
     signal = table[(table.strength > 0) & (table.measure == "CKA")].sort_values("ratio")
     values = {
         "largest": _largest(none, SCALED),
         "gated": _largest_mean(unrelated, _GATED),
         **{name: _largest_mean(unrelated, (name,)) for name in ("centred", "adjusted")},
-        **{"gated_lowest": gated.min(), "gated_highest": gated.max()},
         **{f"z_{end}": none.z.agg(end) for end in ("min", "max")},
         **{f"z_sd_{end}": none.z_sd.agg(end) for end in ("min", "max")},
         **{"z": wide.z, "z_sd": _spread_of_z(unrelated), "skewness": wide.skewness, "ratio": wide.ratio},
         **{"skewness of narrow": narrow.skewness, "narrow ratio": narrow.ratio},
-        **{f"signal z, {end}": signal.z.iloc[at] for end, at in (("narrow", 0), ("wide", -1))},
-        **{f"signal adjusted, {end}": signal.adjusted.iloc[at] for end, at in (("narrow", 0), ("wide", -1))},
+        **{f"signal z, {end}": signal.z.iloc[index] for end, index in (("narrow", 0), ("wide", -1))},
+        **{f"signal adjusted, {end}": signal.adjusted.iloc[index] for end, index in (("narrow", 0), ("wide", -1))},
         **{
             f"raw {name}": _largest_mean(unrelated[unrelated.measure == name], ("raw",))
             for name in ("RSA", "mutual kNN")

@@ -10,10 +10,22 @@ import numpy as np
 
 from shesha.calibration import calibrate, calibrate_layers
 from shesha.charts import PALETTE
-from shesha.studies.facts import Fact, Facts, as_facts, difference, group_means, largest, over_draws, rate, smallest
+from shesha.studies.facts import (
+    Fact,
+    Facts,
+    as_facts,
+    difference,
+    group_means,
+    largest,
+    over_draws,
+    rate,
+    resampled,
+    smallest,
+    steps,
+)
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import draw_with_intervals, figure, logarithmic
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 
@@ -32,7 +44,7 @@ def _grid(
     layers: Sequence[int], aggregates: Sequence[str], kinship: Sequence[float], seeds: int
 ) -> list[dict[str, Any]]:
     names = ("layers", "aggregate", "kinship", "seed")
-    return [dict(zip(names, one, strict=True)) for one in product(layers, aggregates, kinship, range(seeds))]
+    return [dict(zip(names, cell, strict=True)) for cell in product(layers, aggregates, kinship, range(seeds))]
 
 
 @study(
@@ -57,14 +69,14 @@ def depth(layers: int, aggregate: str, kinship: float, seed: int) -> dict[str, f
     """
     rng = np.random.default_rng([seed, layers, round(100 * kinship)])
     a, b = (_model(layers, kinship, rng) for _ in range(2))
-    found = calibrate_layers(a, b, "CKA", aggregate=aggregate, n_permutations=99, seed=seed)
-    grid = np.array(found.grid)
-    i, j = (int(name) for name in found.best)
+    result = calibrate_layers(a, b, "CKA", aggregate=aggregate, n_permutations=99, seed=seed)
+    grid = np.array(result.grid)
+    i, j = (int(name) for name in result.best)
     alone = calibrate(a[i], b[j], "CKA", n_permutations=99, seed=seed)
     return {
-        "raw": found.observed,
-        "calibrated": found.score,
-        "p_value": found.p_value,
+        "raw": result.observed,
+        "calibrated": result.score,
+        "p_value": result.p_value,
         "best_alone": alone.score,
         "best_alone_p": alone.p_value,
         "pair_mean": float(grid.mean()),
@@ -74,10 +86,10 @@ def depth(layers: int, aggregate: str, kinship: float, seed: int) -> dict[str, f
 
 def _model(layers: int, kinship: float, rng: np.random.Generator) -> list[Matrix]:
     """Layers of unit noise, each made of the last one and of noise of its own."""
-    made = [rng.standard_normal((N, RATIO * N))]
-    while len(made) < layers:
-        made.append(np.sqrt(kinship) * made[-1] + np.sqrt(1 - kinship) * rng.standard_normal((N, RATIO * N)))
-    return made
+    matrices = [rng.standard_normal((N, RATIO * N))]
+    while len(matrices) < layers:
+        matrices.append(np.sqrt(kinship) * matrices[-1] + np.sqrt(1 - kinship) * rng.standard_normal((N, RATIO * N)))
+    return matrices
 
 
 @depth.page
@@ -101,7 +113,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 
 def _draw(plain: pd.DataFrame) -> Figure:
     """Draw the raw maximum, the calibrated ones, and how often they are called significant."""
-    made, axes = figure(3, width=3.8)
+    fig, axes = figure(3, width=3.8)
     panels: tuple[tuple[str, Summary, tuple[tuple[str, str, str], ...]], ...] = (
         ("raw CKA", over_draws, (("raw", "raw maximum", PALETTE[0]),)),
         (
@@ -124,7 +136,7 @@ def _draw(plain: pd.DataFrame) -> Figure:
         ax.legend(frameon=False, fontsize="small")
     axes[2].axhline(ALPHA, color="0.6", linewidth=0.8, linestyle="--")
     axes[2].set_ylim(-0.02, 1.02)
-    return made
+    return fig
 
 
 def _plain(rows: pd.DataFrame) -> pd.DataFrame:
@@ -135,35 +147,48 @@ def _plain(rows: pd.DataFrame) -> pd.DataFrame:
 @depth.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Rise of the raw maximum with the depth, and how often the best pair and the maximum are called significant."""
-    own = _plain(rows)
-    few, many = (own[own.layers == end] for end in (own.layers.min(), own.layers.max()))
-    deep = own[own.layers >= 16] if (own.layers >= 16).any() else many
-    found = {
+    table = _plain(rows)
+    few, many = (table[table.layers == end] for end in (table.layers.min(), table.layers.max()))
+    deep = table[table.layers >= 16] if (table.layers >= 16).any() else many
+    values = {
         "rise": difference(many.raw, few.raw),
-        "calibrated": largest(group_means(own, ["layers"], "calibrated")),
-        "rate": rate(int((own.p_value <= ALPHA).sum()), len(own)),
+        "calibrated": largest(group_means(table, ["layers"], "calibrated")),
+        "rise_share": _rise_share(table),
+        "rate": rate(int((table.p_value <= ALPHA).sum()), len(table)),
         "alone_rate": rate(int((deep.best_alone_p <= ALPHA).sum()), len(deep)),
         **{"fewest": few.layers.iloc[0], "most": many.layers.iloc[0], "pair_mean": few.pair_mean.mean()},
-        "alone_of_deepest": rate(int((many.best_alone_p <= ALPHA).sum()), len(many)),
         **{"alone_fewest": few.best_alone.mean(), "alone_most": many.best_alone.mean()},
-        "alone_more": over_draws(many.best_alone - many.calibrated),
+        "alone_rise": difference(many.best_alone, few.best_alone),
     }
-    return as_facts(found | _others(rows, own) | _extremes(own))
+    return as_facts(values | _others(rows, table) | _extremes(table))
 
 
-def _others(rows: pd.DataFrame, own: pd.DataFrame) -> dict[str, Any]:
+def _rise_share(table: pd.DataFrame) -> Fact:
+    """Share of the raw rise with the logarithm of the depth that calibrated maxima have; models are resampled."""
+    values = table[["layers", "calibrated", "raw"]].to_numpy(dtype=float)
+
+    def share(rows: Any) -> float:
+        layers, *scores = values[rows].T
+        calibrated, raw = (np.cov(np.log(layers), score)[0, 1] for score in scores)
+        return float(calibrated / raw)
+
+    return resampled(share, [np.array([place]) for place in range(len(values))])
+
+
+def _others(rows: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
     """Other aggregates, and layers that share most of their variance."""
     others, kin = rows[rows["aggregate"] != "max"], rows[rows.kinship > 0]
     if others.empty or kin.empty:
         return {}
-    ends = {str(name): _ends(one) for name, one in others.groupby("aggregate")}
-    (few, most), free = _ends(kin), own[own.layers == kin.layers.max()].raw
+    ends = {str(name): _ends(group) for name, group in others.groupby("aggregate")}
+    (few, most), free = _ends(kin), table[table.layers == kin.layers.max()].raw
     return {
         "aggregates in words": ", ".join(f"{name}: {a.mean():.4f} to {b.mean():.4f}" for name, (a, b) in ends.items()),
         "aggregates_rise": smallest(difference(b, a) for a, b in ends.values()),
         "aggregates_calibrated": largest(group_means(others, ["aggregate", "layers"], "calibrated")),
         **{"kin_fewest": few.mean(), "kin_most": most.mean(), "free_most": free.mean()},
-        **{"kin_rise": difference(most, few), "kin_slower": difference(free, most)},
+        **{"kin_rise": difference(most, few), "kin_step": smallest(steps(kin, "layers", "raw"))},
+        "kin_slower": difference(free, most),
     }
 
 
@@ -172,9 +197,9 @@ def _ends(rows: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
     return rows[rows.layers == rows.layers.min()].raw, rows[rows.layers == rows.layers.max()].raw
 
 
-def _extremes(own: pd.DataFrame) -> dict[str, Any]:
+def _extremes(table: pd.DataFrame) -> dict[str, Any]:
     """Compare maxima with Proposition 6 and the mean of extremes of Gaussian scores, in standard deviations."""
-    means = own.groupby("layers")[["raw", "pair_mean", "pair_sd"]].mean()
+    means = table.groupby("layers")[["raw", "pair_mean", "pair_sd"]].mean()
     logs = np.log(means.index.to_numpy(dtype=float) ** 2)
     above = ((means.raw - means.pair_mean) / means.pair_sd).to_numpy()
     expected = np.sqrt(2 * logs) - (np.log(logs) + np.log(4 * np.pi)) / (2 * np.sqrt(2 * logs))

@@ -71,15 +71,15 @@ def _designs() -> Iterator[dict[str, Any]]:
     exchanges = ("free", "blocks of 8", "blocks of 25", "stretches of 8", "stretches of 25", "shift")
     for phi in ("0.5", "0.9"):
         for n in (64, 128, 447):
-            kinds += [("CKA", f"series: {phi}", one, n) for one in exchanges if (one, n) != ("stretches of 25", 64)]
-        kinds += [("CKA", f"8 sessions: {phi}", one, 64) for one in ("blocks", "blocks, shift")]
-    kinds += [("CKA", "20 groups: equal", one, 200) for one in ("free", "groups")]
-    kinds += [("CKA", "20 groups: of four sizes", one, 225) for one in ("free", "groups")]
+            kinds += [("CKA", f"series: {phi}", null, n) for null in exchanges if (null, n) != ("stretches of 25", 64)]
+        kinds += [("CKA", f"8 sessions: {phi}", null, 64) for null in ("blocks", "blocks, shift")]
+    kinds += [("CKA", "20 groups: equal", null, 200) for null in ("free", "groups")]
+    kinds += [("CKA", "20 groups: of four sizes", null, 225) for null in ("free", "groups")]
     kinds += [("CKA", "20 groups: all different", "equal_groups", 290)]
-    kinds += [("CKA", f"a number: {effect}", one, 400) for effect in ("0.3", "1") for one in ("free", "within")]
+    kinds += [("CKA", f"a number: {effect}", null, 400) for effect in ("0.3", "1") for null in ("free", "within")]
     kinds += [("CKA", f"a number: {effect}", "within", n) for effect in ("1", "2") for n in (50, 200)]
     kinds += [
-        (score, "a period", one, 200) for score in ("CKA", "mutual kNN(k=5)") for one in ("shift", "phase covariates")
+        (score, "a period", null, 200) for score in ("CKA", "mutual kNN(k=5)") for null in ("shift", "phase covariates")
     ]
     for score, data, design, n in kinds:
         d = unrelated.WIDE if "features" in data else unrelated.WIDTH
@@ -150,11 +150,11 @@ def _pair_hits(
 ) -> float | None:
     """P-value of a similarity; none where draws do not differ."""
     if part == "measures":
-        given = unrelated.clouds(rng, n, d, data, design, shared)
+        arguments = unrelated.clouds(rng, n, d, data, design, shared)
     else:
-        given = unrelated.designed(rng, n, data, design, shared)
-    found = calibrate(**given, measure=score, n_permutations=PERMUTATIONS[part], alpha=LEVEL, seed=rng)
-    return found.p_value if found.null_sd > 1e-9 * abs(found.null_mean) else None
+        arguments = unrelated.designed(rng, n, data, design, shared)
+    result = calibrate(**arguments, measure=score, n_permutations=PERMUTATIONS[part], alpha=LEVEL, seed=rng)
+    return result.p_value if result.null_sd > 1e-9 * abs(result.null_mean) else None
 
 
 def _matrix_hits(

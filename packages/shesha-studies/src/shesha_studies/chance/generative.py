@@ -10,7 +10,7 @@ from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, difference, group_means, largest, over_draws, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 
@@ -38,8 +38,8 @@ def generative(map_of: str, inputs: int, d: int, seed: int) -> dict[str, float]:
     rng = np.random.default_rng([seed, d, inputs, MAPS.index(map_of)])
     rows = rng.standard_normal((N, inputs))
     X, Y = (_apply_map(map_of, rows, d, rng) for _ in range(2))
-    found = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
-    return {"raw": found.observed, "score": found.score, "p_value": found.p_value}
+    result = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
+    return {"raw": result.observed, "score": result.score, "p_value": result.p_value}
 
 
 def _apply_map(map_of: str, rows: Matrix, d: int, rng: np.random.Generator) -> Matrix:
@@ -58,7 +58,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     rows = rows.assign(what=rows.map_of + ", " + rows.inputs.astype(str) + " inputs")
     rows.loc[rows.map_of == "noise", "what"] = "noise"
     table = rows.groupby(["map_of", "inputs", "d"], sort=False)[["raw", "score"]].mean().reset_index()
-    made, axes = figure(2, sharey=True, width=5.0)
+    fig, axes = figure(2, sharey=True, width=5.0)
     for ax, name, title in zip(axes, ("raw", "score"), ("raw CKA", "calibrated CKA"), strict=True):
         lines(ax, rows, "d", name, "what")
         ax.set(xlabel="features", title=title)
@@ -69,10 +69,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "truly agree: they share the geometry of the inputs. A permutation null rightly keeps this agreement. "
         "For many inputs the geometry itself is small, because Gaussian points in many dimensions are equally "
         "far from one another. To measure agreement beyond the inputs, pass them as covariates.",
-        "The paper does not print the number of inputs. Scores are near zero for thousands of inputs and few "
-        "hundred features, and rise if only the maps become wider.",
+        "The paper does not print the number of inputs. Scores are near zero only for maps much narrower than "
+        "the inputs, and rise as the maps become wider.",
     )
-    picture = Picture("generative", made, "Raw and calibrated CKA of unrelated random maps of the same inputs")
+    picture = Picture("generative", fig, "Raw and calibrated CKA of unrelated random maps of the same inputs")
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 
 
@@ -96,16 +96,17 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "noise": score.loc["noise"].max(axis=None),
             **{"few": few.inputs.iloc[0], "few_inputs": over_draws(few.score)},
             **{"many": many.inputs.iloc[0], "many_inputs": over_draws(many.score)},
+            **{f"many, {name}": over_draws(group.score) for name, group in many.groupby("map_of")},
         }
     )
 
 
 def _rises(rows: pd.DataFrame, name: str) -> list[Fact]:
     """Differences between the widest and the narrowest maps, for each map and dimension of the inputs."""
-    ends = ([own[own.d == end][name] for end in (own.d.max(), own.d.min())] for _, own in rows.groupby(_CASE))
+    ends = ([group[group.d == end][name] for end in (group.d.max(), group.d.min())] for _, group in rows.groupby(_CASE))
     return [difference(wide, narrow) for wide, narrow in ends]
 
 
-def _any_reading(found: list[Fact]) -> Fact:
+def _any_reading(rises: list[Fact]) -> Fact:
     """Mean over maps and dimensions of the inputs; the limits are those of any of them, as the paper prints none."""
-    return Fact(sum(one.value for one in found) / len(found), smallest(found).low, largest(found).high)
+    return Fact(sum(rise.value for rise in rises) / len(rises), smallest(rises).low, largest(rises).high)

@@ -60,8 +60,8 @@ def _cells() -> Iterator[dict[str, Any]]:
     for batch in range(BATCHES):
         for data, n, d in SIMILARITIES:
             yield dict(zip(names, ("similarities", data, n, d, "-", "all", batch), strict=True))
-        for one in SCORES:
-            yield dict(zip(names, ("scores", *one, batch), strict=True))
+        for case in SCORES:
+            yield dict(zip(names, ("scores", *case, batch), strict=True))
 
 
 FULL = sorted(_cells(), key=lambda one: one["part"])
@@ -85,21 +85,21 @@ def intervals(part: str, data: str, n: int, d: int, told: str, score: str, batch
             truth = coverage.similarity_truth(data, n, d)
         else:
             truth = coverage.score_truth(data, n, d, told, score)
-        found = [_ends(part, data, n, d, told, score, batch * RUNS + run) for run in range(RUNS)]
+        run_ends = [_ends(part, data, n, d, told, score, batch * RUNS + run) for run in range(RUNS)]
     row: dict[str, float | int] = {}
     for name, value in truth.items():
-        own = [ends[name] for ends in found if name in ends]
-        row[f"{name} runs"] = len(own)
+        pairs = [ends[name] for ends in run_ends if name in ends]
+        row[f"{name} runs"] = len(pairs)
         for place, level in enumerate(coverage.LEVELS):
-            inside = [ends[place][0] <= value <= ends[place][1] for ends in own]
-            row[f"{name} {level:.0%}"] = sum(inside) / len(own) if own else float("nan")
+            inside = [ends[place][0] <= value <= ends[place][1] for ends in pairs]
+            row[f"{name} {level:.0%}"] = sum(inside) / len(pairs) if pairs else float("nan")
     return row
 
 
-def _ends(part: str, data: str, n: int, d: int, told: str, score: str, run: int) -> coverage.Ends:
+def _ends(part: str, data: str, n: int, d: int, grouping: str, score: str, run: int) -> coverage.Ends:
     if part == "similarities":
         return coverage.similarity_ends(data, n, d, run)
-    return coverage.score_ends(data, n, d, told, score, run)
+    return coverage.score_ends(data, n, d, grouping, score, run)
 
 
 @intervals.page

@@ -10,14 +10,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, rate, smallest
+from shesha.studies.facts import (
+    Fact,
+    Facts,
+    as_facts,
+    group_means,
+    largest,
+    over_correlations,
+    over_draws,
+    rate,
+    smallest,
+)
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
-from shesha.studies.published import Found, against
+from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.chance._local_distances import distance_agreement, neighbour_scale
-from shesha_studies.chance._two_modalities import DATA, STAND_IN, WIDTHS, sides, trends
+from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,13 +86,13 @@ def locality(kind: str, data: str, width: int, noise: float, lens: str, scale: s
     near, sizes = _near(kind, data, width, noise)
     if scale == OWN:
         X, Y = (side / size for side, size in zip((X, Y), sizes, strict=True))
-    found = calibrate(X, Y, _measure(lens, value), n_permutations=200, seed=0)
+    result = calibrate(X, Y, _measure(lens, value), n_permutations=200, seed=0)
     return {
         "capability": capability,
-        "raw": found.observed,
-        "score": found.score,
-        "chance": found.null_mean,
-        "p_value": found.p_value,
+        "raw": result.observed,
+        "score": result.score,
+        "chance": result.null_mean,
+        "p_value": result.p_value,
         "neighbour_distance": sizes[0],
         **near,
     }
@@ -125,7 +135,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     near = rows.drop_duplicates(["kind", "data", "width", "noise"])
     names = ["common", "agreement", "agreement_p", "neighbour_distance"]
     distances = near.groupby(["kind", "noise", "data"], sort=False)[names].mean().reset_index()
-    made = _draw(rows)
+    fig = _draw(rows)
     copies = table[(table.kind == COPY) & (table.lens == RBF) & (table.value == min(BANDWIDTHS))]
     notes = (
         STAND_IN,
@@ -135,16 +145,16 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "row. It does not depend on which neighbours are common or how crowded a row is. Its chance level is "
         "0, by permutation within rows.",
         (
-            f"The copies have noise of {', '.join(f'{100 * one:g} %' for one in NOISES)} of the rows' length. "
+            f"The copies have noise of {', '.join(f'{100 * noise:g} %' for noise in NOISES)} of the rows' length. "
             "The share of pairs above chance at sigma = 0.1 is "
             f"{', '.join(f'{100 * hit:.0f} %' for hit in copies.groupby('noise').hit.mean())}, although "
             "their local distances have correlations of "
         )
-        + ", ".join(f"{one:.2f}" for one in distances[distances.kind == COPY].groupby("noise").agreement.mean())
+        + ", ".join(f"{mean:.2f}" for mean in distances[distances.kind == COPY].groupby("noise").agreement.mean())
         + ".",
     )
     picture = Picture(
-        "locality", made, "Calibrated scores against neighbourhood size and bandwidth; agreement of distances"
+        "locality", fig, "Calibrated scores against neighbourhood size and bandwidth; agreement of distances"
     )
     tables = (("Scores", table), ("Distances to common neighbours", distances))
     return Page("", tables, (picture,), notes, against(published, published_numbers(rows)))
@@ -160,7 +170,7 @@ def _distances_sentence(both: pd.DataFrame) -> str:
 
 
 def _draw(rows: pd.DataFrame) -> Figure:
-    made, axes = figure(4, width=3.3, sharey=True)
+    fig, axes = figure(4, width=3.3, sharey=True)
     lenses = (
         (KNN, UNIT, "neighbours k", "mutual kNN"),
         (RBF, UNIT, "sigma", "CKA-RBF"),
@@ -171,14 +181,14 @@ def _draw(rows: pd.DataFrame) -> Figure:
     # One colour for one name in all panels, those without it as well.
     everybody = sorted(rows.who.unique())
     for ax, (lens, scale, unit, title) in zip(axes, lenses, strict=True):
-        own = rows[(rows.lens == lens) & (rows.scale == scale)]
-        lines(ax, own, "value", "score", "who", order=everybody)
-        logarithmic(ax, own.value)
+        group = rows[(rows.lens == lens) & (rows.scale == scale)]
+        lines(ax, group, "value", "score", "who", order=everybody)
+        logarithmic(ax, group.value)
         ax.set(xlabel=f"{unit}, {scale}" if lens != KNN else unit)
         ax.set_title(title, fontsize="medium")
     axes[0].set_ylabel("calibrated score")
     axes[3].legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return made
+    return fig
 
 
 def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
@@ -193,28 +203,27 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     rows = rows.assign(hit=(rows.p_value <= 0.05).astype(float))
     models, copies = (rows[rows.kind == kind] for kind in (MODELS, COPY))
     near, narrow = models.drop_duplicates(["data", "width"]), models[_kernel_rows(models, RBF, min(BANDWIDTHS))]
-    noisy = copies[_kernel_rows(copies, RBF, min(BANDWIDTHS)) & (copies.noise == copies.noise.max())]
+    narrow_copies = copies[_kernel_rows(copies, RBF, min(BANDWIDTHS))]
+    noisy = narrow_copies[narrow_copies.noise == copies.noise.max()]
     knn, every = models[models.lens == KNN], rows.drop_duplicates(["kind", "data", "width", "noise"])
-    hits, wide = knn.groupby("value").hit.mean(), models[_kernel_rows(models, RBF, max(BANDWIDTHS))]
+    hits = knn.groupby("value").hit.mean()
     return as_facts(
         {
             "neighbours": rate(int(knn.hit.sum()), len(knn)),
             "distances": over_draws(near.groupby("data").agreement.mean()),
             "distances in words": _distances_sentence(every[every.kind == MODELS]),
-            "largest_agreement": largest(group_means(near, ["data"], "agreement")),
             "knn in words": ", ".join(f"{hit:.0%} at k = {size:g}" for size, hit in hits.items()),
-            "knn_lowest": smallest(_hits(own) for _, own in knn.groupby("value")),
+            "knn_lowest": smallest(_hits(group) for _, group in knn.groupby("value")),
             "narrow": largest(group_means(narrow, ["data"], "score")),
             **{"narrow_median": narrow.score.median(), "narrow_hits": _hits(narrow)},
             **{"copy_noise": noisy.noise.max(), "copy_kept": noisy.agreement.min()},
-            **{
-                "narrow_copy": over_draws(noisy.score),
-                "copy_lowest": noisy.score.min(),
-                "copy_highest": noisy.score.max(),
-            },
+            "narrow_copy": over_draws(noisy.score),
+            "narrow_fall": over_draws(_ends(narrow_copies)[0] - _ends(narrow_copies)[1]),
+            # Copies that move no data set's local distances by more than 0.05 in correlation.
+            "close_copy": over_draws(narrow_copies[narrow_copies.noise == 0.1].score),
+            "copies in words": "; ".join(_copy_in_words(noise, part) for noise, part in narrow_copies.groupby("noise")),
             "own_hits": _hits(models[(models.scale == OWN) & (models.value == 0.5)]),
             "half_hits": _hits(models[_kernel_rows(models, RBF, 0.5)]),
-            "widest_hits": _hits(wide),
             "wide_hits": _hits(models[(models.lens == RBF) & (models.value >= 2.0)]),
             **{f"neighbour_{end}": every.neighbour_distance.agg(end) for end in ("min", "max")},
             **_trends(models),
@@ -226,27 +235,46 @@ def _kernel_rows(rows: pd.DataFrame, lens: str, value: float) -> pd.Series[bool]
     return (rows.lens == lens) & (rows.value == value)
 
 
+def _copy_in_words(noise: Any, copies: pd.DataFrame) -> str:
+    near, score = copies.agreement, copies.score
+    return (
+        f"{noise:.0%} of noise (distances {near.min():.2f} to {near.max():.2f}) {score.min():.3f} to {score.max():.3f}"
+    )
+
+
+def _ends(copies: pd.DataFrame) -> list[pd.Series[float]]:
+    """Scores of the copies with the least and with the most noise."""
+    return [copies[copies.noise == end].set_index("data").score for end in (copies.noise.min(), copies.noise.max())]
+
+
 def _hits(rows: pd.DataFrame) -> Fact:
     """Share of pairs above chance."""
     return rate(int(rows.hit.sum()), len(rows))
+
+
+def _both_trends(tables: Sequence[pd.DataFrame]) -> str:
+    """Say the mean correlations before and after calibration."""
+    both = ([over_correlations(table[name]) for name in ("raw", "score")] for table in tables)
+    return ", ".join(f"{raw.value:+.2f} raw and {score.value:+.2f} calibrated" for raw, score in both)
 
 
 def _trends(models: pd.DataFrame) -> dict[str, Any]:
     """How scores go with capability, by lens."""
     if models.width.nunique() <= 2:
         return {}
-    found = trends(models.assign(measure=models.lens + models.value.astype(str)), ["raw", "score"])
-    means = found.groupby("measure")[["raw", "score"]].mean()
+    table = trends(models.assign(measure=models.lens + models.value.astype(str)), ["raw", "score"])
+    means = table.groupby("measure")[["raw", "score"]].mean()
 
     def of(lens: str, value: float) -> pd.DataFrame:
-        return found[found.measure == f"{lens}{float(value)}"].set_index("data")
+        return table[table.measure == f"{lens}{float(value)}"].set_index("data")
 
     knn = {size: means.score[f"{KNN}{float(size)}"] for size in SIZES}
-    wide = [means.loc[f"{RBF}{value}"] for value in (2.0, 5.0)]
+    kernels = {"half": [of(RBF, 0.5)], "wide": [of(RBF, 2.0), of(RBF, 5.0)]}
     return {
-        "knn trends in words": ", ".join(f"{one:+.2f} (k = {size})" for size, one in knn.items()),
+        "knn trends in words": ", ".join(f"{trend:+.2f} (k = {size})" for size, trend in knn.items()),
         "knn_steeper": over_draws(of(KNN, SIZES[0]).score - of(KNN, SIZES[-1]).score),
-        "half_trend": means.score[f"{RBF}{0.5}"],
-        "wide trends in words": ", ".join(f"{one.raw:+.2f} raw and {one.score:+.2f} calibrated" for one in wide),
-        "wide_flatter": smallest(over_draws(one.raw - one.score) for one in (of(RBF, 2.0), of(RBF, 5.0))),
+        "half trend in words": _both_trends([of(RBF, 0.5)]),
+        "wide trends in words": _both_trends([of(RBF, 2.0), of(RBF, 5.0)]),
+        **{f"{name}_before": smallest(over_correlations(df.raw) for df in part) for name, part in kernels.items()},
+        **{f"{name}_flatter": smallest(over_draws(df.raw - df.score) for df in part) for name, part in kernels.items()},
     }

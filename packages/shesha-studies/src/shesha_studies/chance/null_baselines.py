@@ -11,7 +11,7 @@ from shesha.measures import cka, mutual_knn
 from shesha.studies.facts import Facts, as_facts, over_draws, smallest, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 
@@ -86,9 +86,9 @@ def _related_scores(d: int, seed: int) -> dict[str, float]:
     """CKA of two representations that share part rho of their variance, raw and calibrated."""
     rng = np.random.default_rng([1, seed, d])
     U, V, W = rng.standard_normal((3, N, d))
-    X, Y = (np.sqrt(RHO) * U + np.sqrt(1 - RHO) * own for own in (V, W))
-    found = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
-    return {"related_raw": found.observed, "related_adjusted": found.adjusted, "related_gated": found.score}
+    X, Y = (np.sqrt(RHO) * U + np.sqrt(1 - RHO) * noise for noise in (V, W))
+    result = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
+    return {"related_raw": result.observed, "related_adjusted": result.adjusted, "related_gated": result.score}
 
 
 @null_baselines.page
@@ -96,7 +96,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Compare means with the formulas."""
     assert published is not None
     table = rows.groupby("d").mean(numeric_only=True).drop(columns="seed").reset_index()
-    made, axes = figure(2)
+    fig, axes = figure(2)
     axes[0].errorbar(
         table.d, table.energy, 2 * table.energy_error / np.sqrt(rows.seed.nunique()), fmt="o-", label="energy"
     )
@@ -120,7 +120,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ),
     )
     picture = Picture(
-        "null_baselines", made, "Means compared with their formulas; CKA with a shared signal against the width"
+        "null_baselines", fig, "Means compared with their formulas; CKA with a shared signal against the width"
     )
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 
@@ -143,11 +143,11 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             **{"energy_off": over_draws(rows.energy - 1), "overlap_off": over_draws(overlap - 1)},
             "anchor_off": over_draws(anchor - 1),
             "spread": over_draws(rows.overlap_variance / (_anchor_variance() / (N * K * K))),
-            **{"cells": len(rows), "other_p_values": (rows.p_value != rows.p_of_exponential).sum()},
             **{"narrowest": first.d, "widest": last.d, "raw_narrowest": first.related_raw},
             "raw_widest": over_draws(widest.related_raw),
             "smallest_step": smallest(steps(rows, "d", "related_raw")),
             **{"adjusted": last.related_adjusted, "gated": last.related_gated, "population": RHO**2},
             "gap": over_draws(widest.related_adjusted - RHO**2),
+            "gap_gated": over_draws(widest.related_gated - RHO**2),
         }
     )

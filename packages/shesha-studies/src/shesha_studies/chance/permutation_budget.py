@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, resampled
+from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, rate, resampled
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ ONE, NEW = "one pair", "a pair per seed"
 
 def _grid(measures: Sequence[str], budgets: Sequence[int], pairs: str, seeds: int) -> list[dict[str, Any]]:
     names = ("measure", "budget", "pairs", "seed")
-    return [dict(zip(names, one, strict=True)) for one in product(measures, budgets, (pairs,), range(seeds))]
+    return [dict(zip(names, cell, strict=True)) for cell in product(measures, budgets, (pairs,), range(seeds))]
 
 
 @study(
@@ -43,24 +43,24 @@ def permutation_budget(measure: str, budget: int, pairs: str, seed: int) -> dict
     or a new one per seed.
     """
     X, Y = np.random.default_rng(0 if pairs == ONE else [1, seed]).standard_normal((2, 128, 128))
-    found = calibrate(X, Y, measure, n_permutations=budget, seed=seed)
-    return {"threshold": found.threshold, "score": found.score, "null_sd": found.null_sd}
+    result = calibrate(X, Y, measure, n_permutations=budget, seed=seed)
+    return {"threshold": result.threshold, "score": result.score, "null_sd": result.null_sd}
 
 
 @permutation_budget.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Draw the threshold's spread over seeds, in units of the null's spread, and what is left of unrelated pairs."""
     assert published is not None
-    one, new = (rows[rows.pairs == kind] for kind in (ONE, NEW))
-    table = _spreads(one)
-    made, axes = figure(2)
-    for name, own in table.groupby("measure", sort=False):
-        axes[0].plot(own.budget, own.threshold_error, "o-", markersize=3.5, label=name)
+    one_pair, new = (rows[rows.pairs == kind] for kind in (ONE, NEW))
+    table = _spreads(one_pair)
+    fig, axes = figure(2)
+    for name, group in table.groupby("measure", sort=False):
+        axes[0].plot(group.budget, group.threshold_error, "o-", markersize=3.5, label=name)
     axes[0].set(xlabel="permutations", ylabel="error of the threshold / spread of the null")
     axes[0].legend(frameon=False, fontsize="small")
-    left = _remaining_scores(new)
-    for name, own in left.groupby("measure", sort=False):
-        axes[1].plot(own.budget, own.largest, "o-", markersize=3.5, label=name)
+    scores = _remaining_scores(new)
+    for name, group in scores.groupby("measure", sort=False):
+        axes[1].plot(group.budget, group.largest, "o-", markersize=3.5, label=name)
     axes[1].set(xlabel="permutations", ylabel="largest calibrated score of unrelated pairs", ylim=(0, None))
     for ax in axes:
         logarithmic(ax, rows.budget)
@@ -71,23 +71,23 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "Times are on the performance page. We do not have the published graphics card.",
     )
     picture = Picture(
-        "permutation_budget", made, "Error of the threshold, and largest calibrated scores, by permutations"
+        "permutation_budget", fig, "Error of the threshold, and largest calibrated scores, by permutations"
     )
-    tables = (("Threshold over seeds, one pair", table), ("Calibrated scores of unrelated pairs", left))
+    tables = (("Threshold over seeds, one pair", table), ("Calibrated scores of unrelated pairs", scores))
     return Page("", tables, (picture,), notes, against(published, {}))
 
 
-def _spreads(one: pd.DataFrame) -> pd.DataFrame:
-    grouped = one.groupby(["measure", "budget"], sort=False)[["threshold", "null_sd"]].agg(["mean", "std"])
-    grouped.columns = ["_".join(one) for one in grouped.columns]
+def _spreads(rows: pd.DataFrame) -> pd.DataFrame:
+    grouped = rows.groupby(["measure", "budget"], sort=False)[["threshold", "null_sd"]].agg(["mean", "std"])
+    grouped.columns = ["_".join(column) for column in grouped.columns]
     table = grouped.reset_index().drop(columns=["null_sd_std"])
     table["threshold_error"] = table.threshold_std / table.null_sd_mean
     return table
 
 
-def _largest_shift(one: pd.DataFrame, few: int, many: int) -> Fact:
+def _largest_shift(rows: pd.DataFrame, few: int, many: int) -> Fact:
     """Difference of mean thresholds of the measure that differs most, in standard deviations of its null."""
-    grouped = one.groupby(["budget", "measure"])
+    grouped = rows.groupby(["budget", "measure"])
     mean, error, unit = grouped.threshold.mean(), grouped.threshold.sem(), grouped.null_sd.mean().loc[many]
     shift = (mean.loc[few] - mean.loc[many]) / unit
     largest = shift.abs().idxmax()
@@ -104,12 +104,12 @@ def _remaining_scores(new: pd.DataFrame) -> pd.DataFrame:
 @permutation_budget.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Error of the threshold by the number of permutations, in standard deviations of the null."""
-    one, left = rows[rows.pairs == ONE], _remaining_scores(rows[rows.pairs == NEW])
-    error, above = _spreads(one).groupby("budget").threshold_error.mean(), left.groupby("budget").above.mean()
-    few, many = left[left.budget < 50], left[left.budget >= 99]
+    one_pair, scores = rows[rows.pairs == ONE], _remaining_scores(rows[rows.pairs == NEW])
+    error, new = _spreads(one_pair).groupby("budget").threshold_error.mean(), rows[rows.pairs == NEW]
+    few, many = scores[scores.budget < 50], scores[scores.budget >= 99]
     values = {
-        "mean_shift": _largest_shift(one, 49, 999),
-        **{"at_50": error[49], "at_200": _over_seeds(one, 199), "ratio": _over_seeds(one, 49, 199)},
+        "mean_shift": _largest_shift(one_pair, 49, 999),
+        **{"at_50": _over_seeds(one_pair, 49), "at_200": _over_seeds(one_pair, 199)},
         "errors in words": ", ".join(f"{value:.2f} at {budget}" for budget, value in error.items()),
     }
     if few.empty or many.empty:
@@ -117,28 +117,30 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     return as_facts(
         {
             **values,
-            "above in words": ", ".join(f"{share:.0%} at {budget}" for budget, share in above.items()),
-            **{"largest_few": few.largest.max(), "largest_many": many.largest.max()},
-            "spikes": _spikes(rows[rows.pairs == NEW]),
-            "left": largest(
-                group_means(rows[(rows.pairs == NEW) & (rows.budget >= 99)], ["measure", "budget"], "score")
+            "above in words": ", ".join(
+                f"{rate(int((df.score > 0).sum()), len(df)):.0%} ({budget})" for budget, df in new.groupby("budget")
             ),
+            **{"largest_few": few.largest.max(), "largest_many": many.largest.max()},
+            "spikes": _spikes(new),
+            "left": largest(group_means(new[new.budget >= 99], ["measure", "budget"], "score")),
+            "converges": over_draws(_seed_means(new[new.budget < 50]) - _seed_means(new[new.budget >= 99])),
         }
     )
 
 
-def _over_seeds(one: pd.DataFrame, budget: int, other: int | None = None) -> Fact:
-    """Error of the threshold, or its ratio to that of another budget; seeds are resampled."""
-    wide = one.pivot_table(index="seed", columns=["budget", "measure"], values="threshold")
-    units = one.groupby(["budget", "measure"]).null_sd.mean()
+def _seed_means(rows: pd.DataFrame) -> pd.Series[float]:
+    return rows.groupby("seed").score.mean()
 
-    def error(rows: Any, name: int) -> float:
-        return float((wide[name].iloc[rows].std() / units[name]).mean())
 
-    def statistic(rows: Any) -> float:
-        return error(rows, budget) / (1.0 if other is None else error(rows, other))
+def _over_seeds(rows: pd.DataFrame, budget: int) -> Fact:
+    """Error of the threshold; seeds are resampled."""
+    wide = rows.pivot_table(index="seed", columns=["budget", "measure"], values="threshold")
+    units = rows.groupby(["budget", "measure"]).null_sd.mean()
 
-    return resampled(statistic, [np.array([place]) for place in range(len(wide))])
+    def error(rows: Any) -> float:
+        return float((wide[budget].iloc[rows].std() / units[budget]).mean())
+
+    return resampled(error, [np.array([place]) for place in range(len(wide))])
 
 
 def _spikes(new: pd.DataFrame) -> Fact:

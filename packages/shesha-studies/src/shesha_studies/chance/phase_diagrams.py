@@ -10,9 +10,9 @@ from shesha.calibration import calibrate
 from shesha.studies.facts import Facts, as_facts, group_means, largest, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, heat
-from shesha.studies.published import Found, against
+from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
-from shesha_studies.data import noise
+from shesha_studies.synthetic_data import noise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,13 +41,13 @@ def phase_diagrams(kind: str, ratio: float, sigma: float, seed: int) -> dict[str
     d = round(ratio * N)
     latent = rng.standard_normal((N, RANK)) / np.sqrt(RANK)
     X, Y = (latent @ rng.standard_normal((RANK, d)) + sigma * noise(kind, (N, d), rng) for _ in range(2))
-    found = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
+    result = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
     return {
-        "raw": found.observed,
-        "score": found.score,
-        "adjusted": found.adjusted,
-        "threshold": found.threshold,
-        "p_value": found.p_value,
+        "raw": result.observed,
+        "score": result.score,
+        "adjusted": result.adjusted,
+        "threshold": result.threshold,
+        "p_value": result.p_value,
     }
 
 
@@ -56,7 +56,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Draw both planes per kind of noise."""
     assert published is not None
     kinds = list(rows.kind.unique())
-    made, axes = grid(2, len(kinds), width=2.9, height=2.3)
+    fig, axes = grid(2, len(kinds), width=2.9, height=2.3)
     for column, kind in enumerate(kinds):
         for line, name in enumerate(("raw", "score")):
             plane = rows[rows.kind == kind].pivot_table(index="sigma", columns="ratio", values=name)
@@ -69,7 +69,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
             "for d / n of about 0.7 to 1.5, or the middle colour of its planes."
         ),
     )
-    picture = Picture("phase_diagrams", made, "Raw and calibrated CKA against d / n and noise, by kind of noise")
+    picture = Picture("phase_diagrams", fig, "Raw and calibrated CKA against d / n and noise, by kind of noise")
     return Page("", (("Means", table),), (picture,), notes, against(published, published_numbers(rows)))
 
 
@@ -90,17 +90,17 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     quiet, drowned = rows[rows.sigma == rows.sigma.min()], rows[rows.sigma == rows.sigma.max()]
     means = quiet.groupby(["kind", "ratio"])[["raw", "score"]].mean()
     by_ratio = drowned.groupby("ratio").raw.mean()
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "sigma": rows.sigma.max(),
         **{f"quiet_{name}_{end}": means[name].agg(end) for name in ("raw", "score") for end in ("min", "max")},
         **{"narrowest": by_ratio.index[0], "widest": by_ratio.index[-1]},
         **{"raw_narrowest": by_ratio.iloc[0], "raw_widest": by_ratio.iloc[-1]},
     }
     for kind in rows.kind.unique():
-        low, high = (own[own.kind == kind] for own in (quiet, drowned))
-        found[f"quiet, {kind}"] = smallest(
-            one for name in ("raw", "score") for one in group_means(low, ["ratio"], name)
+        low, high = (part[part.kind == kind] for part in (quiet, drowned))
+        values[f"quiet, {kind}"] = smallest(
+            mean for name in ("raw", "score") for mean in group_means(low, ["ratio"], name)
         )
-        found[f"left, {kind}"] = largest(group_means(high, ["ratio"], "score"))
-    both = {end: [one for name, one in found.items() if name.startswith(f"{end}, ")] for end in ("quiet", "left")}
-    return as_facts(found | {"quiet": smallest(both["quiet"]), "left": largest(both["left"])})
+        values[f"left, {kind}"] = largest(group_means(high, ["ratio"], "score"))
+    both = {end: [fact for name, fact in values.items() if name.startswith(f"{end}, ")] for end in ("quiet", "left")}
+    return as_facts(values | {"quiet": smallest(both["quiet"]), "left": largest(both["left"])})

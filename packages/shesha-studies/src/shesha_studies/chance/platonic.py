@@ -11,18 +11,18 @@ from shesha.charts import PALETTE
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.chance._platonic_facts import make_facts
-from shesha_studies.chance._platonic_numbers import (
+from shesha_studies.chance._platonic_models import LANGUAGE, VIDEO, VISION, WIT, exported
+from shesha_studies.chance._platonic_statistics import (
     MISSING,
     class_scores,
     mean_trends,
     published_numbers,
     untrained_scores,
 )
-from shesha_studies.chance._published_models import LANGUAGE, VIDEO, VISION, WIT, exported
-from shesha_studies.chance._two_modalities import EPOCHS, SENTENCES, STAND_IN, WIDTHS, sides
+from shesha_studies.chance._two_modality_models import EPOCHS, SENTENCES, STAND_IN, WIDTHS, sides
 from shesha_studies.networks.images import IMAGES
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _grid(
 ) -> list[dict[str, Any]]:
     names = ("data", "epochs", "width", "partner", "measure", "null")
     cells = product(data, epochs, WIDTHS, partners, measures, (null,))
-    return [dict(zip(names, one, strict=True)) for one in cells]
+    return [dict(zip(names, cell, strict=True)) for cell in cells]
 
 
 _REST = [name for name in MEASURES.values() if name not in FEW]
@@ -127,9 +127,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     assert published is not None
     free = rows[(rows.null == "free") & (rows.epochs > 0)]
     table = mean_trends(rows)
-    called = {own: name for name, own in MEASURES.items()}
+    called = {measure: name for name, measure in MEASURES.items()}
     means = table.groupby("measure", sort=False)[["before", "after", "before, with width", "after, with width"]].mean()
-    means = means.reset_index().assign(measure=lambda one: one.measure.map(called))
+    means = means.reset_index().assign(measure=lambda frame: frame.measure.map(called))
     bare, inside = untrained_scores(rows), class_scores(rows)
     checks = against(published, published_numbers(rows, _KNOWN, list(published.key)), MISSING)
     tables = (
@@ -157,11 +157,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 def _draw(free: pd.DataFrame) -> Figure:
     """Raw scores dotted, calibrated ones solid, a line per set of models."""
     measures = [name for name in FEW if name in free.measure.unique()]
-    made, axes = figure(len(measures), width=3.4)
+    fig, axes = figure(len(measures), width=3.4)
     pairs = list(free.groupby(["data", "partner"], sort=False).groups)
     for ax, measure in zip(axes, measures, strict=True):
-        own = free[free.measure == measure]
-        for (data, partner), part in own.groupby(["data", "partner"], sort=False):
+        group = free[free.measure == measure]
+        for (data, partner), part in group.groupby(["data", "partner"], sort=False):
             part = part.assign(rank=part.capability.rank()).sort_values("rank")
             colour = PALETTE[pairs.index((data, partner)) % len(PALETTE)]
             ax.plot(part["rank"], part.raw, ":", color=colour, linewidth=1)
@@ -170,13 +170,13 @@ def _draw(free: pd.DataFrame) -> Figure:
         ax.xaxis.get_major_locator().set_params(integer=True)
     axes[0].set_ylabel("raw (dotted), calibrated (solid)")
     # Some measures are computed for fewer pairs.
-    handles, names = max((ax.get_legend_handles_labels() for ax in axes), key=lambda found: len(found[1]))
+    handles, names = max((ax.get_legend_handles_labels() for ax in axes), key=lambda legend: len(legend[1]))
     place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
     axes[-1].legend(handles, names, frameon=False, fontsize="x-small", title="data, second model's units", **place)
-    return made
+    return fig
 
 
 @platonic.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Correlations of scores with capability before and after calibration, over sets of stand-ins."""
-    return make_facts(rows, _KNOWN, {own: name for name, own in MEASURES.items()})
+    return make_facts(rows, _KNOWN, {measure: name for name, measure in MEASURES.items()})

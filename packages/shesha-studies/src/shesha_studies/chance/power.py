@@ -12,9 +12,9 @@ from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, rate, resampled
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
-from shesha_studies.data import shared
+from shesha_studies.synthetic_data import shared
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ def _grid(
     measures: Sequence[str], ranks: Sequence[int], strengths: Sequence[float], seeds: Iterable[int]
 ) -> list[dict[str, Any]]:
     names = ("measure", "rank", "strength", "seed")
-    return [dict(zip(names, one, strict=True)) for one in product(measures, ranks, strengths, seeds)]
+    return [dict(zip(names, cell, strict=True)) for cell in product(measures, ranks, strengths, seeds)]
 
 
 @study(
@@ -51,8 +51,8 @@ def power(measure: str, rank: int, strength: float, seed: int) -> dict[str, floa
     128 rows, 128 features of unit noise each, a shared signal of the given rank and standard deviation.
     """
     X, Y = shared(strength, 128, 128, rank, np.random.default_rng([seed, rank, round(100 * strength)]))
-    found = calibrate(X, Y, measure, n_permutations=99, seed=seed)
-    return {"raw": found.observed, "score": found.score, "p_value": found.p_value}
+    result = calibrate(X, Y, measure, n_permutations=99, seed=seed)
+    return {"raw": result.observed, "score": result.score, "p_value": result.p_value}
 
 
 @power.page
@@ -63,11 +63,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     columns = ["raw", "score", "hit", "hit_known"]
     table = rows.groupby(["measure", "rank", "strength"], sort=False)[columns].mean().reset_index()
     middle = rows[rows["rank"] == sorted(rows["rank"].unique())[len(rows["rank"].unique()) // 2]]
-    made, axes = figure(3)
+    fig, axes = figure(3)
     for ax, name in zip(axes, ("hit", "raw", "score"), strict=True):
-        for measure, own in middle.groupby("measure", sort=False):
-            found = own.groupby("strength")[name].mean()
-            ax.plot(found.index, found, "o-", markersize=3.5, label=measure)
+        for measure, group in middle.groupby("measure", sort=False):
+            means = group.groupby("strength")[name].mean()
+            ax.plot(means.index, means, "o-", markersize=3.5, label=measure)
         ax.set(xlabel="strength of the shared signal (noise: 1)", ylim=(-0.03, 1.03))
     for ax, title in zip(axes, ("share with p <= 0.05", "raw score", "calibrated score"), strict=True):
         ax.set_ylabel(title)
@@ -77,7 +77,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "strength. Measures of neighbours need more signal, and more so at higher rank.",
         "All measures use the same draws, so their false positives are not independent.",
     )
-    picture = Picture("power", made, "Detection rate, raw and calibrated score against the strength of a shared signal")
+    picture = Picture("power", fig, "Detection rate, raw and calibrated score against the strength of a shared signal")
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 
 
@@ -97,8 +97,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     means, strong = table.groupby("strength").hit.mean(), table[table.strength >= STRONG]
     least = {}
     for measure, part in table.groupby("measure", sort=False):
-        seen = part[part.hit >= 0.9].groupby("rank").strength.min()
-        least[measure] = f"{seen.max():g}" if len(seen) == part["rank"].nunique() else "not within the grid"
+        strengths = part[part.hit >= 0.9].groupby("rank").strength.min()
+        least[measure] = f"{strengths.max():g}" if len(strengths) == part["rank"].nunique() else "not within the grid"
     return as_facts(
         {
             "found": rate(int(signal.hit.sum()), len(signal)),
@@ -128,5 +128,5 @@ def _alike(strong: pd.DataFrame) -> Fact:
 
 def _detected(rows: pd.DataFrame, strength: float) -> Fact:
     """Share of pairs of this strength that are found, over all measures and ranks; draws are the units."""
-    own = rows[rows.strength == strength]
-    return rate(int(own.hit.sum()), len(own))
+    group = rows[rows.strength == strength]
+    return rate(int(group.hit.sum()), len(group))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, resampled, smallest, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, grid, heat, lines, logarithmic
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def snr(power: str, rank: int, strength: float, noise: float, seed: int) -> dict
     rng = np.random.default_rng([seed, rank, round(100 * strength), round(100 * noise), len(power)])
     latent = rng.standard_normal((N, rank)) * (1.0 if power == PER_FACTOR else rank**-0.5)
     X, Y = (strength * latent @ rng.standard_normal((rank, D)) + noise * rng.standard_normal((N, D)) for _ in range(2))
-    found = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
-    return {"raw": found.observed, "score": found.score, "adjusted": found.adjusted, "p_value": found.p_value}
+    result = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
+    return {"raw": result.observed, "score": result.score, "adjusted": result.adjusted, "p_value": result.p_value}
 
 
 @snr.page
@@ -60,7 +60,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     assert published is not None
     ranks = sorted(rows["rank"].unique())
     planes = _planes(rows[rows.power == rows.power.iloc[0]])
-    made, axes = grid(2, len(ranks), width=3.1, height=2.3)
+    fig, axes = grid(2, len(ranks), width=3.1, height=2.3)
     for column, rank in enumerate(ranks):
         for line, name in enumerate(("raw", "score")):
             heat(
@@ -79,7 +79,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     pictures = (
         Picture(
             "snr",
-            made,
+            fig,
             "Raw and calibrated CKA against noise and strength, by "
             f"rank; factors of unit variance {rows.power.iloc[0]}",
         ),
@@ -90,20 +90,20 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 
 def _planes(rows: pd.DataFrame) -> dict[tuple[int, str], pd.DataFrame]:
     """Mean scores, strengths down, noise to the right."""
-    found = {}
+    planes = {}
     for rank in sorted(rows["rank"].unique()):
         for name in ("raw", "score"):
             plane = rows[rows["rank"] == rank].pivot_table(index="strength", columns="noise", values=name)
-            found[int(rank), name] = plane.sort_index(ascending=False)
-    return found
+            planes[int(rank), name] = plane.sort_index(ascending=False)
+    return planes
 
 
 def _curves(rows: pd.DataFrame, ranks: Sequence[int]) -> Figure:
     """Scores against noise: strengths of one rank; ranks, by both readings."""
     powers = list(rows.power.unique())
-    made, axes = figure(1 + len(powers), width=3.6, sharey=True)
-    one = rows[(rows.power == powers[0]) & (rows["rank"] == ranks[-1])]
-    lines(axes[0], one, "noise", "score", "strength")
+    fig, axes = figure(1 + len(powers), width=3.6, sharey=True)
+    subset = rows[(rows.power == powers[0]) & (rows["rank"] == ranks[-1])]
+    lines(axes[0], subset, "noise", "score", "strength")
     axes[0].set(title=f"rank {ranks[-1]}", ylabel="calibrated CKA")
     axes[0].legend(title="strength", frameon=False, fontsize="x-small")
     middle = rows[rows.strength == 1.0]
@@ -114,7 +114,7 @@ def _curves(rows: pd.DataFrame, ranks: Sequence[int]) -> Figure:
     for ax in axes:
         ax.set(xlabel="noise")
         logarithmic(ax, rows.noise)
-    return made
+    return fig
 
 
 def _edge(rows: pd.DataFrame) -> float:
@@ -130,9 +130,9 @@ def _edge(rows: pd.DataFrame) -> float:
 def _edges(rows: pd.DataFrame) -> pd.Series[float]:
     import pandas as pd
 
-    found = pd.Series({key: _edge(own) for key, own in rows.groupby(["power", "rank"], sort=False)})
-    found.index.names = ["power", "rank"]
-    return found
+    edges = pd.Series({key: _edge(group) for key, group in rows.groupby(["power", "rank"], sort=False)})
+    edges.index.names = ["power", "rank"]
+    return edges
 
 
 _CELL = ["rank", "strength", "noise"]
@@ -146,44 +146,59 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     falls = means.pivot_table(index=["rank", "strength"], columns="noise", values="score")
     reach = falls.gt(LOST).sum(axis=1).unstack("strength")
     end = means[means.noise == means.noise.max()].groupby("strength").score.max()
-    found: dict[str, Any] = {
-        "high_raw": (means.raw > 0.5).mean(),
+    values: dict[str, Any] = {
+        **{"high_raw": (means.raw > 0.75).mean(), "lowest_raw": means.raw.min()},
         "loud": smallest(group_means(plain[plain.noise <= plain.strength / 4], _CELL, "score")),
         "drowned": largest(group_means(plain[plain.noise >= 32 * plain.strength], _CELL, "score")),
         "largest_rise": largest(
-            one for _, own in plain.groupby(["rank", "strength"]) for one in steps(own, "noise", "score")
+            step for _, group in plain.groupby(["rank", "strength"]) for step in steps(group, "noise", "score")
         ),
         "levels of noise": falls.shape[1],
         **{"levels_weakest": reach.iloc[:, 0].max(), "levels_strongest": reach.iloc[:, -1].min()},
         "smallest_gain": reach.diff(axis=1).iloc[:, 1:].min(axis=None),
         **{"loudest noise": means.noise.max(), "left of strongest": end.iloc[-1], "strongest": end.index[-1]},
         "edges in words": "; ".join(
-            f"{power}: " + ", ".join(f"{value:.3g} (rank {rank})" for rank, value in edges[power].items())
+            f"unit variance {power} " + ", ".join(f"{value:.3g} (rank {rank})" for rank, value in edges[power].items())
             for power in rows.power.unique()
         ),
     }
-    return as_facts(found | (_widths(rows) if PER_ENTRY in set(rows.power) else {}))
+    return as_facts(values | (_widths(rows) if PER_ENTRY in set(rows.power) else {}))
 
 
-def _edge_rise(rows: pd.DataFrame) -> Fact:
-    """Smallest rise of the edge of detection from one rank to the next; draws are resampled."""
-    places = [np.asarray(own, dtype=np.intp) for own in rows.groupby("seed").indices.values()]
-    return resampled(lambda some: float(np.diff(_edges(rows.iloc[some])).min()), places, draws=100)
+def _over_seeds(statistic: Callable[[pd.DataFrame], float], rows: pd.DataFrame) -> Fact:
+    """Return a number of the rows; draws are resampled."""
+    places = [np.asarray(indices, dtype=np.intp) for indices in rows.groupby("seed").indices.values()]
+    return resampled(lambda some: statistic(rows.iloc[some]), places, draws=100)
+
+
+def _edge_rise(rows: pd.DataFrame) -> float:
+    """Smallest rise of the edge of detection from one rank to the next."""
+    return float(np.diff(_edges(rows)).min())
+
+
+def _doublings(rows: pd.DataFrame) -> list[float]:
+    """How many doublings of the noise the score takes from 0.9 to 0.1, by rank."""
+    rows, doublings = rows.assign(ratio=rows.noise / rows.strength), []
+    for rank in RANKS:
+        means = rows[rows["rank"] == rank].groupby("ratio").score.mean()
+        high, low = (np.interp(-level, -means.to_numpy(), np.log2(means.index.to_numpy())) for level in (0.9, 0.1))
+        doublings.append(float(low - high))
+    return doublings
+
+
+def _more_doublings(rows: pd.DataFrame) -> float:
+    """How many more doublings the higher ranks take than rank 1, at the least."""
+    first, *others = _doublings(rows)
+    return min(others) - first
 
 
 def _widths(rows: pd.DataFrame) -> dict[str, Any]:
-    """How many doublings of the noise the score takes from 0.9 to 0.1, and whether the edge rises at equal power."""
-    widths = {}
-    for (power, rank), own in rows.groupby(["power", "rank"]):
-        means = own.assign(ratio=own.noise / own.strength).groupby("ratio").score.mean()
-        x = np.log2(means.index.to_numpy())
-        high, low = (np.interp(-level, -means.to_numpy(), x) for level in (0.9, 0.1))
-        widths[power, rank] = low - high
-    both = [[widths[power, rank] for rank in RANKS] for power in (PER_FACTOR, PER_ENTRY)]
-    told = (f"{value:.2f} (rank {rank})" for rank, value in zip(RANKS, both[0], strict=True))
+    """How fast the score falls, and whether the edge rises at equal power."""
+    factor, entry = (rows[rows.power == power] for power in (PER_FACTOR, PER_ENTRY))
+    phrases = (f"{value:.2f} (rank {rank})" for rank, value in zip(RANKS, _doublings(factor), strict=True))
     return {
-        "edge_rise": _edge_rise(rows[rows.power == PER_ENTRY]),
-        "edge_rise_per_factor": _edge_rise(rows[rows.power == PER_FACTOR]),
-        "more_gradual": min(min(line[1:]) - line[0] for line in both),
-        "doublings in words": ", ".join(told),
+        "edge_rise": _over_seeds(_edge_rise, entry),
+        "edge_rise_per_factor": _over_seeds(_edge_rise, factor),
+        "more_gradual": smallest(_over_seeds(_more_doublings, table) for table in (factor, entry)),
+        "doublings in words": ", ".join(phrases),
     }

@@ -14,12 +14,12 @@ from shesha.charts import PALETTE
 from shesha.studies.facts import Fact, Facts, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.rates import binomial_limits
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.support.warnings import CalibrationWarning
-from shesha_studies.data import noise
+from shesha_studies.synthetic_data import noise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,13 +38,14 @@ DEPENDENT = {
 }
 """Rows that depend on one another (eight clusters with offsets of their own; AR(0.9)), and what is exchanged."""
 _DEPENDENT_DRAWS = 400
+_CONFIGURATION = ["measure", "kind", "n", "ratio"]
 
 
 def _grid(
     measures: Sequence[str], kinds: Sequence[str], sizes: Sequence[int], ratios: Sequence[float], seeds: int
 ) -> list[dict[str, Any]]:
     names = ("measure", "kind", "n", "ratio", "seed")
-    return [dict(zip(names, one, strict=True)) for one in product(measures, kinds, sizes, ratios, range(seeds))]
+    return [dict(zip(names, cell, strict=True)) for cell in product(measures, kinds, sizes, ratios, range(seeds))]
 
 
 @study(
@@ -99,14 +100,18 @@ def _dependent(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> M
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Count rejections per configuration, with the limits of chance."""
     assert published is not None
-    keys = ["measure", "kind", "n", "ratio"]
-    table = rows.assign(hit=rows.p_value <= ALPHA).groupby(keys, sort=False).hit.agg(["mean", "size"]).reset_index()
+    table = (
+        rows.assign(hit=rows.p_value <= ALPHA)
+        .groupby(_CONFIGURATION, sort=False)
+        .hit.agg(["mean", "size"])
+        .reset_index()
+    )
     table = table.rename(columns={"mean": "rate", "size": "draws"})
     free = table[~table.kind.isin(DEPENDENT)]
     low, high = binomial_limits(ALPHA, int(free.draws.min()))
-    made, axes = figure(2, width=4.8)
-    for place, (_, one) in enumerate(free.groupby("measure", sort=False)):
-        axes[0].scatter(np.full(len(one), place), one.rate, s=16)
+    fig, axes = figure(2, width=4.8)
+    for place, (_, group) in enumerate(free.groupby("measure", sort=False)):
+        axes[0].scatter(np.full(len(group), place), group.rate, s=16)
     axes[0].axhspan(low, high, color="0.9", zorder=0)
     axes[0].set(ylabel="share with p <= 0.05", ylim=(0, max(0.2, free.rate.max() * 1.1)), title="independent rows")
     axes[0].set_xticks(range(free.measure.nunique()), free.measure.unique(), rotation=20, ha="right", fontsize="small")
@@ -123,7 +128,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "are short for AR(0.9).",
     )
     picture = Picture(
-        "type_1", made, "Share of unrelated pairs called similar, one dot per configuration; dependent rows"
+        "type_1", fig, "Share of unrelated pairs called similar, one dot per configuration; dependent rows"
     )
     return Page("", (("Rates", table),), (picture,), notes, against(published, {}))
 
@@ -133,10 +138,16 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Shares of unrelated pairs that are called similar, of independent rows and of rows that are not."""
     hits = rows.p_value <= ALPHA
     free = ~rows.kind.isin(DEPENDENT)
-    made = {"rate": rate(int(hits[free].sum()), int(free.sum())), "pairs": Fact(float(free.sum()))}
+    single = [rate(int(part.sum()), len(part)) for _, part in hits[free].groupby([rows[key] for key in _CONFIGURATION])]
+    values = {
+        "rate": rate(int(hits[free].sum()), int(free.sum())),
+        "pairs": Fact(float(free.sum())),
+        "configurations": Fact(float(len(single))),
+        "configurations_above": Fact(float(sum(fact.low > ALPHA for fact in single))),
+    }
     for kind in DEPENDENT:
-        own = rows.kind == kind
-        if own.any():
-            made[kind.replace(", ", "_").replace(" ", "_")] = rate(int(hits[own].sum()), int(own.sum()))
-    both = [made[name] for name in ("clusters_free", "series_free") if name in made]
-    return made | ({"dependent_free": min(both, key=lambda one: one.value)} if both else {})
+        mask = rows.kind == kind
+        if mask.any():
+            values[kind.replace(", ", "_").replace(" ", "_")] = rate(int(hits[mask].sum()), int(mask.sum()))
+    both = [values[name] for name in ("clusters_free", "series_free") if name in values]
+    return values | ({"dependent_free": min(both, key=lambda fact: fact.value)} if both else {})

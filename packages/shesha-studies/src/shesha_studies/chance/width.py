@@ -12,10 +12,10 @@ from shesha.calibration import calibrate
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.chance._width_facts import make_facts
-from shesha_studies.data import noise
+from shesha_studies.synthetic_data import noise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,7 @@ def _grid(
     measures: Sequence[str], n: int, ratios: Sequence[float], seeds: int, kinds: Sequence[str] = KINDS
 ) -> list[dict[str, Any]]:
     names = ("measure", "kind", "n", "ratio", "seed")
-    return [dict(zip(names, one, strict=True)) for one in product(measures, kinds, (n,), ratios, range(seeds))]
+    return [dict(zip(names, cell, strict=True)) for cell in product(measures, kinds, (n,), ratios, range(seeds))]
 
 
 FULL = [
@@ -67,9 +67,9 @@ def width(measure: str, kind: str, n: int, ratio: float, seed: int) -> dict[str,
     """
     rng = np.random.default_rng([seed, n, round(1000 * ratio), KINDS.index(kind)])
     X, Y = noise(kind, (2, n, max(12, round(ratio * n))), rng)
-    found = calibrate(X, Y, measure, n_permutations=200, seed=seed)
+    result = calibrate(X, Y, measure, n_permutations=200, seed=seed)
     numbers = ("score", "threshold", "p_value", "centred", "z", "adjusted")
-    return {"raw": found.observed, **{name: float(getattr(found, name)) for name in numbers}}
+    return {"raw": result.observed, **{name: float(getattr(result, name)) for name in numbers}}
 
 
 @width.page
@@ -78,7 +78,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     assert published is not None
     n = 512 if (rows.n == 512).any() else rows.n.min()
     gaussian = rows[(rows.kind == "Gaussian") & (rows.n == n)]
-    made, axes = figure(2, sharey=True)
+    fig, axes = figure(2, sharey=True)
     for ax, name, title in zip(axes, ("raw", "score"), ("raw", "calibrated"), strict=True):
         lines(ax, gaussian, "ratio", name, "measure", dashed=True)
         ax.set(xlabel=f"features per row, d / n (n = {n})", title=title)
@@ -101,7 +101,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "spectral measures. The published variant, 1 - d / ||Y||, is negative for noise.",
         "The paper's larger sizes are run for CKA and mutual kNN alone (n = 2,048 and 4,096).",
     )
-    picture = Picture("width", made, "Raw and calibrated scores of independent data against features per row")
+    picture = Picture("width", fig, "Raw and calibrated scores of independent data against features per row")
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.descriptors import participation_ratio
-from shesha.studies.facts import Fact, Facts, as_facts, rank_correlation
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.networks.images import IMAGES, as_rows
 from shesha_studies.networks.perceptrons import network
@@ -81,18 +81,18 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     columns = {"width": "total_width", "effective dimension": "effective"}
     import pandas as pd
 
-    found = {key: own[list(columns.values())].corrwith(own.threshold) for key, own in groups}
+    correlations = {key: group[list(columns.values())].corrwith(group.threshold) for key, group in groups}
     table = (
-        pd.DataFrame(found)
+        pd.DataFrame(correlations)
         .T.rename_axis(index=["data", "trained"])
         .rename(columns={value: f"correlation of the threshold with {key}" for key, value in columns.items()})
     )
     ranges = groups[["threshold", "score", "accuracy", "effective"]].agg(["min", "max"])
-    ranges.columns = [" ".join(one) for one in ranges.columns]
-    made, axes = figure(2)
-    for (data, kind), own in groups:
-        axes[0].scatter(own.total_width, own.threshold, s=14, label=f"{data}, {kind}")
-        axes[1].scatter(own.effective, own.threshold, s=14)
+    ranges.columns = [" ".join(column) for column in ranges.columns]
+    fig, axes = figure(2)
+    for (data, kind), group in groups:
+        axes[0].scatter(group.total_width, group.threshold, s=14, label=f"{data}, {kind}")
+        axes[1].scatter(group.effective, group.threshold, s=14)
     axes[0].set(xlabel="total width", ylabel="threshold of CKA (n = 1,024)")
     axes[1].set(xlabel="root of the participation ratios", ylabel="threshold of CKA (n = 1,024)")
     axes[0].legend(frameon=False, fontsize="x-small")
@@ -102,32 +102,46 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "WIT.",
         "The mean of the null of linear CKA is sqrt(r_X r_Y) / (n - 1), r the participation ratios "
         "(Kazi-Aoual et al. 1995).",
-        "Calibrated scores of these pairs are 0.7 or more, so the correction is small.",
+        f"Thresholds are at most {rows.threshold.max():.2f} here, so calibration changes these scores little. By "
+        "algebra, copies of columns leave linear CKA as it is.",
     )
     picture = Picture(
-        "width_real", made, "Threshold of chance against the total width, and against the effective dimension"
+        "width_real", fig, "Threshold of chance against the total width, and against the effective dimension"
     )
     tables = (("Correlations", table.reset_index()), ("Ranges", ranges.reset_index()))
     return Page("", tables, (picture,), notes, against(published, {}))
 
 
-def _copies(rows: pd.DataFrame) -> float:
-    """Largest change of the threshold when each feature of the first network is there four times."""
-    keys = ["data", "epochs", "first", "second"]
-    both = rows.pivot_table(index=keys, columns="variant", values="threshold").dropna()
-    return float((both[COPIED] - both[AS_TRAINED]).abs().max()) if COPIED in both else float("nan")
+def _given_effective(table: pd.DataFrame) -> Fact:
+    """Correlation of threshold and width with the effective dimension held fixed; networks are the units."""
+    width, other = (table[name].corr(table.threshold) for name in ("total_width", "effective"))
+    both = table.total_width.corr(table.effective)
+    partial = (width - other * both) / np.sqrt((1 - other**2) * (1 - both**2))
+    return rank_correlation(float(partial), table["first"].nunique() + table["second"].nunique(), 1)
 
 
 @width_real.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Correlation of the threshold with width and with effective dimension, and what copies of features do to it."""
+    """Correlation of the threshold with width and with effective dimension."""
     plain = rows[rows.variant == AS_TRAINED]
     groups = list(plain.groupby(["data", plain.epochs > 0]))
+    # Networks, not pairs, are the units of the interval.
     lowest = min(
-        (rank_correlation(float(own.total_width.corr(own.threshold)), len(own)) for _, own in groups),
-        key=lambda one: one.value,
+        (
+            rank_correlation(float(df.total_width.corr(df.threshold)), df["first"].nunique() + df.second.nunique())
+            for _, df in groups
+        ),
+        key=lambda fact: fact.value,
     )
-    copies = _copies(rows)
-    ranges = {name: [own[name].corr(own.threshold) for _, own in groups] for name in ("total_width", "effective")}
-    told = {f"{name}_{end.__name__}": end(values) for name, values in ranges.items() for end in (min, max)}
-    return as_facts(told) | {"width": lowest} | ({"copies": Fact(copies)} if copies == copies else {})
+    partial = min((_given_effective(df) for _, df in groups), key=lambda fact: fact.value)
+    ranges = {name: [df[name].corr(df.threshold) for _, df in groups] for name in ("total_width", "effective")}
+    extremes = {f"{name}_{end.__name__}": end(values) for name, values in ranges.items() for end in (min, max)}
+    return as_facts(extremes | {"width": lowest, "width_given_effective": partial} | _same_width(plain))
+
+
+def _same_width(plain: pd.DataFrame) -> dict[str, Fact]:
+    """Factor between the thresholds of trained and of untrained networks of one width on the same images."""
+    table = plain[plain["first"] == plain.second].pivot_table(
+        index=["data", "first"], columns="epochs", values="threshold"
+    )
+    return {"same_width": over_draws(table.max(axis=1) / table.min(axis=1))} if table.shape[1] > 1 else {}

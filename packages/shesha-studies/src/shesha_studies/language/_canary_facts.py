@@ -18,8 +18,8 @@ from shesha.studies.facts import (
     smallest,
     steps,
 )
-from shesha.studies.published import Table, number
-from shesha_studies.language._canary_numbers import (
+from shesha.studies.published_checks import Table, number
+from shesha_studies.language._canary_statistics import (
     UNIT,
     Found,
     gather_statistics,
@@ -30,10 +30,10 @@ from shesha_studies.language._canary_numbers import (
 
 def make_facts(rows: Table, published: Table) -> Facts:
     """How often Shesha is first under each kind of bound, and how drift and noise correlate with the loss."""
-    found = gather_statistics(rows)
-    early = {name: found.contests[f"{name}: shesha cka"] for name in ("bound 0.05", "bound from chance")}
-    rho = last_layer_correlations(found.noise)
-    made = {
+    results = gather_statistics(rows)
+    early = {name: results.contests[f"{name}: shesha cka"] for name in ("bound 0.05", "bound from chance")}
+    rho = last_layer_correlations(results.noise)
+    facts = {
         "earlier": rate(early["bound 0.05"][0], sum(early["bound 0.05"])),
         "later": rate(early["bound 0.05"][2], sum(early["bound 0.05"])),
         "earlier_less_later": _first_less_later(early["bound 0.05"]),
@@ -43,59 +43,60 @@ def make_facts(rows: Table, published: Table) -> Facts:
         "drift_of_any": smallest(over_draws(rho[name]) for name in ("shesha", "cka", "procrustes")),
         "beyond_noise": largest(over_draws(rho[name] - rho["level"]) for name in ("shesha", "cka", "procrustes")),
     }
-    numbers = {**_losses(found), **_bounds(found), **_table_47(found, published)}
-    return made | as_facts({**numbers, **_intervals(found)})
+    numbers = {**_losses(results), **_bounds(results), **_table_47(results, published)}
+    return facts | as_facts({**numbers, **_intervals(results)})
 
 
-def _intervals(found: Found) -> dict[str, Fact]:
+def _intervals(results: Found) -> dict[str, Fact]:
     """Numbers that decide claims, over encoders, tasks, layers and draws."""
-    noise, three = found.noise, ("shesha", "cka", "procrustes")
+    noise, three = results.noise, ("shesha", "cka", "procrustes")
     last = last_layer_correlations(noise)[list(three)].to_numpy()
-    chance = found.firsts["bound from chance"]
+    chance = results.firsts["bound from chance"]
     # Draws of one encoder, task and layer are one unit: both draws are needed for its bounds.
-    cases = [np.array(own) for own in noise.groupby(["model", "task", "layer"]).indices.values()]
+    cases = [np.array(indices) for indices in noise.groupby(["model", "task", "layer"]).indices.values()]
 
     def gain(rows: Any) -> float:
-        own = noise.iloc[rows]
-        shesha, *others = (float(losses_found(own, name)[0]) for name in three)
+        sample = noise.iloc[rows]
+        shesha, *others = (float(losses_found(sample, name)[0]) for name in three)
         return shesha - max(others)
 
     return {
         "alike_range": resampled(
             lambda rows: float(np.ptp(last[rows].mean(axis=0))), [np.array([place]) for place in range(len(last))]
         ),
-        "smallest_step": smallest(one for name in three for one in steps(noise, "level", name, UNIT)),
-        "procrustes_first": _procrustes_first(found, "bound 0.05"),
-        "procrustes_first_by_chance": _procrustes_first(found, "bound from chance"),
-        "first, wasserstein": over_draws(found.firsts["bound 0.05"].wasserstein),
+        "smallest_step": smallest(step for name in three for step in steps(noise, "level", name, UNIT)),
+        "procrustes_first": _procrustes_first(results, "bound 0.05"),
+        "procrustes_first_by_chance": _procrustes_first(results, "bound from chance"),
+        "first, wasserstein": over_draws(results.firsts["bound 0.05"].wasserstein),
         "first by chance, wasserstein": over_draws(chance.wasserstein),
         "gain": resampled(gain, cases, draws=200),
     }
 
 
-def _procrustes_first(found: Found, bound: str) -> Fact:
+def _procrustes_first(results: Found, bound: str) -> Fact:
     """How much more often Procrustes is first than later, against the other score that it leads less."""
-    return smallest(_first_less_later(found.contests[f"{bound}: procrustes {name}"]) for name in ("shesha", "cka"))
+    return smallest(_first_less_later(results.contests[f"{bound}: procrustes {name}"]) for name in ("shesha", "cka"))
 
 
-def _losses(found: Found) -> dict[str, float]:
+def _losses(results: Found) -> dict[str, float]:
     """How numbers go with the loss, and with the noise."""
-    last, equal = found.correlations["last"], found.within
-    alike = last[["shesha", "cka", "procrustes"]]
+    last, equal = results.correlations["last"], results.within
+    rhos = last[["shesha", "cka", "procrustes"]]
     return {
         **{f"loss and {name}": float(last[name]) for name in ("shesha", "cka", "procrustes", "level")},
         **{f"at equal noise, {name}": float(equal.rho[name]) for name in ("shesha", "cka", "procrustes")},
         "at equal noise_p": float(equal.p.shesha),
-        "alike_lowest": float(alike.min()),
-        "alike_highest": float(alike.max()),
+        "alike_lowest": float(rhos.min()),
+        "alike_highest": float(rhos.max()),
     }
 
 
-def _bounds(found: Found) -> dict[str, float]:
+def _bounds(results: Found) -> dict[str, float]:
     """Lowest noise that is detected under each kind of bound, and losses found at equal false alarms."""
-    fixed, chance, caught = found.first.loc["bound 0.05"], found.first.loc["bound from chance"], found.matched
+    fixed, chance, caught = results.first.loc["bound 0.05"], results.first.loc["bound from chance"], results.matched
     names = ("shesha", "cka", "procrustes", "squared", "wasserstein")
     return {
+        "lowest noise": float(results.noise.level[results.noise.level > 0].min()),
         **{f"first, {name}": float(fixed[name]) for name in names},
         **{f"first by chance, {name}": float(chance[name]) for name in names},
         **{f"losses, {name}": float(caught.sensitivity[name]) for name in ("shesha", "cka", "procrustes", "level")},
@@ -113,21 +114,21 @@ def _cases(last: Table) -> list[Any]:
     return [(unit == place).to_numpy() for place in range(unit.max() + 1)]
 
 
-def _table_47(found: Found, published: Table) -> dict[str, Any]:
+def _table_47(results: Found, published: Table) -> dict[str, Any]:
     """Which formula and which task the published table fits, and what the text says of its own numbers."""
-    fits = found.beside(published)
-    away = _distances(fits)
-    last = found.noise[found.noise["last"]]
-    cases = [np.flatnonzero(own) for own in _cases(last)]
+    fits = results.beside(published)
+    distances = _distances(fits)
+    last = results.noise[results.noise["last"]]
+    cases = [np.flatnonzero(mask) for mask in _cases(last)]
 
     def further(rows: Any) -> float:
-        drawn = _distances(found.beside(published, last.iloc[rows]))
+        drawn = _distances(results.beside(published, last.iloc[rows]))
         return drawn["squared"] - drawn["procrustes"]
 
     off = (fits["loss, %"] - fits["published loss, %"]).abs().groupby(fits.task).mean()
     scores = [number(published, "10.5", "correlation with the drop", name) for name in ("shesha", "cka")]
     return {
-        **{f"away from Table 47, {name}": value for name, value in away.items()},
+        **{f"away from Table 47, {name}": value for name, value in distances.items()},
         "squared_further": resampled(further, cases, draws=100),
         **{f"losses off, {task}": float(value) for task, value in off.items()},
         **{"published_cka": scores[1], "shesha_higher": scores[0] - scores[1]},

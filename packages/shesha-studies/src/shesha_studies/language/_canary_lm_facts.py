@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from shesha.studies.facts import NAN, Fact, Facts, as_facts, over_draws, rank_correlation, rate
-from shesha.studies.published import Table, number
-from shesha_studies.language._canary_lm_numbers import LEAST, STABLE, model_tables, round_losses
-from shesha_studies.language._drifts import BOUND
+from shesha.studies.facts import NAN, Fact, Facts, as_facts, over_draws, rank_correlation, rate, smallest
+from shesha.studies.published_checks import Table, number
+from shesha_studies.language._canary_lm_checks import LEAST, STABLE, model_tables, round_losses
+from shesha_studies.language._drift_measures import BOUND
 from shesha_studies.language._perturbed_models import stand_in
 from shesha_studies.language._tiny_gpt import TINY
 
@@ -20,12 +20,17 @@ def make_facts(rows: Table, published: Table) -> Facts:
     """Shares of changes that lose less than 1 % which pass a drift of 0.05, also of Procrustes squared, as printed."""
     rows = round_losses(rows)
     real = stand_in(rows, LEAST)
-    own, numbers = rows[rows.model == real], model_tables(rows, real)
-    still = own[(own.kind != "precision") & (own["drop"] < STABLE)]
-    alarms = still[["shesha", "procrustes", "squared"]].gt(BOUND).astype(float)
-    made = {str(name): rate(int(alarms[name].sum()), len(still)) for name in alarms}
-    made |= {f"{name}_more": over_draws(alarms[name] - alarms.shesha) for name in ("procrustes", "squared")}
-    return made | as_facts({"model": real, **_detection(own, numbers, real, published), **_damage(own)})
+    changes, numbers = rows[rows.model == real], model_tables(rows, real)
+    still = changes[(changes.kind != "precision") & (changes["drop"] < STABLE)]
+    alarms = still[["shesha", "cka", "procrustes", "squared"]].gt(BOUND).astype(float)
+    facts = {str(name): rate(int(alarms[name].sum()), len(still)) for name in alarms}
+    facts |= {
+        f"{name}_more": smallest(over_draws(alarms[name] - alarms[other]) for other in ("shesha", "cka"))
+        for name in ("procrustes", "squared")
+    }
+    return facts | as_facts(
+        {"changes": len(still), "model": real, **_detection(changes, numbers, real, published), **_damage(changes)}
+    )
 
 
 def _detection(rows: Table, numbers: dict[str, Table], real: str, published: Table) -> dict[str, Any]:
@@ -39,9 +44,6 @@ def _detection(rows: Table, numbers: dict[str, Table], real: str, published: Tab
         for task in ("probe", "next words")
         for name in ("shesha", "cka", "procrustes", "amount")
     }
-    values |= {
-        f"alarms, {name}": float(subset.loc[name, "alarms at 0.05"]) for name in ("shesha", "procrustes", "squared")
-    }
     surely = three["area under the curve"]
     return {
         **values,
@@ -49,6 +51,7 @@ def _detection(rows: Table, numbers: dict[str, Table], real: str, published: Tab
         "probe of untrained": float(numbers[TINY[1]].loc["shesha", "probe"]),
         "probe_lowest": rank_correlation(float(three.probe.min()), len(rows[rows.kind == "noise"])),
         "probe_highest": float(three.probe.max()),
+        "drift_and_noise": _least_order(rows[(rows.model == real) & (rows.kind == "noise")]),
         "beyond_noise": float(three.probe.max() - subset.loc["amount", "probe"]),
         **{f"published first, {name}": value for name, value in first.items()},
         "shesha_earlier": first["cka"] - first["shesha"],
@@ -56,11 +59,16 @@ def _detection(rows: Table, numbers: dict[str, Table], real: str, published: Tab
     }
 
 
-def _damage(own: Table) -> dict[str, Fact | float | str]:
+def _least_order(noise: Table) -> float:
+    """Lowest rank correlation of a drift and the amount of noise."""
+    return float(noise[["shesha", "cka", "procrustes"]].corrwith(noise.amount, method="spearman").min())
+
+
+def _damage(changes: Table) -> dict[str, Fact | float | str]:
     """What the least adapter moves, and what fewer bits and adapters cost."""
-    least = own[(own.kind == "scale") & (own.amount == 0.001)]
+    least = changes[(changes.kind == "scale") & (changes.amount == 0.001)]
     squared, shesha = float(least.squared.mean()), float(least.shesha.mean())
-    bits, adapters = own[own.kind.isin(["int8", "nf4"])], own[own.kind.isin(["rank", "scale"])]
+    bits, adapters = changes[changes.kind.isin(["int8", "nf4"])], changes[changes.kind.isin(["rank", "scale"])]
     rho, lost = adapters.shesha.corr(adapters["drop"], method="spearman"), int((bits.p_drop <= _LOST).sum())
     low, high = np.tanh(np.arctanh(rho) + np.array([-1.96, 1.96]) / np.sqrt(len(adapters) - 3))
     return {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import Table, split_numbers_and_claims
-from shesha_studies.language._canary_lm_numbers import LEAST, SHOWN, checks, model_tables, round_losses
-from shesha_studies.language._drifts import BOUND, NAMES
+from shesha.studies.published_checks import Table, split_numbers_and_claims
+from shesha_studies.language._canary_lm_checks import LEAST, SHOWN, checks, model_tables, round_losses
+from shesha_studies.language._drift_measures import BOUND, NAMES
 from shesha_studies.language._perturbed_models import stand_in
 
 
@@ -20,7 +20,7 @@ def make_page(rows: Table, lines: Table) -> Page:
     losses = ["drop", "drop_verdicts", "drop_words"]
     means = subset.groupby(["kind", "amount"])[[*losses, *SHOWN]].mean().dropna(axis=1, how="all").reset_index()
     tables = (
-        *((name, one.dropna(axis=1, how="all").reset_index(names="number")) for name, one in numbers.items()),
+        *((name, table.dropna(axis=1, how="all").reset_index(names="number")) for name, table in numbers.items()),
         (f"{real}, means of draws; losses in per cent", means),
     )
     return Page(
@@ -46,7 +46,7 @@ _NOTES = (
 
 
 def _picture(rows: Table, model: str) -> Picture:
-    made, axes = figure(3, width=3.8, height=3.5)
+    fig, axes = figure(3, width=3.8, height=3.5)
     noise = rows[rows.kind == "noise"].groupby("amount")[[*SHOWN, "drop", "drop_words", "drop_verdicts"]].mean()
     for place, name in enumerate(SHOWN[:4]):
         axes[0].plot(noise.index, noise[name], color=PALETTE[place], label=NAMES[name])
@@ -67,6 +67,6 @@ def _picture(rows: Table, model: str) -> Picture:
         ax.legend(frameon=False, fontsize="x-small")
     return Picture(
         "canary_lm",
-        made,
+        fig,
         f"Drift and losses of {model} by noise, and its drift by the scale of random adapters",
     )

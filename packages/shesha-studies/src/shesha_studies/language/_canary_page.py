@@ -7,9 +7,9 @@ from typing import Any
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import Table, split_numbers_and_claims
-from shesha_studies.language._canary_numbers import Found, checks, gather_statistics
-from shesha_studies.language._drifts import BOUND, NAMES
+from shesha.studies.published_checks import Table, split_numbers_and_claims
+from shesha_studies.language._canary_statistics import Found, checks, gather_statistics
+from shesha_studies.language._drift_measures import BOUND, NAMES
 
 SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
 
@@ -48,7 +48,7 @@ def make_page(rows: Table, lines: Table) -> Page:
 
 
 def _picture(statistics: Found, published: Table) -> Picture:
-    made, axes = figure(3, width=3.7, height=3.5)
+    fig, axes = figure(3, width=3.7, height=3.5)
     rows = statistics.noise[statistics.noise["last"]]
     for place, name in enumerate(SHOWN[:4]):
         mean = rows.groupby("level")[name].mean()
@@ -62,28 +62,28 @@ def _picture(statistics: Found, published: Table) -> Picture:
     _first(axes[2], statistics)
     return Picture(
         "canary",
-        made,
+        fig,
         "Drift and loss by noise; rank correlations with the loss, overall and at equal noise; lowest noise detected "
         "under one bound and under bounds from re-encodings",
     )
 
 
-def _bars(ax: Any, found: Found) -> None:
+def _bars(ax: Any, results: Found) -> None:
     names = [*SHOWN[:3], "wasserstein", "level"]
-    every = (("last layer", "s", found.correlations["last"]), ("all layers", "o", found.correlations.rho))
-    for place, (label, mark, values) in enumerate((*every, ("layers, equal noise", "D", found.within.rho))):
-        own = [name for name in names if name in values]
-        ax.plot(values[own], [names.index(name) for name in own], mark, color=PALETTE[place], label=label)
+    every = (("last layer", "s", results.correlations["last"]), ("all layers", "o", results.correlations.rho))
+    for place, (label, mark, values) in enumerate((*every, ("layers, equal noise", "D", results.within.rho))):
+        keys = [name for name in names if name in values]
+        ax.plot(values[keys], [names.index(name) for name in keys], mark, color=PALETTE[place], label=label)
     ax.set(yticks=range(len(names)), yticklabels=[NAMES.get(name, "noise itself") for name in names], xlim=(-0.2, 1.02))
     ax.set(xlabel="rank correlation with the loss", title="predictors of the loss")
     ax.invert_yaxis()
     ax.legend(frameon=False, fontsize="x-small", loc="lower left")
 
 
-def _first(ax: Any, found: Found) -> None:
+def _first(ax: Any, results: Found) -> None:
     marks: dict[str, tuple[str, str]] = {"bound 0.05": ("o", PALETTE[0]), "bound from chance": ("D", PALETTE[1])}
     for bound, (mark, colour) in marks.items():
-        ax.plot([found.first.loc[bound, name] for name in SHOWN], range(len(SHOWN)), mark, color=colour, label=bound)
+        ax.plot([results.first.loc[bound, name] for name in SHOWN], range(len(SHOWN)), mark, color=colour, label=bound)
     ax.set(
         yticks=range(len(SHOWN)),
         yticklabels=[NAMES[name] for name in SHOWN],

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.studies.published import Table
+from shesha.studies.published_checks import Table
 from shesha.support.types import Vector
 
 NEVER = float("inf")
@@ -23,10 +23,10 @@ def firsts(rows: Table, metrics: Sequence[str], bounds: dict[str, Table], unit: 
     """Return the first level beyond the bound for each unit and metric; bounds are indexed by unit."""
     import pandas as pd
 
-    found = {
-        key: {m: first_detection(own, m, float(bounds[m][key])) for m in metrics} for key, own in rows.groupby(unit)
+    detections = {
+        key: {m: first_detection(group, m, float(bounds[m][key])) for m in metrics} for key, group in rows.groupby(unit)
     }
-    table = pd.DataFrame.from_dict(found, orient="index")
+    table = pd.DataFrame.from_dict(detections, orient="index")
     table.index.names = unit
     return table
 

@@ -29,19 +29,19 @@ def next_words(model: Model, texts: list[str], states: Any) -> tuple[Labels, Lab
     import torch
 
     there = ~np.isnan(states[..., 0])
-    ids = [np.asarray(one)[:n] for one, n in zip(model.reader(texts)["input_ids"], there.sum(1), strict=True)]
+    ids = [np.asarray(tokens)[:n] for tokens, n in zip(model.reader(texts)["input_ids"], there.sum(1), strict=True)]
     before, after = _after_first(ids)
     kept = after != (model.reader.unk_token_id if model.reader.unk_token_id is not None else -1)
-    asked, said = states[there][before][kept], []
+    vectors, predictions = states[there][before][kept], []
     with torch.inference_mode():
-        for start in range(0, len(asked), _MOST_AT_ONCE):
-            scores = torch.from_numpy(asked[start : start + _MOST_AT_ONCE]) @ model.head.T
-            said.append(scores.argmax(-1).numpy())
-    return np.concatenate(said), after[kept]
+        for start in range(0, len(vectors), _MOST_AT_ONCE):
+            scores = torch.from_numpy(vectors[start : start + _MOST_AT_ONCE]) @ model.head.T
+            predictions.append(scores.argmax(-1).numpy())
+    return np.concatenate(predictions), after[kept]
 
 
 def _after_first(ids: list[Labels]) -> tuple[Labels, Labels]:
     """Return the places of all tokens that have a next one in their text, and which that is."""
-    flat, ends = np.concatenate(ids), np.cumsum([len(one) for one in ids])
+    flat, ends = np.concatenate(ids), np.cumsum([len(tokens) for tokens in ids])
     before = np.setdiff1d(np.arange(len(flat)), ends - 1)
     return before, flat[before + 1]

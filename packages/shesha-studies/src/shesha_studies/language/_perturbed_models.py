@@ -16,7 +16,7 @@ from shesha_studies.language_models import MPNET, SMOLLM2, Model, mpnet, opened,
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shesha.studies.published import Table
+    from shesha.studies.published_checks import Table
 
 MINILM = "all-MiniLM-L6-v2"
 _MOST_TOKENS = 128
@@ -68,8 +68,8 @@ def stand_in(rows: Table, least: int) -> str:
 
 def embedded(model: Model, texts: Sequence[str], layers: Sequence[str], *, batch_size: int = 32) -> dict[str, Matrix]:
     """Return one row of length 1 per text and layer: the mean over its tokens."""
-    found = _encoded(model, texts, layers, "mean", batch_size)
-    return {name: _unit(np.asarray(found[name], dtype=np.float64)) for name in layers}
+    matrices = _encoded(model, texts, layers, "mean", batch_size)
+    return {name: _unit(np.asarray(matrices[name], dtype=np.float64)) for name in layers}
 
 
 def last_states(model: Model, texts: Sequence[str]) -> Array:

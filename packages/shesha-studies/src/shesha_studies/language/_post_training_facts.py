@@ -6,25 +6,25 @@ import numpy as np
 
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, smallest
 from shesha.studies.facts import steps as steps_of
-from shesha.studies.published import Table, split_numbers_and_claims
-from shesha_studies.language._post_training_numbers import published_pairs, training_ratios
+from shesha.studies.published_checks import Table, split_numbers_and_claims
+from shesha_studies.language._post_training_statistics import published_pairs, training_ratios
 
 
 def make_facts(rows: Table, published: Table) -> Facts:
     """Ratio of both drifts in the published table, and of ours as they are and as amounts of noise."""
-    theirs, trained = published_pairs(split_numbers_and_claims(published)[0]), training_ratios(rows)
+    pairs, trained = published_pairs(split_numbers_and_claims(published)[0]), training_ratios(rows)
     names = ("times CKA", "noise, times CKA")
     medians = {name: trained.groupby("model")[name].median() for name in names}
     ratios, doses = (over_draws(np.log(medians[name])) for name in names)
-    rho = float(theirs.shesha.corr(theirs.cka, method="spearman"))
-    made = {
-        "published": Fact(float(theirs.shesha.mean() / theirs.cka.mean())),
+    rho = float(pairs.shesha.corr(pairs.cka, method="spearman"))
+    facts = {
+        "published": Fact(float(pairs.shesha.mean() / pairs.cka.mean())),
         "ratio": Fact(*np.exp([ratios.value, ratios.low, ratios.high])),
         "ratio_of_noise": Fact(*np.exp([doses.value, doses.low, doses.high])),
-        "same_order": rank_correlation(rho, len(theirs)),
+        "same_order": rank_correlation(rho, len(pairs)),
     }
-    told = {f"{name} in words": ", ".join(f"{v:.2f} ({m})" for m, v in medians[name].items()) for name in names}
-    return made | as_facts({**told, **_steps(trained), **_pair_facts(theirs), **_own_kind(trained)})
+    texts = {f"{name} in words": ", ".join(f"{v:.2f} ({m})" for m, v in medians[name].items()) for name in names}
+    return facts | as_facts({**texts, **_steps(trained), **_pair_facts(pairs), **_own_kind(trained)})
 
 
 def _steps(trained: Table) -> dict[str, Fact | float | str]:
@@ -43,20 +43,21 @@ def _training_steps(trained: Table) -> list[Fact]:
     """Steps of a training, over its seeds and kinds of prompts."""
     unit = ["seed", "prompts"]
     return [
-        one
-        for _, own in trained.groupby(["model", "change"])
+        step
+        for _, group in trained.groupby(["model", "change"])
         for name in ("shesha", "cka", "procrustes")
-        for one in steps_of(own, "amount", name, unit)
+        for step in steps_of(group, "amount", name, unit)
     ]
 
 
-def _pair_facts(theirs: Table) -> dict[str, float | str]:
+def _pair_facts(pairs: Table) -> dict[str, float | str]:
     """Procrustes compared with CKA in the published table, by size, and pairs that are no base and instruct."""
-    small, large = theirs[~theirs.large].relative, theirs[theirs.large].relative
-    other = [str(pair) for pair in theirs.index if "Deduped" in str(pair)]
+    small, large = pairs[~pairs.large].relative, pairs[pairs.large].relative
+    other = [str(pair) for pair in pairs.index if "Deduped" in str(pair)]
     return {
         **{"small_lowest": small.min(), "small_highest": small.max(), "small_median": small.median()},
         **{"large_lowest": large.min(), "large_highest": large.max(), "large_median": large.median()},
+        "lowest_ratio": (pairs.shesha / pairs.cka).min(),
         "overlap": small.max() - large.min(),
         "other_pairs": len(other),
         "other_pairs in words": ", ".join(other),

@@ -5,15 +5,15 @@ from __future__ import annotations
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published import Table, against, split_numbers_and_claims
-from shesha_studies.language._drifts import NAMES
-from shesha_studies.language._post_training_numbers import SHOWN, number_checks, published_pairs, training_ratios
+from shesha.studies.published_checks import Table, against, split_numbers_and_claims
+from shesha_studies.language._drift_measures import NAMES
+from shesha_studies.language._post_training_statistics import SHOWN, number_checks, published_pairs, training_ratios
 
 
 def make_page(rows: Table, lines: Table) -> Page:
     """Put ratios on a common scale: the noise in the rows that gives the same drift."""
     published, claims = split_numbers_and_claims(lines)
-    trained, theirs = training_ratios(rows), published_pairs(published)
+    trained, pairs = training_ratios(rows), published_pairs(published)
     steps = (
         trained.groupby(["model", "change", "amount"])[[*SHOWN, "times CKA", "noise, times CKA"]].mean().reset_index()
     )
@@ -25,7 +25,7 @@ def make_page(rows: Table, lines: Table) -> Page:
         ("After training: means of sets and draws", steps),
         ("By set of sentences: medians", sets),
         ("Rows in another order, which share nothing", shuffled),
-        ("The published table again", theirs.reset_index().rename(columns={"row": "pair"})),
+        ("The published table again", pairs.reset_index().rename(columns={"row": "pair"})),
     )
     notes = (
         "1 - rho and 1 - CKA are both 0 for no change and about 1 if nothing is shared, with different curves "
@@ -43,21 +43,21 @@ def make_page(rows: Table, lines: Table) -> Page:
     return Page(
         "",
         tables,
-        (_picture(trained, theirs),),
+        (_picture(trained, pairs),),
         notes,
-        (*number_checks(trained, theirs, published), *against(claims, {})),
+        (*number_checks(trained, pairs, published), *against(claims, {})),
     )
 
 
-def _picture(trained: Table, theirs: Table) -> Picture:
-    made, axes = figure(3, width=3.8, height=3.6)
-    for place, (name, own) in enumerate(trained.groupby("model", sort=False)):
-        axes[0].plot(own.cka, own.shesha, "o", markersize=4, color=PALETTE[place], label=str(name))
-    axes[0].plot(theirs.cka / 100, theirs.shesha / 100, "^", markersize=4, color="0.5", label="published pairs")
+def _picture(trained: Table, pairs: Table) -> Picture:
+    fig, axes = figure(3, width=3.8, height=3.6)
+    for place, (name, part) in enumerate(trained.groupby("model", sort=False)):
+        axes[0].plot(part.cka, part.shesha, "o", markersize=4, color=PALETTE[place], label=str(name))
+    axes[0].plot(pairs.cka / 100, pairs.shesha / 100, "^", markersize=4, color="0.5", label="published pairs")
     axes[0].axline((0, 0), slope=1, color="0.7", linewidth=0.8)
     axes[0].set(xlabel="CKA drift", ylabel="Shesha drift", title="two scales")
-    for place, (name, own) in enumerate(trained.groupby("model", sort=False)):
-        axes[1].boxplot([own["times CKA"], own["noise, times CKA"]], positions=[3 * place, 3 * place + 1], widths=0.7)
+    for place, (name, part) in enumerate(trained.groupby("model", sort=False)):
+        axes[1].boxplot([part["times CKA"], part["noise, times CKA"]], positions=[3 * place, 3 * place + 1], widths=0.7)
         axes[1].text(
             3 * place + 0.5,
             1.02,
@@ -69,8 +69,8 @@ def _picture(trained: Table, theirs: Table) -> Picture:
     ticks = [3 * place + i for place in range(trained.model.nunique()) for i in (0, 1)]
     axes[1].set(xticks=ticks, xticklabels=["drift", "as\nnoise"] * trained.model.nunique(), ylabel="Shesha, times CKA")
     axes[1].axhline(1, color="0.7", linewidth=0.8)
-    axes[2].plot(theirs.weights, theirs.relative, "o", color=PALETTE[2], label=f"{NAMES['procrustes']} / CKA")
-    axes[2].plot(theirs.weights, theirs.shesha / theirs.cka, "^", color=PALETTE[0], label=f"{NAMES['shesha']} / CKA")
+    axes[2].plot(pairs.weights, pairs.relative, "o", color=PALETTE[2], label=f"{NAMES['procrustes']} / CKA")
+    axes[2].plot(pairs.weights, pairs.shesha / pairs.cka, "^", color=PALETTE[0], label=f"{NAMES['shesha']} / CKA")
     axes[2].axvline(1.3, color="0.7", linestyle="--", linewidth=0.8)
     logarithmic(axes[2], (0.1, 0.3, 1.0, 3.0, 7.0))
     axes[2].set(xlabel="weights, billions", ylabel="published, times CKA", title="Table 42")
@@ -78,7 +78,7 @@ def _picture(trained: Table, theirs: Table) -> Picture:
         ax.legend(frameon=False, fontsize="x-small")
     return Picture(
         "post_training",
-        made,
+        fig,
         "Shesha against CKA drift after training; their ratio, raw and as equivalent noise; ratios in the published "
         "table by size",
     )

@@ -22,9 +22,9 @@ from shesha.studies.facts import (
     resampled,
     smallest,
 )
-from shesha.studies.published import Found
+from shesha.studies.published_checks import Found
 from shesha.support.types import Index
-from shesha_studies.language._steering import Tables, correlations, networks
+from shesha_studies.language._steering_page import Tables, correlations, networks
 from shesha_studies.sentences import SETS
 
 if TYPE_CHECKING:
@@ -47,23 +47,23 @@ def _arithmetic(published: pd.DataFrame) -> dict[str, Found]:
     """p-values that follow from published correlations and numbers of encoders, and counts that are products."""
     from scipy.stats import t
 
-    told = dict(zip(published.key.astype(str), published.published.astype(str), strict=True))
+    values = dict(zip(published.key.astype(str), published.published.astype(str), strict=True))
     labels = dict(zip(published.key.astype(str), published.what.astype(str), strict=True))
-    made = {
+    checks = {
         key: Found(float(int(key.partition("/")[2]) * int(re.findall(r"times (\d+) seeds", label)[0])))
         for key, label in labels.items()
         if key.startswith("observations/")
     }
-    for key, value in told.items():
+    for key, value in values.items():
         if not key.startswith("p/"):
             continue
-        _, n, of = key.split("/", 2)
-        freedom = int(n) - 2 - (2 if "partial" in of else 0)
-        rho = abs(float(told[of]))
+        _, n, name = key.split("/", 2)
+        freedom = int(n) - 2 - (2 if "partial" in name else 0)
+        rho = abs(float(values[name]))
         p = float(2 * t.sf(rho * math.sqrt(freedom / (1 - rho**2)), freedom))
         holds = _p_value_fits(p, value)
-        made[key] = Found(p, 0.0, f"A correlation of {rho:g} over {n} has p = {p:.2g}.", AGREES if holds else DIFFERS)
-    return made
+        checks[key] = Found(p, 0.0, f"A correlation of {rho:g} over {n} has p = {p:.2g}.", AGREES if holds else DIFFERS)
+    return checks
 
 
 def _p_value_fits(p: float, value: str) -> bool:
@@ -81,43 +81,47 @@ AT_CHANCE = 0.05
 
 def make_facts(tables: Tables, causal: Tables) -> Facts:
     """Correlations over encoders, as if each were drawn, and what steering by shuffled labels does."""
-    found = {name: correlations(table, "max_drop") for name, table in tables.items()}
+    results = {name: correlations(table, "max_drop") for name, table in tables.items()}
     small = {name: correlations(table, "small_drop") for name, table in causal.items()}
-    whole = {name: correlations(table, "max_drop", whole=True) for name, table in tables.items()}
-    made = (
-        _averages(tables, found, small)
-        | as_facts(_set_facts(tables, found))
-        | as_facts(_partial_p_values(found, whole))
+    by_network = {name: correlations(table, "max_drop", whole=True) for name, table in tables.items()}
+    facts = (
+        _averages(tables, causal, results)
+        | as_facts(_set_facts(tables, results))
+        | as_facts(_partial_p_values(results, by_network))
     )
     if not causal:
-        return made
-    own = {name: correlations(table, "max_drop") for name, table in causal.items()}
-    return made | as_facts(_set_facts(causal, own), "SmolLM2 ") | as_facts(_in_lengths(causal, small), "SmolLM2 ")
+        return facts
+    rhos = {name: correlations(table, "max_drop") for name, table in causal.items()}
+    return facts | as_facts(_set_facts(causal, rhos), "SmolLM2 ") | as_facts(_in_lengths(causal, small), "SmolLM2 ")
 
 
-def _averages(tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]) -> dict[str, Fact]:
+def _averages(tables: Tables, causal: Tables, results: Mapping[str, Any]) -> dict[str, Fact]:
     n = min(len(table) for table in tables.values())
-    raw, partial = ([getattr(one[_AT], name) for one in found.values()] for name in ("raw", "partial"))
-    split = [one["feature_split"].raw for name, one in found.items() if name != "Synthetic"]
-    lengths = [one[_AT].raw for one in small.values()]
-    read = [name for name, t in tables.items() if t.max_drop.mean() > AT_CHANCE]
-    made = {
+    raw, partial = ([getattr(result[_AT], name) for result in results.values()] for name in ("raw", "partial"))
+    split = [result["feature_split"].raw for name, result in results.items() if name != "Synthetic"]
+    read = [[t for t in some.values() if t.largest_drop.mean() > AT_CHANCE] for some in (tables, causal)]
+    facts = {
         "alignment": mean_correlation(raw, n),
         "alignment_given_separability": mean_correlation(partial, n, 2),
         "lowest_alignment": rank_correlation(min(raw), n),
         "lowest_given_separability": rank_correlation(min(partial), n, 2),
         "split": mean_correlation(split, n),
-        "ratio_to_random": smallest(_over_networks(t, _ratio) for t in tables.values()),
-        "beyond_shuffled": smallest(_over_networks(tables[name], _beyond) for name in read),
+        "ratio_to_random": smallest(_over_networks(t, _ratio) for t in (*tables.values(), *causal.values())),
     }
-    return made | ({"alignment_in_lengths": mean_correlation(lengths, 30)} if lengths else {})
+    ends = {
+        f"read_by_{who}": [_over_networks(t, _beyond) for t in group]
+        for who, group in zip(("encoders", "causal"), read, strict=True)
+    }
+    facts |= {name: smallest(part) for name, part in ends.items() if part}
+    facts["beyond_shuffled"] = smallest(fact for part in ends.values() for fact in part)
+    return facts
 
 
 def _networks(table: pd.DataFrame) -> list[Index]:
     """Rows of each network, whose layers are not independent; of one network alone, single layers."""
     names = networks(table)
-    found = [np.flatnonzero(names == name) for name in dict.fromkeys(names)]
-    return found if len(found) > 1 else [np.array([place]) for place in range(len(table))]
+    groups = [np.flatnonzero(names == name) for name in dict.fromkeys(names)]
+    return groups if len(groups) > 1 else [np.array([place]) for place in range(len(table))]
 
 
 def _over_networks(table: pd.DataFrame, statistic: Callable[[pd.DataFrame], float]) -> Fact:
@@ -135,7 +139,7 @@ def _beyond(table: pd.DataFrame) -> float:
 
 
 def _rho(table: pd.DataFrame, name: str) -> float:
-    first, second = (rankdata(table[one]) for one in (name, "max_drop"))
+    first, second = (rankdata(table[column]) for column in (name, "max_drop"))
     return float(np.corrcoef(first, second)[0, 1]) if np.ptp(first) and np.ptp(second) else float("nan")
 
 
@@ -145,19 +149,19 @@ def _over_sets(tables: Tables, statistic: Callable[[list[pd.DataFrame]], float])
     return resampled(lambda rows: statistic([tables[name].iloc[rows] for name in SETS]), _networks(shortest))
 
 
-def _set_facts(tables: Tables, found: Mapping[str, Any]) -> dict[str, Any]:
+def _set_facts(tables: Tables, results: Mapping[str, Any]) -> dict[str, Any]:
     """What is asked of any collection of encoders, set by set, and over the sets."""
-    made: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     for name, table in tables.items():
-        own, n = found[name], len(table)
-        made |= {
-            f"raw {name}": rank_correlation(own[_AT].raw, n),
-            f"Fisher {name}": rank_correlation(own["fisher"].raw, n),
-            f"beyond Fisher {name}": _over_networks(table, lambda one: _rho(one, _AT) - _rho(one, "fisher")),
-            f"best {name}": rank_correlation(max(own[_AT].raw, own["fisher"].raw), n),
-            f"partial {name}": rank_correlation(own[_AT].partial, n, 2),
-            f"split {name}": _over_networks(table, lambda one: _rho(one, "feature_split")),
-            f"anisotropy {name}": own["anisotropy"].raw,
+        result, n = results[name], len(table)
+        facts |= {
+            f"raw {name}": rank_correlation(result[_AT].raw, n),
+            f"Fisher {name}": rank_correlation(result["fisher"].raw, n),
+            f"beyond Fisher {name}": _over_networks(table, lambda frame: _rho(frame, _AT) - _rho(frame, "fisher")),
+            f"best {name}": rank_correlation(max(result[_AT].raw, result["fisher"].raw), n),
+            f"partial {name}": rank_correlation(result[_AT].partial, n, 2),
+            f"split {name}": _over_networks(table, lambda frame: _rho(frame, "feature_split")),
+            f"anisotropy {name}": result["anisotropy"].raw,
             f"accuracy {name}": rank_correlation(float(table.accuracy.corr(table.max_drop, "spearman")), n),
             f"full {name}": int((table.max_drop >= 0.95 * table.largest_drop - 1e-6).sum()),
             f"share {name}": float((table.max_drop / table.largest_drop).mean()),
@@ -167,25 +171,25 @@ def _set_facts(tables: Tables, found: Mapping[str, Any]) -> dict[str, Any]:
             f"best accuracy {name}": float(table.accuracy.max()),
         }
     if set(tables) != set(SETS):
-        return made
+        return facts
 
     def of(what: str) -> list[float]:
-        return [float(getattr(made[f"{what} {name}"], "value", made[f"{what} {name}"])) for name in SETS]
+        return [float(getattr(facts[f"{what} {name}"], "value", facts[f"{what} {name}"])) for name in SETS]
 
-    return made | {
+    return facts | {
         "encoders": min(map(len, tables.values())),
-        "largest accuracy": largest(absolute(made[f"accuracy {name}"]) for name in SETS),
+        "largest accuracy": largest(absolute(facts[f"accuracy {name}"]) for name in SETS),
         "range of anisotropy": _over_sets(tables, lambda some: float(np.ptp([_rho(t, "anisotropy") for t in some]))),
         "smallest fall": _over_sets(tables, lambda some: -float(np.diff([_ratio(t) for t in some]).max())),
         "flips beyond": min(np.subtract(of("flips"), of("flips, shuffled"))),
-        "split of real tasks": max((made[f"split {name}"] for name in SETS[1:]), key=lambda one: abs(one.value)),
+        "split of real tasks": max((facts[f"split {name}"] for name in SETS[1:]), key=lambda fact: abs(fact.value)),
     }
 
 
-def _partial_p_values(found: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, float]:
+def _partial_p_values(results: Mapping[str, Any], by_network: Mapping[str, Any]) -> dict[str, float]:
     """P-values given Fisher and silhouette, once the layers of a network are exchanged together."""
-    p_values = {name: float(one[_AT].partial_p) for name, one in whole.items()}
-    positive = {name: found[name][_AT].partial > 0 for name in found}
+    p_values = {name: float(result[_AT].partial_p) for name, result in by_network.items()}
+    positive = {name: results[name][_AT].partial > 0 for name in results}
     return {
         **{f"whole {name}_p": p for name, p in p_values.items()},
         "unique_p": max(p if positive[name] else 1.0 for name, p in p_values.items()),
@@ -196,7 +200,7 @@ def _partial_p_values(found: Mapping[str, Any], whole: Mapping[str, Any]) -> dic
 def _in_lengths(tables: Tables, small: Mapping[str, Any]) -> dict[str, float]:
     """Lengths of rows, and correlations with strengths in that unit."""
     lengths = [end for table in tables.values() for end in (table.length.min(), table.length.max())]
-    made = {"shortest row": min(lengths), "longest row": max(lengths)}
-    for name, own in small.items():
-        made |= {f"in lengths {name}": own[_AT].raw, f"in lengths, partial {name}": own[_AT].partial}
-    return made
+    values = {"shortest row": min(lengths), "longest row": max(lengths)}
+    for name, result in small.items():
+        values |= {f"in lengths {name}": result[_AT].raw, f"in lengths, partial {name}": result[_AT].partial}
+    return values

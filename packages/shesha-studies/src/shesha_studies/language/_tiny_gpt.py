@@ -12,7 +12,7 @@ import numpy as np
 
 from shesha.support.atomic_files import replacing
 from shesha.support.types import Labels
-from shesha_studies.files import table
+from shesha_studies.external_data import table
 
 if TYPE_CHECKING:
     from shesha_studies.language_models import Model
@@ -38,11 +38,11 @@ def reader() -> Any:
     # Equally frequent words come in the order of the alphabet, whichever pandas counts.
     words = sorted(counts.index, key=lambda word: (-counts[word], word))[: WORDS - len(SPECIAL)]
     known = {word: place for place, word in enumerate([*SPECIAL, *words])}
-    made = Tokenizer(WordLevel(known, unk_token=UNKNOWN))
-    made.normalizer, made.pre_tokenizer = Lowercase(), WhitespaceSplit()
-    made.post_processor = TemplateProcessing(single=f"{START} $A", special_tokens=[(START, known[START])])
+    tokenizer = Tokenizer(WordLevel(known, unk_token=UNKNOWN))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = Lowercase(), WhitespaceSplit()
+    tokenizer.post_processor = TemplateProcessing(single=f"{START} $A", special_tokens=[(START, known[START])])
     wrapped: Any = PreTrainedTokenizerFast
-    return wrapped(tokenizer_object=made, pad_token=PAD, unk_token=UNKNOWN, bos_token=START, padding_side="right")
+    return wrapped(tokenizer_object=tokenizer, pad_token=PAD, unk_token=UNKNOWN, bos_token=START, padding_side="right")
 
 
 def tiny(name: str, seed: int = 0) -> Model:
@@ -66,7 +66,7 @@ def _new(seed: int) -> Any:
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        made: Any = GPT2LMHeadModel(
+        network: Any = GPT2LMHeadModel(
             GPT2Config(
                 vocab_size=WORDS,
                 n_positions=64,
@@ -81,7 +81,7 @@ def _new(seed: int) -> Any:
                 pad_token_id=SPECIAL.index(PAD),
             )
         )
-        return made.eval()
+        return network.eval()
 
 
 def _train_model(network: Any, seed: int) -> None:
@@ -136,20 +136,20 @@ def _loss(network: Any, tokens: Any) -> Any:
 
 def _tokens(texts: list[str]) -> Any:
     # Cut on the left, or the verdict would be lost.
-    found = reader()
-    found.truncation_side = "left"
-    return found(texts, padding=True, truncation=True, max_length=LONGEST, return_tensors="pt")
+    tokenizer = reader()
+    tokenizer.truncation_side = "left"
+    return tokenizer(texts, padding=True, truncation=True, max_length=LONGEST, return_tensors="pt")
 
 
 def right_verdicts(model: Model, texts: list[str], labels: Labels) -> Labels:
     """Return for each text whether the model itself gives the right verdict when asked."""
     import torch
 
-    asked = [f"{text} {VERDICT}" for text in texts]
+    questions = [f"{text} {VERDICT}" for text in texts]
     verdicts = []
     with torch.inference_mode():
-        for start in range(0, len(asked), BATCH):
-            tokens = _tokens(asked[start : start + BATCH])
+        for start in range(0, len(questions), BATCH):
+            tokens = _tokens(questions[start : start + BATCH])
             last = tokens["attention_mask"].sum(1) - 1
             states = model.network(**tokens).last_hidden_state[torch.arange(len(last)), last]
             bad, good = (states @ model.head[SPECIAL.index(word)] for word in (BAD, GOOD))

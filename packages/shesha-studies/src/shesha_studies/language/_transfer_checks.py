@@ -11,7 +11,7 @@ import numpy as np
 
 from shesha import stability, transfer
 from shesha.studies.checks import RECIPE, Check
-from shesha.studies.published import (
+from shesha.studies.published_checks import (
     Found,
     Table,
     against,
@@ -21,8 +21,8 @@ from shesha.studies.published import (
     stand_ins,
     text_checks,
 )
-from shesha_studies.language._transfer_models import FAMILIES, TEST
-from shesha_studies.language._transfer_numbers import metric_correlations, table_57
+from shesha_studies.language._transfer_representations import FAMILIES, TEST
+from shesha_studies.language._transfer_statistics import metric_correlations, table_57
 
 KEYS = {
     "Label-RDM Align": "alignment",
@@ -61,15 +61,15 @@ TEST_ROWS = 1000
 
 def checks(rows: Table, published: Table, claims: Table) -> Iterator[Check]:
     """Yield a check for every row of Tables 55 to 58 and every number of the text."""
-    found = metric_correlations(rows).set_index(["number", "accuracy"])
+    rhos = metric_correlations(rows).set_index(["number", "accuracy"])
     yield from _stars(published)
     for table in ("Table 55", "Table 56"):
         lines = lines_of(published, table)
         lines = lines[~lines.number.str.contains("stars|type")]
-        yield from stand_ins(lines, lambda row, at: _rho(found, row, at), HERE, "rank correlation,")
-    for _, one in lines_of(published, "Table 56").query("number == 'type'").iterrows():
-        ours = _kind(str(one.row))
-        yield judge_line(one, Found(ours, why="our score of that name uses other information"))
+        yield from stand_ins(lines, lambda row, column: _rho(rhos, row, column), HERE, "rank correlation,")
+    for _, line in lines_of(published, "Table 56").query("number == 'type'").iterrows():
+        kind = _kind(str(line.row))
+        yield judge_line(line, Found(kind, why="our score of that name uses other information"))
     yield from _table_57(rows, published)
     yield from _check_tables(published)
     yield from against(claims, {})
@@ -84,22 +84,22 @@ def _table_57(rows: Table, published: Table) -> Iterator[Check]:
     )
     accuracy = rows.set_index(["family", "part"])["accuracy 512"] / 100
     for _, line in lines[reached].iterrows():
-        ours = float(accuracy.get(AT_HAND[str(line.row)], np.nan))
-        if np.isnan(ours):
+        value = float(accuracy.get(AT_HAND[str(line.row)], np.nan))
+        if np.isnan(value):
             yield judge_line(line, Found(None))
             continue
-        error = float(np.sqrt(ours * (1 - ours) * (1 / TEST + 1 / TEST_ROWS)))
+        error = float(np.sqrt(value * (1 - value) * (1 / TEST + 1 / TEST_ROWS)))
         why = f"512 training sentences and {TEST} test sentences here"
-        yield replace(judge_line(line, Found(ours, error, why)), basis=RECIPE)
+        yield replace(judge_line(line, Found(value, error, why)), basis=RECIPE)
 
 
 def _key(row: str) -> str:
     return next(value for key, value in KEYS.items() if row.startswith(key))
 
 
-def _rho(found: Table, row: str, at: str) -> float | None:
-    accuracy = "accuracy 512" if at == "correlation" else f"accuracy {at}"
-    return float(found.loc[(_key(row), accuracy), "rho"]) if (_key(row), accuracy) in found.index else None
+def _rho(table: Table, row: str, column: str) -> float | None:
+    accuracy = "accuracy 512" if column == "correlation" else f"accuracy {column}"
+    return float(table.loc[(_key(row), accuracy), "rho"]) if (_key(row), accuracy) in table.index else None
 
 
 def _kind(row: str) -> str:
@@ -115,13 +115,13 @@ def _stars(published: Table) -> Iterator[Check]:
     for table in ("Table 55", "Table 56"):
         lines = lines_of(published, table)
         for _, line in lines[lines.number.str.contains("stars")].iterrows():
-            at = "correlation" if line.number == "stars" else line.number.split()[0]
-            rho = number(published, table, str(line.row), at)
+            column = "correlation" if line.number == "stars" else line.number.split()[0]
+            rho = number(published, table, str(line.row), column)
             p = 2 * t.sf(abs(rho) * np.sqrt((MODELS - 2) / (1 - rho**2)), MODELS - 2)
-            ours = float(sum(p < level for level in (0.05, 0.01, 0.001)))
+            stars = float(sum(p < level for level in (0.05, 0.01, 0.001)))
             why = f"rho = {rho} with n = 30 has p = {p:.4f}: rounding of rho"
-            asked = {**line, "what": f"{line.row}: {line.number}, as of {MODELS} independent models"}
-            yield judge_line(asked, Found(ours, why=why, decimals=0))
+            claim = {**line, "what": f"{line.row}: {line.number}, as of {MODELS} independent models"}
+            yield judge_line(claim, Found(stars, why=why, decimals=0))
 
 
 def _check_tables(published: Table) -> Iterator[Check]:
@@ -133,7 +133,7 @@ def _check_tables(published: Table) -> Iterator[Check]:
     again = lines[lines.number.isin(["64", "correlation"])]
     yield from text_checks(
         again,
-        lambda row, at: number(published, "Table 55" if at == "64" else "Table 56", row, at),
+        lambda row, column: number(published, "Table 55" if column == "64" else "Table 56", row, column),
         "the table has another value",
     )
     from scipy.stats import t
@@ -165,8 +165,8 @@ def _check_tables(published: Table) -> Iterator[Check]:
         "observations, experiment 1": float(len(table) * tested.number.nunique()),
         "observations, experiment 2": float(len(table)),
     }
-    own = lines_of(published, "11.1")
-    yield from text_checks(own[own.number.isin(list(counts))], lambda _, what: counts[what], "counted in Table 57")
+    rows = lines_of(published, "11.1")
+    yield from text_checks(rows[rows.number.isin(list(counts))], lambda _, what: counts[what], "counted in Table 57")
     used = {
         "source samples": 300.0,
         "target training rows": 512.0,
@@ -174,7 +174,7 @@ def _check_tables(published: Table) -> Iterator[Check]:
         "target test rows": 300.0,
     }
     yield from stand_ins(
-        own[own.number.isin(list(used))],
+        rows[rows.number.isin(list(used))],
         lambda _, what: used[what],
         "other texts: phrases and sentences of SST-2, fewer for time",
     )
@@ -205,7 +205,7 @@ def _table_58(published: Table) -> Iterator[Check]:
         lambda _, which: float(gaps.min() if which == "lowest" else gaps.max()),
         "from Table 58",
     )
-    told = {
+    rhos = {
         ("Transfer (SST-2, k = 64)", "unsupervised"): number(published, "Table 55", "Split-Half (unsup.)", "64"),
         ("Transfer (SST-2, k = 64)", "label-informed"): number(published, "Table 55", "H-Score", "64"),
         ("Transfer (Yelp)", "unsupervised"): number(published, "Table 56", "Split-Half (dims)", "correlation"),
@@ -213,7 +213,7 @@ def _table_58(published: Table) -> Iterator[Check]:
     }
     rest = lines[lines.number.isin(["unsupervised", "label-informed"])]
     yield from text_checks(
-        rest[rest.row.str.startswith("Transfer")], lambda row, what: told[(row, what)], "the tables have another value"
+        rest[rest.row.str.startswith("Transfer")], lambda row, what: rhos[(row, what)], "the tables have another value"
     )
     yield from stand_ins(
         rest[rest.row.str.startswith("Steering")],

@@ -8,37 +8,37 @@ import numpy as np
 from scipy.stats import rankdata
 
 from shesha.studies.facts import Fact, Facts, as_facts, largest, rank_correlation
-from shesha.studies.published import Table, number, split_numbers_and_claims
-from shesha_studies.causal_rows import CAUSAL
+from shesha.studies.published_checks import Table, number, split_numbers_and_claims
+from shesha_studies.causal_lm_embeddings import CAUSAL
 from shesha_studies.language._transfer_checks import KEYS, MODELS
-from shesha_studies.language._transfer_numbers import LABELS, metric_correlations, table_57, table_57_correlations
+from shesha_studies.language._transfer_statistics import LABELS, metric_correlations, table_57, table_57_correlations
 
 
 def make_facts(rows: Table, published: Table) -> Facts:
     """Correlations with accuracy over representations and over families, ours and the paper's."""
-    found = metric_correlations(rows).set_index(["number", "accuracy"])
-    at: Any = {name: found.loc[(name, "accuracy 512")] for name in ("alignment", "split", "h_score")}
-    theirs = table_57_correlations(split_numbers_and_claims(published)[0])
+    table = metric_correlations(rows).set_index(["number", "accuracy"])
+    rhos: Any = {name: table.loc[(name, "accuracy 512")] for name in ("alignment", "split", "h_score")}
+    paper_rhos = table_57_correlations(split_numbers_and_claims(published)[0])
     n = rows.groupby(["family", "part"]).ngroups
-    made = {"representations": Fact(float(n)), "families": Fact(float(rows.family.nunique()))}
-    made |= {name: rank_correlation(float(one.rho), n) for name, one in at.items()}
-    made |= {f"{name}_families": rank_correlation(float(one.rho_families), one.families) for name, one in at.items()}
+    facts = {"representations": Fact(float(n)), "families": Fact(float(rows.family.nunique()))}
+    facts |= {name: rank_correlation(float(row.rho), n) for name, row in rhos.items()}
+    facts |= {f"{name}_families": rank_correlation(float(row.rho_families), row.families) for name, row in rhos.items()}
     for name in ("accuracy 1", "accuracy 2"):
-        one = theirs[f"alignment, {name}"]
-        made[f"published_{name[-1]}"] = rank_correlation(float(one.rho), MODELS)
-        made[f"published_{name[-1]}_families"] = rank_correlation(float(one.rho_families), one.families)
+        entry = paper_rhos[f"alignment, {name}"]
+        facts[f"published_{name[-1]}"] = rank_correlation(float(entry.rho), MODELS)
+        facts[f"published_{name[-1]}_families"] = rank_correlation(float(entry.rho_families), entry.families)
     for name, unit in (("behind_bhattacharyya", ["family", "part"]), ("behind_bhattacharyya_families", ["family"])):
-        made[name] = _difference(rows, "alignment", "bhattacharyya", unit)
-    made |= _over_representations(rows, found, n)
-    return made | as_facts({**_tables(published), **_scores(found)}) | as_facts(_causal(rows), "causal ")
+        facts[name] = _difference(rows, "alignment", "bhattacharyya", unit)
+    facts |= _over_representations(rows, table, n)
+    return facts | as_facts({**_tables(published), **_scores(table)}) | as_facts(_causal(rows), "causal ")
 
 
-def _over_representations(rows: Table, found: Table, n: int) -> dict[str, Fact]:
+def _over_representations(rows: Table, table: Table, n: int) -> dict[str, Fact]:
     """What scores add to others, and what features alone leave of them; representations are the units."""
-    best = str(found.xs("accuracy 512", level="accuracy").rho.idxmax())
+    best = str(table.xs("accuracy 512", level="accuracy").rho.idxmax())
     leaders = ("alignment", "h_score", "logme")
     unit = ["family", "part"]
-    lda: Any = found.loc[("lda", "accuracy 512")]
+    lda: Any = table.loc[("lda", "accuracy 512")]
     return {
         "h_score_behind": _difference(rows, best, "h_score", unit),
         "gap": largest(_difference(rows, name, "split", unit) for name in leaders),
@@ -51,36 +51,36 @@ _SAMPLED = [("lda", "rho"), ("lda", "at_equal_width")]
 """Numbers that have intervals."""
 
 
-def _scores(found: Table) -> dict[str, Any]:
+def _scores(table: Table) -> dict[str, Any]:
     """Which score is strongest here, and what scores owe to the number of features."""
-    at: Any = {name: found.loc[(name, "accuracy 512")] for name in KEYS.values()}
-    told = [(name, of) for name in at for of in ("rho", "width", "at_equal_width") if (name, of) not in _SAMPLED]
-    made = {f"{name}, {of}": float(at[name][of]) for name, of in told}
-    best = max(at, key=lambda name: at[name].rho)
-    return made | {
+    rhos: Any = {name: table.loc[(name, "accuracy 512")] for name in KEYS.values()}
+    pairs = [(name, key) for name in rhos for key in ("rho", "width", "at_equal_width") if (name, key) not in _SAMPLED]
+    values = {f"{name}, {key}": float(rhos[name][key]) for name, key in pairs}
+    best = max(rhos, key=lambda name: rhos[name].rho)
+    return values | {
         "best": LABELS[best],
-        "best_rho": float(at[best].rho),
-        "alignment_p": float(at["alignment"].p),
-        "alignment_families_p": float(at["alignment"].p_families),
-        "split_families_p": float(at["split"].p_families),
+        "best_rho": float(rhos[best].rho),
+        "alignment_p": float(rhos["alignment"].p),
+        "alignment_families_p": float(rhos["alignment"].p_families),
+        "split_families_p": float(rhos["split"].p_families),
     }
 
 
 def _tables(published: Table) -> dict[str, Any]:
     """What the published tables themselves say: over families, at equal size, and compared with the text."""
     lines = split_numbers_and_claims(published)[0]
-    theirs, table = table_57_correlations(lines), table_57(lines)
-    made: dict[str, Any] = {}
+    paper_rhos, table = table_57_correlations(lines), table_57(lines)
+    facts: dict[str, Any] = {}
     ends = {"Exp1": ("Table 55", "Label-RDM Align.", "512"), "Exp2": ("Table 56", "Label-RDM Alignment", "correlation")}
     for place, (name, end) in enumerate(ends.items(), 1):
-        one = theirs[f"alignment, accuracy {place}"]
-        made |= {f"{name} {of}": float(one[of]) for of in ("rho", "rho_families", "p_families", "at_equal_width")}
-        made |= {f"{name} within": float(one.mean_within_families), "table_57_families": float(one.families)}
-        made[f"{name} apart"] = abs(number(lines, *end) - float(one.rho))
+        entry = paper_rhos[f"alignment, accuracy {place}"]
+        facts |= {f"{name} {key}": float(entry[key]) for key in ("rho", "rho_families", "p_families", "at_equal_width")}
+        facts |= {f"{name} within": float(entry.mean_within_families), "table_57_families": float(entry.families)}
+        facts[f"{name} apart"] = abs(number(lines, *end) - float(entry.rho))
     jina = table.loc["jina-embeddings-v2-base-en"]
-    return made | {
-        "families_p": max(made["Exp1 p_families"], made["Exp2 p_families"]),
-        "at_equal_size": rank_correlation(min(made["Exp1 at_equal_width"], made["Exp2 at_equal_width"]), MODELS, 1),
+    return facts | {
+        "families_p": max(facts["Exp1 p_families"], facts["Exp2 p_families"]),
+        "at_equal_size": rank_correlation(min(facts["Exp1 at_equal_width"], facts["Exp2 at_equal_width"]), MODELS, 1),
         "unsupervised_64": number(lines, "Table 58", "Transfer (SST-2, k = 64)", "unsupervised"),
         "labelled_64": number(lines, "Table 55", "Label-RDM Align.", "64"),
         "jina": float(jina.alignment),
@@ -91,13 +91,13 @@ def _tables(published: Table) -> dict[str, Any]:
 
 def _causal(rows: Table) -> dict[str, Any]:
     """Where the causal model's most accurate layer stands by accuracy and by alignment."""
-    own = rows[rows.family == CAUSAL]
-    if not len(own):
+    causal_rows = rows[rows.family == CAUSAL]
+    if not len(causal_rows):
         return {}
     ranks = rows[["accuracy 512", "alignment"]].rank(ascending=False, method="min")
-    best = own["accuracy 512"].idxmax()
-    found = {"layer": rows.part[best], "accuracy": rows["accuracy 512"][best]}
-    return found | {f"place by {name.split()[0]}": ranks[name][best] for name in ranks}
+    best = causal_rows["accuracy 512"].idxmax()
+    facts = {"layer": rows.part[best], "accuracy": rows["accuracy 512"][best]}
+    return facts | {f"place by {name.split()[0]}": ranks[name][best] for name in ranks}
 
 
 def _difference(rows: Table, metric: str, other: str, unit: list[str], draws: int = 2000) -> Fact:

@@ -7,21 +7,21 @@ import numpy as np
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import Table, split_numbers_and_claims
-from shesha_studies.causal_rows import CAUSAL, SINK
+from shesha.studies.published_checks import Table, split_numbers_and_claims
+from shesha_studies.causal_lm_embeddings import CAUSAL, SINK
 from shesha_studies.language._transfer_checks import checks
-from shesha_studies.language._transfer_numbers import LABELS, NUMBERS, metric_correlations, table_57_correlations
+from shesha_studies.language._transfer_statistics import LABELS, NUMBERS, metric_correlations, table_57_correlations
 
 
 def make_page(rows: Table, lines: Table) -> Page:
     """Say what survives families and widths."""
     published, claims = split_numbers_and_claims(lines)
-    correlations, theirs = metric_correlations(rows), table_57_correlations(published)
+    correlations, paper_rhos = metric_correlations(rows), table_57_correlations(published)
     all_of = correlations[correlations.accuracy == "accuracy 512"].set_index("number")
     tables = (
         ("Scores of the source against accuracy with 512 examples", all_of.reset_index().drop(columns="accuracy")),
         ("Rank correlations by number of examples", _shots_table(correlations)),
-        ("The published Table 57 again: alignment against accuracy", _published_table(theirs)),
+        ("The published Table 57 again: alignment against accuracy", _published_table(paper_rhos)),
         (
             "Models",
             rows[
@@ -44,26 +44,26 @@ def make_page(rows: Table, lines: Table) -> Page:
     return Page("", tables, (_picture(rows, correlations),), notes, tuple(checks(rows, published, claims)))
 
 
-def _shots_table(found: Table) -> Table:
-    table = found.pivot(index="number", columns="accuracy", values="rho")
+def _shots_table(correlations: Table) -> Table:
+    table = correlations.pivot(index="number", columns="accuracy", values="rho")
     ordered = sorted(table.columns, key=lambda name: int(name.split()[-1]))
     return table[ordered].reindex(NUMBERS).reset_index()
 
 
-def _published_table(theirs: dict[str, Table]) -> Table:
+def _published_table(paper_rhos: dict[str, Table]) -> Table:
     import pandas as pd
 
-    return pd.DataFrame(theirs).T.reset_index(names="what")
+    return pd.DataFrame(paper_rhos).T.reset_index(names="what")
 
 
 def _picture(rows: Table, correlations: Table) -> Picture:
-    made, axes = figure(3, width=3.9, height=3.7)
+    fig, axes = figure(3, width=3.9, height=3.7)
     for ax, name in zip(axes[:2], ("alignment", "split"), strict=True):
-        for place, (family, own) in enumerate(rows.groupby("family", sort=False)):
+        for place, (family, group) in enumerate(rows.groupby("family", sort=False)):
             mark = "os^Dv<>PX*"[place % 10]
             ax.plot(
-                own[name],
-                own["accuracy 512"],
+                group[name],
+                group["accuracy 512"],
                 mark,
                 color=PALETTE[place % len(PALETTE)],
                 label=str(family),
@@ -88,7 +88,7 @@ def _picture(rows: Table, correlations: Table) -> Picture:
     axes[2].legend(frameon=False, fontsize="x-small", loc="lower left")
     return Picture(
         "transfer",
-        made,
+        fig,
         "Accuracy against alignment with labels and against the feature split, by family; rank correlations of ten "
         "scores",
     )

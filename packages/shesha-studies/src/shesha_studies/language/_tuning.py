@@ -6,7 +6,7 @@ import copy
 from functools import lru_cache
 from typing import Any
 
-from shesha_studies.files import table
+from shesha_studies.external_data import table
 from shesha_studies.language._perturbed_models import load
 from shesha_studies.language_models import Model
 
@@ -28,8 +28,8 @@ def tuned(name: str, task: str, seed: int) -> dict[int, Model]:
         head = torch.nn.Linear(network.config.hidden_size, 2)
         optimiser = torch.optim.AdamW([*network.parameters(), *head.parameters()], lr=RATES.get(name, _RATE))
         for step, (texts, labels) in enumerate(_batches(task, seed), start=1):
-            said = head(_means(network, model.reader, texts))
-            loss: Any = torch.nn.functional.cross_entropy(said, torch.tensor(labels))
+            logits = head(_means(network, model.reader, texts))
+            loss: Any = torch.nn.functional.cross_entropy(logits, torch.tensor(labels))
             loss.backward()
             optimiser.step()
             optimiser.zero_grad()

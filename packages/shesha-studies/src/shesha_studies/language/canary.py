@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.studies.facts import Facts
-from shesha.studies.published import split_numbers_and_claims
+from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.language._canary_facts import make_facts
 from shesha_studies.language._canary_page import make_page
-from shesha_studies.language._drift_texts import sst2, stsb
-from shesha_studies.language._drifts import answers, drifts, fewer_right, less_correlated, likeness
+from shesha_studies.language._drift_measures import answers, drifts, fewer_right, less_correlated, likeness
 from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
+from shesha_studies.language._tasks_and_prompts import sst2, stsb
 from shesha_studies.language_models import MPNET
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ def canary(model: str, kind: str, level: float, seed: int, task: str, layer: int
     100 pairs. Both in per cent.
     """
     before, after = (
-        np.asarray(one[layer])
-        for one in (_rows(model, task, "unchanged", 0.0, -1), _rows(model, task, kind, level, seed))
+        np.asarray(layers[layer])
+        for layers in (_rows(model, task, "unchanged", 0.0, -1), _rows(model, task, kind, level, seed))
     )
     loss, p_value, score = _lost(task, before, after)
     return {"drop": loss, "p_drop": p_value, "score": score, **drifts(before, after)}
@@ -89,8 +89,8 @@ def _lost(task: str, before: Matrix, after: Matrix) -> tuple[float, float, float
     from scipy.stats import spearmanr
 
     scores = stsb(PAIRS)[2]
-    cosines = [likeness(one[:PAIRS], one[PAIRS:]) for one in (before, after)]
-    first, last = (100 * float(spearmanr(one, scores).statistic) for one in cosines)
+    cosines = [likeness(matrix[:PAIRS], matrix[PAIRS:]) for matrix in (before, after)]
+    first, last = (100 * float(spearmanr(cosine, scores).statistic) for cosine in cosines)
     return first - last, less_correlated(cosines[0], cosines[1], scores), last
 
 

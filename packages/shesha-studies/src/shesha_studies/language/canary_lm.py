@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.studies.facts import Facts
-from shesha.studies.published import split_numbers_and_claims
+from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha_studies.language._canary_lm_facts import make_facts
 from shesha_studies.language._canary_lm_page import make_page
-from shesha_studies.language._drift_texts import sst2
-from shesha_studies.language._drifts import answers, drifts, fewer_right
+from shesha_studies.language._drift_measures import answers, drifts, fewer_right
 from shesha_studies.language._next_words import next_words, rows_of
 from shesha_studies.language._perturbed_models import last_states, load, perturbed
+from shesha_studies.language._tasks_and_prompts import sst2
 from shesha_studies.language._tiny_gpt import TINY, right_verdicts
 from shesha_studies.language.structured_perturbation import PUBLISHED, RANKS
 from shesha_studies.language_models import SMOLLM2
@@ -83,13 +83,13 @@ def _seen(name: str, kind: str, amount: float, seed: int) -> dict[str, Any]:
     texts, labels = sst2(SENTENCES)
     with perturbed(model.network, kind, amount, seed):
         states = last_states(model, texts)
-        found: dict[str, Any] = {"rows": rows_of(states)}
+        outputs: dict[str, Any] = {"rows": rows_of(states)}
         if model.head is not None:
-            said, true = next_words(model, texts, states)
-            found["words"] = said == true
+            predictions, true = next_words(model, texts, states)
+            outputs["words"] = predictions == true
         if name in TINY:
-            found["verdicts"] = right_verdicts(model, texts, labels)
-    return found | {"probe": np.asarray(answers(found["rows"], labels))}
+            outputs["verdicts"] = right_verdicts(model, texts, labels)
+    return outputs | {"probe": np.asarray(answers(outputs["rows"], labels))}
 
 
 @canary_lm.page

@@ -11,10 +11,10 @@ from shesha.steering import steerability
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import Found, against
+from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
-from shesha_studies.causal_rows import CAUSAL_FAMILIES, encoder_rows
-from shesha_studies.encoders import FAMILIES, N_LAYERS
+from shesha_studies.causal_lm_embeddings import CAUSAL_FAMILIES, encoder_rows
+from shesha_studies.sentence_encoders import FAMILIES, N_LAYERS
 from shesha_studies.sentences import grammar
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ _CAUSAL_NOTE = (
 
 
 def _draw(table: Any) -> Figure:
-    made, axes = figure(2, width=4.6)
+    fig, axes = figure(2, width=4.6)
     for colour, (name, line) in zip(PALETTE, table.groupby(level="encoder", sort=False), strict=False):
         axes[0].plot(line.accuracy.to_numpy(), "o-", color=colour, label=str(name))
         axes[1].plot(line.max_drop.to_numpy(), "o-", color=colour)
@@ -99,7 +99,7 @@ def _draw(table: Any) -> Figure:
         ax.set(xticks=range(len(WAYS)), xticklabels=short, ylabel=label)
         ax.legend(frameon=False, fontsize="small")
     axes[0].set_ylim(0, 1.05)
-    return made
+    return fig
 
 
 def published_numbers() -> dict[str, Found]:
@@ -113,9 +113,9 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Accuracies where copies are on both sides and where adjectives are kept whole, and drops by chance."""
     table: Any = rows.groupby(["encoder", "way"], sort=False).mean(numeric_only=True)
     names = list(dict.fromkeys(rows.encoder))
-    own, counts = table.loc[MINILM if MINILM in names else names[-1]], table.loc[COUNTS].accuracy
+    encoder_table, counts = table.loc[MINILM if MINILM in names else names[-1]], table.loc[COUNTS].accuracy
     different = len(np.unique(grammar()["text"]))
-    drawn, whole = own.loc[WAYS[0]], own.loc[WAYS[3]]
+    drawn, whole = encoder_table.loc[WAYS[0]], encoder_table.loc[WAYS[3]]
     others = {name: table.loc[name].accuracy for name in names if name != COUNTS}
     return as_facts(
         {
@@ -124,7 +124,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "counts_drawn": counts[WAYS[0]],
             "counts_whole": counts[WAYS[3]],
             "counts_lose": counts[WAYS[0]] - counts[WAYS[3]],
-            "others": "; ".join(f"{name}: {one[WAYS[0]]:.2f} and {one[WAYS[3]]:.2f}" for name, one in others.items()),
+            "others": "; ".join(f"{name}: {row[WAYS[0]]:.2f} and {row[WAYS[3]]:.2f}" for name, row in others.items()),
             "chance_drawn": drawn.max_drop_chance,
             "chance_whole": whole.max_drop_chance,
             "chance_ratio": whole.max_drop_chance / drawn.max_drop_chance,

@@ -10,11 +10,11 @@ import numpy as np
 from shesha.studies.facts import Facts
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-from shesha_studies.language._drift_texts import SETS, prompts
-from shesha_studies.language._drifts import drifts
+from shesha_studies.language._drift_measures import drifts
 from shesha_studies.language._perturbed_models import MINILM, embedded, load
 from shesha_studies.language._post_training_facts import make_facts
 from shesha_studies.language._post_training_page import make_page
+from shesha_studies.language._tasks_and_prompts import SETS, prompts
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language._tuning import TASKS, tuned
 from shesha_studies.language_models import SMOLLM2, Model
@@ -125,11 +125,11 @@ def _rows_after(name: str, change: str, steps: int, seed: int) -> dict[str, Matr
 
 def _encode_prompts(model: Model) -> dict[str, Matrix]:
 
-    texts = {one: prompts(one) for one in SETS}
-    every = [text for own in texts.values() for text in own]
-    found, start, rows = embedded(model, every, [model.final])[model.final], 0, {}
-    for one, own in texts.items():
-        rows[one], start = found[start : start + len(own)], start + len(own)
+    texts = {kind: prompts(kind) for kind in SETS}
+    every = [text for group in texts.values() for text in group]
+    matrix, start, rows = embedded(model, every, [model.final])[model.final], 0, {}
+    for kind, group in texts.items():
+        rows[kind], start = matrix[start : start + len(group)], start + len(group)
     return rows
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from shesha.steering import halves, predictors, steerability
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
-from shesha_studies.causal_rows import CAUSAL, CAUSAL_ENCODERS, SINK, encoder_rows
-from shesha_studies.encoders import ENCODERS
-from shesha_studies.language._steering import (
+from shesha_studies.causal_lm_embeddings import CAUSAL, CAUSAL_ENCODERS, SINK, encoder_rows
+from shesha_studies.language._steering_facts import make_facts, published_numbers
+from shesha_studies.language._steering_page import (
     UNREACHABLE,
     average_encoders,
     causal_tables,
@@ -22,7 +22,7 @@ from shesha_studies.language._steering import (
     draw_encoders,
     encoder_tables,
 )
-from shesha_studies.language._steering_facts import make_facts, published_numbers
+from shesha_studies.sentence_encoders import ENCODERS
 from shesha_studies.sentences import SETS, read_set
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def steering(sentences: str, encoder: str, seed: int) -> dict[str, float]:
     small = steerability(
         X[second], y[second], alphas=SMALL, units="norm", n_splits=1, n_draws=0, n_directions=1, seed=seed
     )
-    chances = {one.name: one.chance for one in predictor_scores.scores} if n_draws else {}
+    chances = {score.name: score.chance for score in predictor_scores.scores} if n_draws else {}
     nothing = float("nan")
     return {
         **{name: float(value) for name, value in predictor_scores.values().items() if name in PREDICTORS},
@@ -89,12 +89,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Correlate predictors with max drop over encoders, and over layers of a causal model; ask what max drop is."""
     of_causal = rows.encoder.str.startswith(CAUSAL)
     tables, causal = average_encoders(rows[~of_causal]), average_encoders(rows[of_causal])
-    found, small, of_own, small_own = (
+    results, small, of_own, small_own = (
         {name: correlations(table, target) for name, table in some.items()}
         for some in (tables, causal)
         for target in ("max_drop", "small_drop")
     )
-    whole = {name: correlations(table, "max_drop", whole=True) for name, table in tables.items()}
+    by_network = {name: correlations(table, "max_drop", whole=True) for name, table in tables.items()}
     checks = against(published, published_numbers(tables, published), UNREACHABLE)
     pictures = [
         Picture(
@@ -109,7 +109,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         pictures.append(Picture("steering_causal", draw_causal(causal), shows))
     return Page(
         "",
-        (*encoder_tables(tables, found, small, whole), *causal_tables(causal, of_own, small_own)),
+        (*encoder_tables(tables, results, small, by_network), *causal_tables(causal, of_own, small_own)),
         tuple(pictures),
         (*_NOTES, *((SINK, _ONE_NETWORK) if causal else ())),
         checks,
@@ -139,5 +139,5 @@ _ONE_NETWORK = (
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Correlations over encoders, and over the layers of the causal model with strengths in lengths of a row."""
     of_causal = rows.encoder.str.startswith(CAUSAL)
-    tables, own = average_encoders(rows[~of_causal]), average_encoders(rows[of_causal])
-    return make_facts(tables, own) if tables else {}
+    tables, causal = average_encoders(rows[~of_causal]), average_encoders(rows[of_causal])
+    return make_facts(tables, causal) if tables else {}

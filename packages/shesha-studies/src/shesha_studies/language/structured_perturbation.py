@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from shesha.studies.facts import Facts
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-from shesha_studies.language._drift_texts import SETS, prompts
-from shesha_studies.language._drifts import drifts
+from shesha_studies.language._drift_measures import drifts
 from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
-from shesha_studies.language._structured_facts import make_facts
-from shesha_studies.language._structured_page import make_page
+from shesha_studies.language._structured_perturbation_facts import make_facts
+from shesha_studies.language._structured_perturbation_page import make_page
+from shesha_studies.language._tasks_and_prompts import SETS, prompts
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language_models import SMOLLM2
 
@@ -83,12 +83,12 @@ def structured_perturbation(model: str, kind: str, amount: float, seed: int, pro
 @lru_cache(maxsize=4)
 def _rows(name: str, kind: str, amount: float, seed: int) -> dict[str, Matrix]:
     model = load(name)
-    texts = {one: prompts(one) for one in SETS}
+    texts = {key: prompts(key) for key in SETS}
     with perturbed(model.network, kind, amount, seed):
-        found = embedded(model, [text for own in texts.values() for text in own], [model.final])[model.final]
+        matrix = embedded(model, [text for group in texts.values() for text in group], [model.final])[model.final]
     ends, rows = 0, {}
-    for one, own in texts.items():
-        rows[one], ends = found[ends : ends + len(own)], ends + len(own)
+    for key, group in texts.items():
+        rows[key], ends = matrix[ends : ends + len(group)], ends + len(group)
     return rows
 
 

@@ -10,10 +10,10 @@ from shesha.stability import estimate, feature_split
 from shesha.studies.facts import Facts
 from shesha.studies.study_definition import study
 from shesha.support.types import Labels, Matrix
-from shesha_studies.files import sklearn
+from shesha_studies.external_data import sklearn
 from shesha_studies.language._transfer_facts import make_facts
-from shesha_studies.language._transfer_models import FAMILIES, SOURCE, TRAIN, features, read_labels
 from shesha_studies.language._transfer_page import make_page
+from shesha_studies.language._transfer_representations import FAMILIES, SOURCE, TRAIN, features, read_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,12 +72,12 @@ def transfer(family: str, part: int) -> dict[str, float]:
     """
     X = {which: features(family, part)[which] for which in ("source", "train", "test")}
     y = {which: read_labels(which) for which in X}
-    found = {**_scores(X["source"], y["source"]), "width": float(X["source"].shape[1])}
+    row = {**_scores(X["source"], y["source"]), "width": float(X["source"].shape[1])}
     for k in SHOTS:
-        found[f"accuracy {k}"] = float(
+        row[f"accuracy {k}"] = float(
             np.mean([_accuracy(X, y, k, draw) for draw in range(DRAWS if k < TRAIN - VALIDATION else 1)])
         )
-    return found
+    return row
 
 
 def _scores(X: Matrix, y: Labels) -> dict[str, float]:

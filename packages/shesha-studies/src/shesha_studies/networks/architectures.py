@@ -39,15 +39,15 @@ def trained(data: str, architecture: str, seed: int, n_test: int = 2000) -> tupl
         optimiser = torch.optim.AdamW([*body.parameters(), *head.parameters()], lr=_RATE[architecture])
 
         def loss(rows: NDArray[np.intp]) -> Any:
-            told = head(body(torch.from_numpy(pixels[rows])))
-            return torch.nn.functional.cross_entropy(told, torch.from_numpy(labels[rows]))
+            logits = head(body(torch.from_numpy(pixels[rows])))
+            return torch.nn.functional.cross_entropy(logits, torch.from_numpy(labels[rows]))
 
         rng = np.random.default_rng(seed)
-        found = [_attend(0, body, head, held_out[:n_test], answers[:n_test])]
+        checkpoints = [_attend(0, body, head, held_out[:n_test], answers[:n_test])]
         for epoch in range(1, EPOCHS + 1):
             descend(optimiser, rng.permutation(len(pixels))[:N_TRAIN].reshape(-1, BATCH), loss)
-            found.append(_attend(epoch, body, head, held_out[:n_test], answers[:n_test]))
-    return tuple(found)
+            checkpoints.append(_attend(epoch, body, head, held_out[:n_test], answers[:n_test]))
+    return tuple(checkpoints)
 
 
 def _attend(epoch: int, body: Any, head: Any, pixels: NDArray[Any], labels: NDArray[Any]) -> Checkpoint:

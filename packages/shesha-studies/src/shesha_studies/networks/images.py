@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.support.types import Matrix
-from shesha_studies.files import opened
+from shesha_studies.external_data import opened
 
 IMAGES = ("Fashion-MNIST", "CIFAR-10")
 SEEN = ("all", "left", "right")
@@ -35,13 +35,13 @@ def _part(data: str, part: str) -> tuple[NDArray[Any], Labels]:
 @cache
 def in_colour(data: str) -> tuple[Pictures, Labels, Pictures, Labels]:
     """Training images and labels, held-out images and labels; channels come first, training pixels have variance 1."""
-    found: list[NDArray[Any]] = []
+    arrays: list[NDArray[Any]] = []
     for part in ("train", "test"):
         pixels, labels = _part(data, part)
         pixels = pixels.astype(np.float32) / 255
-        found += [pixels[:, None] if pixels.ndim == 3 else pixels.transpose(0, 3, 1, 2), labels]
-    mean, sd = found[0].mean(), found[0].std()
-    return (found[0] - mean) / sd, found[1], (found[2] - mean) / sd, found[3]
+        arrays += [pixels[:, None] if pixels.ndim == 3 else pixels.transpose(0, 3, 1, 2), labels]
+    mean, sd = arrays[0].mean(), arrays[0].std()
+    return (arrays[0] - mean) / sd, arrays[1], (arrays[2] - mean) / sd, arrays[3]
 
 
 @cache

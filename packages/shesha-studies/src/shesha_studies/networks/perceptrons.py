@@ -30,11 +30,11 @@ class Perceptron:
 
     def layers(self, rows: Matrix) -> list[Matrix]:
         """Activations of the hidden layers."""
-        found = []
+        activations = []
         for weight, offset in zip(self.weights[:-1], self.offsets[:-1], strict=True):
             rows = np.maximum(rows @ weight + offset, 0.0)
-            found.append(rows)
-        return found
+            activations.append(rows)
+        return activations
 
     def accuracy(self, rows: Matrix, labels: Labels) -> float:
         """Share of rows whose class is named correctly."""
@@ -44,7 +44,7 @@ class Perceptron:
     def train(self, rows: Matrix, labels: Labels, epochs: int) -> Perceptron:
         """Descend the cross-entropy by Adam; return self."""
         parameters = [*self.weights, *self.offsets]
-        first, second = ([np.zeros_like(one) for one in parameters] for _ in range(2))
+        first, second = ([np.zeros_like(parameter) for parameter in parameters] for _ in range(2))
         # Wide layers move further by steps of the same size.
         rate = _RATE * min(1.0, (_REFERENCE / self.weights[0].shape[1]) ** 0.5)
         step = 0
@@ -85,5 +85,5 @@ def network(data: str, seen: str, width: int, epochs: int, seed: int) -> Percept
     """Train a network on the classes of 5,000 images, of which it sees a part; no epochs leave it as it was made."""
     rows, labels = as_rows(data, seen, "train")
     # A network of one half shares no weights with that of the other.
-    made = Perceptron(rows.shape[1], width, 10, 10 * seed + SEEN.index(seen))
-    return made.train(rows[:_TRAINED_ON], labels[:_TRAINED_ON], epochs)
+    perceptron = Perceptron(rows.shape[1], width, 10, 10 * seed + SEEN.index(seen))
+    return perceptron.train(rows[:_TRAINED_ON], labels[:_TRAINED_ON], epochs)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha_studies.files import library
+from shesha_studies.external_data import library
 
 if TYPE_CHECKING:
     import torch

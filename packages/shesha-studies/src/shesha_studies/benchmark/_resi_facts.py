@@ -1,0 +1,234 @@
+"""Facts of the study `resi`: places of measures in the published tables and in our small suites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.benchmark import published_runtimes, rank
+from shesha.benchmark.tables import measure_type
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws
+from shesha_studies.benchmark import _resi_scores as tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DOMAINS = ("graph", "language", "vision")
+NEIGHBOURS = ("2nd-Cos", "Jaccard", "RankSim")
+CHANCE = 1 / np.sqrt(23)
+"""Standard deviation of the rank correlation of 24 measures in unrelated orders."""
+_SOURCES = ("published", "small")
+
+
+class Places:
+    """Positions of all measures, by domain and source, from the rows of the study."""
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        ranks = rows[rows.part == "ranks"]
+        self.of = {(line.domain, line.dataset): line for _, line in ranks.iterrows()}
+
+    def place(self, measure: str, domain: str, source: str = "published") -> int:
+        """Return the position; 1 is best."""
+        return int(self.of[domain, source][measure])
+
+    def first(self, domain: str, source: str = "published") -> list[str]:
+        """Return the measures from the best."""
+        names = [name for name in tables.scores("published").measure.unique() if name in self.of[domain, source].index]
+        return sorted(names, key=lambda name: self.place(name, domain, source))
+
+    def share(self, measure: str, domain: str, source: str = "published") -> float:
+        """Return how often it is first where data sets and networks are drawn anew."""
+        return float(self.of[domain, source][f"{measure} first"])
+
+
+def make_facts(rows: pd.DataFrame) -> Facts:
+    """Places of measures in the published tables and in our small suites, and how often they keep them."""
+    places = Places(rows)
+    facts: dict[str, Fact] = _place_facts(places, "published")
+    for name, domain in (("CKA", "language"), ("Jaccard", "vision")):
+        facts[f"{name.casefold()}_often"] = Fact(places.share(name, domain))
+    facts |= _small_suites(places)
+    for name, domain in (("Jaccard", "vision"), ("CKA", "language")):
+        facts[f"{name.casefold()}_{domain}_by_mean"] = Fact(float(tables.place_by_mean(name, domain)))
+    distances = {source: tables.distance_by_test("OrthProc", "ProcDist", source) for source in _SOURCES}
+    facts["procrustes_published"] = Fact(float(np.mean(distances["published"])))
+    facts["procrustes_small"] = over_draws(distances["small"])
+    looks = (
+        _column_scores(),
+        _networks(),
+        _families(places),
+        _cka_positions(places),
+        _for_outputs(),
+        _orders(rows, places),
+    )
+    return facts | as_facts({name: value for part in looks for name, value in part.items()})
+
+
+def _place_facts(places: Places, source: str) -> dict[str, Fact]:
+    """Places in the tables of one source."""
+    facts: dict[str, Fact] = {}
+    first = [places.first(domain, source)[0] for domain in DOMAINS]
+    facts[f"most_first_{source}"] = Fact(float(max(first.count(name) for name in first)))
+    for name, measures, domains in _PLACES:
+        worst = max(places.place(measure, domain, source) for measure in measures for domain in domains)
+        facts[f"{name}_{source}"] = Fact(float(worst))
+    fives = [sum(places.place(measure, domain, source) <= _TOP for domain in DOMAINS) for measure in ("RSA", "SVCCA")]
+    facts[f"outstanding_{source}"] = Fact(float(max(fives)))
+    return facts
+
+
+def _small_suites(places: Places) -> dict[str, Fact]:
+    """Places in our small suites, with the interval of draws of their data sets and networks."""
+    drawn = {domain: tables.drawn_places("small", domain) for domain in DOMAINS}
+
+    def over_draws_of(value: float, values: Any) -> Fact:
+        low, high = np.percentile(values, [2.5, 97.5])
+        return Fact(value, float(low), float(high))
+
+    draws = {
+        f"{name}_small": np.max([drawn[domain][list(measures)].to_numpy().max(axis=1) for domain in domains], axis=0)
+        for name, measures, domains in _PLACES
+    }
+    tops = [[drawn[domain][measure].to_numpy() <= _TOP for domain in DOMAINS] for measure in ("RSA", "SVCCA")]
+    first = [drawn[domain].idxmin(axis=1) for domain in DOMAINS]
+    draws["outstanding_small"] = np.sum(tops, axis=1).max(axis=0)
+    draws["most_first_small"] = np.array([max(map(names.count, names)) for names in zip(*first, strict=True)])
+    return {name: over_draws_of(_place_facts(places, "small")[name].value, values) for name, values in draws.items()}
+
+
+_TOP = 5
+_PLACES = (
+    ("cka_language", ("CKA",), ("language",)),
+    ("cka_vision", ("CKA",), ("vision",)),
+    ("cka_graph", ("CKA",), ("graph",)),
+    ("jaccard_vision", ("Jaccard",), ("vision",)),
+    ("neighbours_graph", NEIGHBOURS, ("graph",)),
+    ("orthproc", ("OrthProc",), DOMAINS),
+)
+
+
+def _column_scores() -> dict[str, Any]:
+    """Scores of single columns: GraphSAGE's layers and shortcuts, and runtimes."""
+    facts: dict[str, Any] = {}
+    for source, column in (("published", ("Flickr", "SAGE", "")), ("small", ("Cora", "SAGE", ""))):
+        layers, cuts = (
+            tables.columns(source, "graph", *selection)[column]
+            for selection in (("layer_monotonicity", "conformity"), ("shortcut", "auprc"))
+        )
+        facts[f"layers_{source}"] = Fact(float(layers[["EOS", "GULP"]].min()))
+        facts[f"shortcuts_{source}"] = Fact(float((cuts[["EOS", "GULP"]] - cuts.median()).max()))
+    for name, selection in (("layers", ("layer_monotonicity", "conformity")), ("shortcuts", ("shortcut", "auprc"))):
+        # Data sets are the units: a column has no spread of its own.
+        table = tables.columns("published", "graph", *selection).xs("SAGE", level="architecture", axis=1)
+        table = table - table.median() if name == "shortcuts" else table
+        ends = table.loc[["EOS", "GULP"]]
+        facts[f"{name}_of_all"] = over_draws(ends.max() if name == "shortcuts" else ends.min())
+    seconds = published_runtimes()
+    facts["runtimes"] = Fact(float((seconds.max() / seconds.where(seconds > 0).min()).min()))
+    return facts
+
+
+_ON_BERT = {
+    "BERT outputs": (NEIGHBOURS, ("jsd", "spearman"), 0.75),
+    "BERT concentricity": (("ConcDiff",), ("label_randomization", "auprc"), 0.5),
+    "uniformity": (("UnifDiff",), ("augmentation", "auprc"), 0.75),
+}
+"""Measures, test and score, and the quantile of all measures that their mean is compared with."""
+_QUANTILES = {0.5: "median measure", 0.75: "first quarter from"}
+
+
+def _networks() -> dict[str, Any]:
+    """By how much scores exceed a quantile of all measures, averaged over the columns of BERT and of MiniLM."""
+    facts: dict[str, Any] = {}
+    for key, (measures, selection, least) in _ON_BERT.items():
+        for source, network in zip(_SOURCES, ("BERT", "MiniLM"), strict=True):
+            table = tables.columns(source, "language", *selection)
+            mean = table[[column for column in table.columns if column[1] == network]].mean(axis=1)
+            values = ", ".join(f"{name} {mean[name]:.2f}" for name in measures)
+            margin = float(mean[list(measures)].mean() - mean.quantile(least))
+            facts[f"{key}, {source}"] = (
+                margin if source == "published" else _over_columns(table, measures, least, network)
+            )
+            facts[f"{key}, {source}, in words"] = (
+                f"{network}: {values} ({_QUANTILES[least]} {mean.quantile(least):.2f}, best {mean.max():.2f})"
+            )
+    return facts
+
+
+def _over_columns(table: pd.DataFrame, measures: Sequence[str], least: float, network: str) -> Fact:
+    """Return the same, with the interval over columns: data sets and poolings."""
+    scores = table[[column for column in table.columns if column[1] == network]]
+    return over_draws(scores.loc[list(measures)].mean() - scores.quantile(least))
+
+
+def _cka_positions(places: Places) -> dict[str, Any]:
+    """In how many domains CKA is not where the text says."""
+    stated = {"language": 1, "vision": 8, "graph": 11}
+    positions = {source: {domain: places.place("CKA", domain, source) for domain in DOMAINS} for source in _SOURCES}
+    phrases = (f"{positions['published'][domain]} / {positions['small'][domain]} ({domain})" for domain in DOMAINS)
+    return {
+        **{f"CKA elsewhere, {name}": sum(stated[k] != v for k, v in row.items()) for name, row in positions.items()},
+        "CKA in words": ", ".join(phrases),
+    }
+
+
+_BETTER = ("Alignment", "RSM", "Neighbors")
+
+
+def _families(places: Places) -> dict[str, Any]:
+    """By how much the worst of the better families is ahead of the best of the others, by mean position."""
+    facts: dict[str, Any] = {}
+    for source in _SOURCES:
+        means: dict[str, list[int]] = {}
+        for name in tables.scores("published").measure.unique():
+            means.setdefault(measure_type(name), []).extend(places.place(name, domain, source) for domain in DOMAINS)
+        mean = {family: float(np.mean(all_of)) for family, all_of in means.items()}
+        better, worse = ([value for name, value in mean.items() if (name in _BETTER) == flag] for flag in (True, False))
+        ahead = min(worse) - max(better)
+        facts[f"families, {source}"] = ahead if source == "published" else _drawn_families(ahead)
+        phrases = (f"{name} {value:.1f}" for name, value in sorted(mean.items(), key=lambda item: item[1]))
+        facts[f"families, {source}, in words"] = ", ".join(phrases)
+    return facts
+
+
+def _drawn_families(value: float) -> Fact:
+    """Return the same in our small suites, with the interval of draws of their data sets and networks."""
+    drawn = [tables.drawn_places("small", domain) for domain in DOMAINS]
+    families = np.array([measure_type(str(name)) for name in drawn[0].columns])
+    places = np.mean([table.to_numpy() for table in drawn], axis=0)
+    means = {name: places[:, families == name].mean(axis=1) for name in dict.fromkeys(families)}
+    better, worse = ([mean for name, mean in means.items() if (name in _BETTER) == flag] for flag in (True, False))
+    ahead = np.min(worse, axis=0) - np.max(better, axis=0)
+    return Fact(value, *(float(end) for end in np.percentile(ahead, [2.5, 97.5])))
+
+
+def _for_outputs() -> dict[str, Any]:
+    """How far from the first place the measures are that the text names for the similarity of outputs."""
+    wanted = {"vision": "Jaccard", "language": "DistCorr", "graph": "RSA"}
+    facts: dict[str, Any] = {}
+    for source in _SOURCES:
+        ranks = rank(tables.scores(source), tests=["disagreement"])
+        parts = {str(domain): group.set_index("measure") for domain, group in ranks.groupby("domain")}
+        for how, places in (("", "position"), ("by mean", "mean")):
+            positions = {domain: int(parts[domain][places].rank(method="min")[name]) for domain, name in wanted.items()}
+            text = ", ".join(f"{wanted[domain]} {place} ({domain})" for domain, place in positions.items())
+            if how:
+                facts |= {"outputs by mean in words": text} if source == "published" else {}
+            else:
+                facts |= {f"outputs, {source}": max(positions.values()), f"outputs, {source}, in words": text}
+    return facts
+
+
+def _orders(rows: pd.DataFrame, places: Places) -> dict[str, float]:
+    """Agreement of our order of the measures with the published one, over all tests and by single columns."""
+    values, groups = {}, rows[rows.part == "table"].groupby(["domain", "test", "quality"])
+    means = groups[["agreement", "published_agreement"]].mean().groupby("domain").mean()
+    for domain in DOMAINS:
+        names = places.first(domain)
+        published_places, small_places = ([places.place(name, domain, source) for name in names] for source in _SOURCES)
+        values[f"order, {domain}"] = float(np.corrcoef(published_places, small_places)[0, 1])
+        values[f"columns, {domain}"] = float(means.agreement[domain])
+        values[f"published columns, {domain}"] = float(means.published_agreement[domain])
+    return values

@@ -1,0 +1,135 @@
+"""What calibration, restricted permutations and basis averaging make of the benchmark's own models and tests."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+import shesha
+from shesha.benchmark import MissingDataError
+from shesha.benchmark.model_descriptions import Model, domain
+from shesha.benchmark.run_plan import required_models, trials
+from shesha.benchmark.suites import suite
+from shesha.benchmark.tests import score_groups
+from shesha.calibration.permutation_scores import null_scores
+from shesha.measures import get
+from shesha.nulls.null_summary import summarise
+from shesha.nulls.permutations import draw_permutations
+from shesha.studies.study_definition import Unreachable
+from shesha.support.types import Labels, Matrix
+from shesha.views import Representation
+
+MEASURES = ("CKA", "RSA", "mutual kNN")
+DESIGNS = ("raw", "calibrated", "within classes")
+AXES = ("feature split", "basis-averaged")
+EPOCHS, N_MODELS, N_ROWS, N_PERMUTATIONS, N_CHANCE = 40, 3, 200, 99, 200
+"""A fifth of the suite's passes over Cora, three models of each setting instead of five, a fifth of the test nodes."""
+Values = dict[tuple[str, str], float]
+
+
+@dataclass(frozen=True)
+class _Named:
+    """What scoring asks of a measure."""
+
+    name: str
+    closer: str = "higher"
+    symmetric: bool = True
+
+
+def option_scores(dataset: str, architecture: str, test: str) -> dict[str, float]:
+    """AUPRC and conformity of each measure in each design, of differences of stabilities on either axes, by chance."""
+    groups, layers, labels = _train_models(dataset, architecture, test)
+    row: dict[str, float] = {}
+    for measure in MEASURES:
+        values = _in_designs(measure, layers, labels)
+        for design in DESIGNS:
+            row |= _scores(f"{measure}, {design}", values[design], groups)
+            row[f"{measure}, {design} zero"] = float(np.mean([value == 0 for value in values[design].values()]))
+    for axes in AXES:
+        row |= _scores(f"stability difference, {axes}", _row_differences(_ONE[axes], layers), groups)
+    return row | _chance(groups)
+
+
+def _train_models(dataset: str, architecture: str, test: str) -> tuple[dict[str, list[str]], dict[str, Matrix], Labels]:
+    """Train the models of a test; return their names by setting, their last layers, and the classes of the rows."""
+    import torch
+
+    tasks = suite("small").choose_tasks(("graph",), (dataset,), (architecture,))
+    groups: dict[str, list[str]] = {}
+    layers: dict[str, Matrix] = {}
+    labels: Labels = np.empty(0, dtype=np.intp)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for model in required_models(trials(tasks, (test,))):
+            if model.seed < N_MODELS:
+                layers[str(model)], labels = _fit_networks(model)
+                groups.setdefault(str(model.setting), []).append(str(model))
+    except MissingDataError as error:
+        raise Unreachable(str(error)) from error
+    finally:
+        torch.set_num_threads(threads)
+    rows = np.random.default_rng(0).choice(len(labels), N_ROWS, replace=False)
+    return groups, {name: layer[rows] for name, layer in layers.items()}, labels[rows]
+
+
+def _fit_networks(model: Model) -> tuple[Matrix, Labels]:
+    fewer = replace(model, hyper={**model.hyper, "epochs": EPOCHS})
+    place = domain(model.domain)
+    outcome = place.extract(fewer, place.fit(fewer))
+    return np.asarray(outcome.representations[""][-1], dtype=np.float64), np.asarray(outcome.labels)
+
+
+def _in_designs(name: str, layers: Mapping[str, Matrix], labels: Labels) -> dict[str, Values]:
+    """Values of all pairs: as they are, calibrated with all rows exchanged, and with those of a class only."""
+    measure = get(name)
+    views = {key: measure.look(Representation.build(layer)) for key, layer in layers.items()}
+    n = len(labels)
+    free = draw_permutations(n, N_PERMUTATIONS, 0.05, seed=0)[0]
+    within = draw_permutations(n, N_PERMUTATIONS, 0.05, design={"blocks": labels}, seed=0)[0]
+    values: dict[str, Values] = {design: {} for design in DESIGNS}
+    for pair in combinations(views, 2):
+        first, second = (views[key] for key in pair)
+        for design, orders in (("calibrated", free), ("within classes", within)):
+            scores = np.array([grid[0, 0] for grid in null_scores(measure, first, second, orders)])
+            summary = summarise(float(scores[0]), scores[1:], measure.closer, 0.05, float(measure.bounds[1]))
+            values[design][pair] = summary.score
+        values["raw"][pair] = float(scores[0])
+    return values
+
+
+_ONE: dict[str, Callable[[Matrix], float]] = {
+    "feature split": lambda X: shesha.feature_split(X, seed=0),
+    "basis-averaged": lambda X: shesha.basis_averaged_split(X, seed=0),
+}
+
+
+def _row_differences(score: Callable[[Matrix], float], layers: Mapping[str, Matrix]) -> Values:
+    """How near the scores of two models are, for each pair."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        known = {name: score(layer) for name, layer in layers.items()}
+    return {(a, b): -abs(known[a] - known[b]) for a, b in combinations(layers, 2)}
+
+
+def _scores(name: str, values: Values, groups: Mapping[str, list[str]]) -> dict[str, float]:
+    rows = score_groups("options", _Named(name), values, groups)
+    return {f"{name} {row.quality}": float(row.value) for row in rows}
+
+
+def _chance(groups: Mapping[str, list[str]]) -> dict[str, float]:
+    """Mean and the upper end of what values have that nothing of the models is in."""
+    rng, pairs = np.random.default_rng(0), list(combinations([name for group in groups.values() for name in group], 2))
+    draws = [
+        _scores("chance", dict(zip(pairs, rng.standard_normal(len(pairs)), strict=True)), groups)
+        for _ in range(N_CHANCE)
+    ]
+    samples = {key: np.array([draw[key] for draw in draws]) for key in draws[0]}
+    return {
+        **{key: float(values.mean()) for key, values in samples.items()},
+        **{f"{key}, 95 %": float(np.quantile(values, 0.95)) for key, values in samples.items()},
+    }

@@ -1,0 +1,124 @@
+"""The benchmark's published scores and those of our small suites, side by side."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.benchmark import published, rank_table
+from shesha.support.types import Matrix
+from shesha_studies.external_data import PUBLISHED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMN = ("domain", "dataset", "architecture", "pooling")
+BLOCK = (*COLUMN, "test", "quality")
+RESAMPLES = 400
+
+
+@cache
+def scores(source: str) -> pd.DataFrame:
+    """Return scores in long form: "published", or those of our "small" suites (24 measures), or of "all" of ours."""
+    if source == "published":
+        return published()
+    import pandas as pd
+
+    wide = pd.read_csv(PUBLISHED / "resi_small_suites.csv", comment="#", keep_default_na=False, na_values=[""])
+    table = wide.melt(id_vars=list(BLOCK), var_name="measure")
+    table["pooling"] = table.pooling.replace("-", "")
+    return table if source == "all" else table[table.measure.isin(set(published().measure))]
+
+
+@cache
+def columns(source: str, domain: str, test: str, quality: str) -> pd.DataFrame:
+    """Return one column of scores per data set, network and pooling; one line per measure."""
+    table = scores(source)
+    table = table[(table.domain == domain) & (table.test == test) & (table.quality == quality)]
+    return table.pivot_table(index="measure", columns=list(COLUMN[1:]), values="value", dropna=False)
+
+
+def correlation(first: pd.Series[float], second: pd.Series[float]) -> float:
+    """Spearman's correlation over the measures that have both scores."""
+    from scipy.stats import spearmanr
+
+    both = first.notna() & second.reindex(first.index).notna()
+    a, b = first[both], second.reindex(first.index)[both]
+    return float(spearmanr(a, b).statistic) if len(a) > 2 and a.nunique() > 1 and b.nunique() > 1 else float("nan")
+
+
+def order(ranks: Matrix) -> np.ndarray:
+    """Measures from the best: by median rank, then by mean rank; those without any last.
+
+    Parameters
+    ----------
+    ranks : array of shape (n_cells, n_measures)
+
+    Examples
+    --------
+    >>> order(np.array([[2.0, 1.0, 3.0], [1.0, 2.0, 3.0], [3.0, 1.0, np.nan]])).tolist()
+    [1, 0, 2]
+    """
+    known = np.isfinite(ranks).any(axis=0)
+    median, mean = np.full(ranks.shape[1], np.inf), np.full(ranks.shape[1], np.inf)
+    median[known], mean[known] = np.nanmedian(ranks[:, known], axis=0), np.nanmean(ranks[:, known], axis=0)
+    return np.lexsort((mean, median))
+
+
+def positions(found: pd.DataFrame, seed: int = 0) -> dict[str, tuple[int, float]]:
+    """Position of each measure, and how often it is first where data sets and networks are drawn anew.
+
+    Parameters
+    ----------
+    found : DataFrame
+        Scores of one domain.
+    seed : int
+        Of the draws, with replacement, of pairs of data set and network.
+    """
+    names, places, drawn = _places(found, seed)
+    return {name: (int(places[index]), float((drawn[:, index] == 1).mean())) for index, name in enumerate(names)}
+
+
+def _places(score_table: pd.DataFrame, seed: int = 0) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Return the measures, their positions, and their positions in every draw."""
+    table = rank_table(score_table)
+    wide = table.pivot_table(index=list(BLOCK), columns="measure", values="rank", dropna=False)
+    wide = wide[wide.notna().any(axis=1)]
+    ranks, names = wide.to_numpy(dtype=np.float64), list(wide.columns)
+    units = wide.index.to_frame()[["dataset", "architecture"]].agg("/".join, axis=1).to_numpy()
+    rows_of = [np.flatnonzero(units == unit) for unit in dict.fromkeys(units)]
+    rng, drawn = np.random.default_rng(seed), []
+    for _ in range(RESAMPLES):
+        chosen = [rows_of[index] for index in rng.integers(len(rows_of), size=len(rows_of))]
+        drawn.append(np.argsort(order(ranks[np.concatenate(chosen)])) + 1)
+    return names, np.argsort(order(ranks)) + 1, np.array(drawn)
+
+
+@cache
+def drawn_places(source: str, domain: str, test: str = "") -> pd.DataFrame:
+    """Return the positions of the measures in every draw of data sets and networks: draws down, measures across."""
+    import pandas as pd
+
+    table = scores(source)
+    names, _, drawn = _places(table[(table.domain == domain) & (table.test.str.startswith(test))])
+    return pd.DataFrame(drawn, columns=names)
+
+
+def distance_by_test(first: str, second: str, source: str) -> list[float]:
+    """Return how many places two measures are from each other in each test of each domain."""
+    table = rank_table(scores(source))
+    distances = []
+    for _, group in table.groupby(["domain", "test"]):
+        wide = group.pivot_table(index=list(BLOCK), columns="measure", values="rank", dropna=False)
+        places = dict(zip(wide.columns, np.argsort(order(wide.to_numpy(dtype=np.float64))), strict=True))
+        distances.append(abs(float(places[first] - places[second])))
+    return distances
+
+
+def place_by_mean(measure: str, domain: str) -> int:
+    """Return the position of a measure in the published tables by its mean rank."""
+    table = scores("published")
+    means = rank_table(table[table.domain == domain]).groupby("measure")["rank"].mean()
+    return int(means.rank()[measure])

@@ -1,0 +1,139 @@
+"""The page of raw against calibrated scores: models of known groups, and the cells of the benchmark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.benchmark import rank
+from shesha.charts import PALETTE
+from shesha.studies.facts import Facts, as_facts
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import figure
+from shesha_studies.benchmark import _resi_scores as tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BY = ["data", "widths", "measure"]
+CALIBRATED = ("CKA", "RSA", "mutual kNN")
+"""The measures whose calibrated variants took part in the small suites."""
+NOTES = (
+    "Calibrated scores are 0 for all pairs within chance, so weak relations lose their order. With equal "
+    "widths calibration can only lose. With different widths the raw value of a biased measure follows "
+    "the widths, and calibration removes this. Measures without such a bias (unbiased CKA, RSA, "
+    "neighbours) lose there as well.",
+    "Groups of noise: two of four models, 48 rows, a shared part of rank 4 in noise, widths of 24 each or of 4 to "
+    "108. Digits: features drawn from the first and from the last layer of the network that ships, 4 to 32 of "
+    "them, so that width differs within groups and not between them. By chance AUPRC is 0.43 (6 of 14 distances "
+    "of a model's partners are of its group: 3 of 7), conformity 0.5.",
+    "On the benchmark: our small suites at the two decimals of docs/benchmark, positions among all 41 measures, "
+    "with three calibrated ones. Its pairs have equal widths and equal rows, so that chance is nearly the same "
+    "for each of them.",
+    "A caution: calibration changes the meaning of a number (0 is chance). It changes the order only if "
+    "chance differs between pairs, by width, rank or rows. The best measure here is the best for this "
+    "strength and these widths.",
+)
+
+
+def make_page(rows: pd.DataFrame) -> Page:
+    """Make the page of all cells."""
+    lines = _lines(rows)
+    return Page(
+        "",
+        (("Models of known groups", _readable(lines)), ("The benchmark's cells", _benchmark())),
+        (_picture(lines),),
+        NOTES,
+    )
+
+
+def _lines(rows: pd.DataFrame) -> pd.DataFrame:
+    """Means over draws, and the mean difference with its standard error."""
+    rows = rows.assign(gain=rows["calibrated auprc"] - rows["raw auprc"])
+    means = rows.groupby(BY, sort=False)
+    table = means[["raw auprc", "calibrated auprc", "raw conformity", "calibrated conformity", "gain"]].mean()
+    table = table.assign(error=means.gain.std() / np.sqrt(means.size()), draws=means.size()).reset_index()
+    for how in ("raw", "calibrated"):
+        table[f"{how} place"] = table.groupby(["data", "widths"])[f"{how} auprc"].rank(ascending=False).round(1)
+    return table
+
+
+def _readable(lines: pd.DataFrame) -> pd.DataFrame:
+    table = lines[[*BY]].copy()
+    for how in ("raw", "calibrated"):
+        table[f"AUPRC, {how}"] = lines[f"{how} auprc"].round(2)
+    table["gain"] = [f"{line.gain:+.3f} +- {line.error:.3f}" for _, line in lines.iterrows()]
+    for how in ("raw", "calibrated"):
+        table[f"conformity, {how}"] = lines[f"{how} conformity"].round(2)
+    table["place, raw / calibrated"] = [
+        f"{line['raw place']:g} / {line['calibrated place']:g}" for _, line in lines.iterrows()
+    ]
+    return table.assign(draws=lines.draws)
+
+
+def _benchmark() -> pd.DataFrame:
+    """Positions of the three measures and of their calibrated variants, and how alike their scores are."""
+    import pandas as pd
+
+    scores, rows = tables.scores("all"), []
+    ranks = rank(scores)
+    place = {(line.domain, line.measure): int(line.position) for _, line in ranks.iterrows()}
+    for domain in ("graph", "language", "vision"):
+        table = scores[scores.domain == domain].pivot_table(index=list(tables.BLOCK), columns="measure", values="value")
+        for name in CALIBRATED:
+            both = table[[name, f"calibrated {name}"]].dropna()
+            distances = (both[name] - both[f"calibrated {name}"]).abs()
+            rows.append(
+                {
+                    "domain": domain,
+                    "measure": name,
+                    "position, raw": place[domain, name],
+                    "position, calibrated": place[domain, f"calibrated {name}"],
+                    "mean difference of scores": round(float(distances.mean()), 3),
+                    "largest": round(float(distances.max()), 2),
+                    "scores": len(both),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def make_facts(rows: pd.DataFrame) -> Facts:
+    """How many measures gain and lose by calibration in each design, and how far it moves places on the benchmark."""
+    lines, benchmark = _lines(rows), _benchmark()
+    facts: dict[str, Any] = {}
+    for (data, widths), part in lines.groupby(["data", "widths"], sort=False):
+        clear = part[(part.gain.abs() > 3 * part.error) & (part.gain.abs() > 0.02)]
+        name = f"{data}, {widths}"
+        for how, some in (("better", clear[clear.gain > 0]), ("worse", clear[clear.gain < 0])):
+            facts |= {f"{name}, {how}": len(some), f"{name}, {how} in words": _gains_text(some)}
+        for how in ("raw", "calibrated"):
+            best = part.iloc[int(part[f"{how} auprc"].to_numpy().argmax())]
+            facts[f"{name}, first {how}"] = f"{best.measure} ({best[f'{how} auprc']:.2f})"
+        facts[f"{name}, measures"] = len(part)
+    moves = (benchmark["position, raw"] - benchmark["position, calibrated"]).abs()
+    facts |= {"fewest places": moves.min(), "most places": moves.max()}
+    return as_facts(facts | {"difference of scores": benchmark["mean difference of scores"].mean()})
+
+
+def _gains_text(clear: pd.DataFrame) -> str:
+    return ", ".join(f"{line.measure} {line.gain:+.2f}" for _, line in clear.iterrows())
+
+
+def _picture(lines: pd.DataFrame) -> Picture:
+    parts = list(lines.groupby(["data", "widths"], sort=False))
+    fig, axes = figure(len(parts), width=3.6, height=3.6, sharey=True)
+    names = list(dict.fromkeys(lines.measure))
+    for ax, ((data, widths), part) in zip(axes, parts, strict=True):
+        places = [len(names) - 1 - names.index(name) for name in part.measure]
+        ax.hlines(places, part["raw auprc"], part["calibrated auprc"], color="0.7")
+        ax.plot(part["raw auprc"], places, "o", color=PALETTE[1], label="raw")
+        ax.plot(part["calibrated auprc"], places, "o", color=PALETTE[0], markersize=4.5, label="calibrated")
+        ax.set(
+            xlabel="AUPRC of pairs of a group",
+            title=f"{data}, {widths} widths" if data == "noise" else "layers of digits, 4 to 32 features",
+            xlim=(None, 1.03),
+        )
+    axes[0].set_yticks(range(len(names)), names[::-1])
+    axes[0].legend(frameon=False, fontsize=8)
+    return Picture("raw_and_calibrated", fig, "AUPRC of known groups by measure, raw and calibrated, in three designs")

@@ -1,0 +1,94 @@
+"""Does calibrating the scores change which measure one should trust?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.benchmark import tests
+from shesha.benchmark.measure_entries import calibrated
+from shesha.data import digits_network
+from shesha.measures import get
+from shesha.studies.facts import Facts
+from shesha.studies.page import Page
+from shesha.studies.study_definition import study
+from shesha.support.types import Matrix
+from shesha_studies.benchmark._which_measure_page import make_facts, make_page
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MEASURES = ("CKA", "unbiased CKA", "RSA", "DistCorr", "mutual kNN", "Jaccard", "OrthProc", "SVCCA", "LinReg")
+WIDTHS = {"equal": (24, 24, 24, 24), "unequal": (4, 12, 36, 108), "layers": (4, 8, 16, 32)}
+N, RANK, STRENGTH = 48, 4, 0.35
+
+
+def _grid() -> list[dict[str, Any]]:
+    return [
+        {"data": data, "widths": widths, "measure": measure, "seed": seed}
+        for seed in range(20)
+        for data, widths in (("noise", "equal"), ("noise", "unequal"), ("digits", "layers"))
+        for measure in MEASURES
+    ]
+
+
+FULL = _grid()
+
+
+@study(
+    "which-measure",
+    paper="new",
+    version=1,
+    full=FULL,
+    quick=[cell for cell in FULL if cell["seed"] < 2],
+)
+def which_measure(data: str, widths: str, measure: str, seed: int) -> dict[str, float]:
+    """Does calibrating the scores change which measure one should trust?
+
+    Two groups of four models that belong together by design: a shared part of rank 4 in noise, or features drawn from
+    one layer of a network of digits; of equal or unequal widths. How well raw and calibrated scores tell pairs of a
+    group from pairs of two (AUPRC and conformity of the benchmark).
+    """
+    rng = np.random.default_rng([seed, len(data), len(widths)])
+    groups = _noise(WIDTHS[widths], rng) if data == "noise" else _digits(WIDTHS[widths], rng)
+    scores = tests.label_randomization(groups, [get(measure), calibrated(get(measure))], seed=seed)
+    row: dict[str, float] = {}
+    for name, how in ((measure, "raw"), (f"calibrated {measure}", "calibrated")):
+        values = scores[scores.measure == name].set_index("quality").value
+        row |= {f"{how} auprc": float(values["auprc"]), f"{how} conformity": float(values["conformity"])}
+    return row
+
+
+def _noise(widths: tuple[int, ...], rng: np.random.Generator) -> dict[str, list[Matrix]]:
+    """Models that share latent factors with those of their group, seen through features of their own."""
+    groups = {}
+    for name in ("first", "second"):
+        latent = STRENGTH * rng.standard_normal((N, RANK))
+        groups[name] = [
+            np.asarray(latent @ rng.standard_normal((RANK, d)) / np.sqrt(RANK) + rng.standard_normal((N, d)))
+            for d in widths
+        ]
+    return groups
+
+
+def _digits(widths: tuple[int, ...], rng: np.random.Generator) -> dict[str, list[Matrix]]:
+    """Features drawn at random from the first and from the last layer of a trained network, of the same rows."""
+    layers = digits_network()[0]
+    rows = rng.choice(len(layers["trained_layer1"]), N, replace=False)
+    return {
+        name: [layers[name][rows][:, rng.choice(layers[name].shape[1], d, replace=False)] for d in widths]
+        for name in ("trained_layer1", "trained_layer3")
+    }
+
+
+@which_measure.page
+def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Raw compared with calibrated: models of known groups, and the cells of the benchmark."""
+    return make_page(rows)
+
+
+@which_measure.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """How many measures gain and lose by calibration."""
+    return make_facts(rows)

@@ -1,0 +1,196 @@
+"""Numbers of the recordings and the published ones compared with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from scipy.stats import spearmanr, ttest_rel
+
+from shesha.studies import tolerance
+from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, LOOSE, UNREACHABLE, Check, judge_number
+from shesha_studies.biology._recordings import over_sessions, session_correlation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PAPER = "Geometric Stability"
+SIZES = ("n_neurons", "n_trials", "rate")
+_HAND = "We have {sessions:.0f} of 39 sessions, of four mice (the paper: 26 sessions)."
+_WINDOW = "Spikes are those of 400 ms after the stimulus (the paper: 500)."
+_WHY = {
+    "n_sessions": _HAND,
+    "n_lines": _HAND,
+    "n_areas": _HAND,
+    "n": _HAND,
+    "n_conditions": "There are {conditions:.0f} pairs of contrasts. The paper says nine and does not say which. With "
+    "nine (no, weak and full contrast) stability is {nine:.2f} and chance {nine_chance:.2f}.",
+    "change": f"{_HAND} Accuracy depends on the mouse.",
+    "accuracy": f"{_HAND} Accuracy depends on the mouse.",
+    "shesha": f"{_HAND} {_WINDOW} The order of regions depends on the numbers of neurons and trials; see the controls.",
+    "drift": f"{_HAND} {_WINDOW} The intervals of the regions overlap.",
+    "wuc": "The paper names WUC and a shrinkage of 0.1 without a definition. Ours multiplies no trial with itself and "
+    "uses the shrinkage of Ledoit and Wolf. Another reading, odd and even trials after whitening with 0.1, gives "
+    "{whitened:.2f}.",
+    "coupling": f"{_HAND} {_WINDOW}",
+    "z": _HAND,
+    "early_middle": _HAND,
+    "middle_late": _HAND,
+    "thirds": f"{_HAND} The text gives the difference both signs.",
+}
+
+
+@dataclass(frozen=True)
+class Number:
+    """Ours, with one standard error over sessions; NaN where there is none."""
+
+    value: float
+    error: float = float("nan")
+
+    @classmethod
+    def build(cls, found: tuple[float, float, float]) -> Number:
+        """Take the error from an interval at 95 %."""
+        return cls(found[0], (found[2] - found[1]) / 3.92)
+
+
+def session_means(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one line per session: means over its areas."""
+    return rows.groupby("session", sort=False)[["shesha", "accuracy", "accuracy_change"]].mean()
+
+
+def drift_z(rows: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Add the distance of the drift to its chance, in standard deviations of the draws."""
+    return rows.assign(z=(rows["drift"] - rows[f"{name}_chance"]) / rows[f"{name}_sd"])
+
+
+def numbers(rows: pd.DataFrame) -> Mapping[str, Number]:
+    """Ours, by the key in the file of published numbers."""
+    sessions = session_means(rows)
+    change = sessions.accuracy_change
+    values = {
+        "n_sessions": Number(len(sessions)),
+        "n_lines": Number(len(rows)),
+        "n_areas": Number(rows.area.nunique()),
+        "n_conditions": Number(float(rows.n_conditions.median())),
+        "change_mean": Number(float(change.mean()), float(change.std() / np.sqrt(len(change)))),
+        "change_sd": Number(float(change.std()), float(change.std() / np.sqrt(2 * len(change)))),
+        "change_min": Number(float(change.min())),
+        "change_max": Number(float(change.max())),
+        "wuc_min": Number(float(rows.wuc.min())),
+        "wuc_max": Number(float(rows.wuc.max())),
+        "wuc_mean": Number.build(over_sessions(rows, "wuc")),
+        "drift_mean": Number.build(over_sessions(rows, "drift")),
+        "drift_chance": Number.build(over_sessions(rows, "drift_chance")),
+        "z": Number.build(over_sessions(drift_z(rows, "drift"), "z")),
+        "early_middle": Number.build(over_sessions(rows, "early_middle")),
+        "middle_late": Number.build(over_sessions(rows, "middle_late")),
+    }
+    step = rows.assign(step=rows.early_middle - rows.middle_late)
+    paired = ttest_rel(rows.early_middle, rows.middle_late)
+    values |= {
+        "thirds": Number.build(over_sessions(step, "step")),
+        "thirds_t": Number(float(paired.statistic), 1.0),
+        "thirds_p": Number(float(paired.pvalue)),
+    }
+    return values | _correlations(rows, sessions) | _regions(rows)
+
+
+def _correlations(rows: pd.DataFrame, sessions: pd.DataFrame) -> dict[str, Number]:
+    values: dict[str, Number] = {}
+    pairs = {
+        "coupling_shesha": ("coupling", "shesha"),
+        "coupling_drift": ("coupling", "drift"),
+        "coupling_wuc": ("coupling", "wuc"),
+        "accuracy_shesha": ("accuracy", "shesha"),
+        "change_shesha_areas": ("accuracy_change", "shesha"),
+        "wuc_shesha": ("wuc", "shesha"),
+    }
+    for key, (first, second) in pairs.items():
+        result = session_correlation(rows, first, second)
+        error = (result["high"] - result["low"]) / 3.92
+        values |= {key: Number(result["rho"], error), f"{key}_p": Number(result["naive_p"])}
+    if len(sessions) > 3:
+        alone = spearmanr(sessions.shesha, sessions.accuracy_change)
+        values["change_shesha"] = Number(float(alone.statistic), 1 / np.sqrt(len(sessions) - 3))
+        values["change_shesha_p"] = Number(float(alone.pvalue))
+    return values
+
+
+def _regions(rows: pd.DataFrame) -> dict[str, Number]:
+    values: dict[str, Number] = {}
+    for region, group in rows.groupby("region"):
+        values[f"n {region}"] = Number(len(group))
+        for score in ("shesha", "drift", "wuc"):
+            number = Number.build(over_sessions(group, score))
+            # Few areas of few sessions: no smaller than their own spread says.
+            spread = float(group[score].std() / np.sqrt(len(group)))
+            values[f"{score} {region}"] = Number(
+                number.value, max((e for e in (number.error, spread) if e == e), default=float("nan"))
+            )
+    return values
+
+
+def published_checks(rows: pd.DataFrame, published: pd.DataFrame) -> Iterator[Check]:
+    """Go through every line of the tables and the text."""
+    values = numbers(rows)
+    read = {name: float(rows[name].mean()) for name in ("whitened", "nine", "nine_chance")}
+    read |= {"conditions": float(rows.n_conditions.median()), "sessions": float(rows.session.nunique())}
+    for line in cast(Any, published.itertuples(index=False)):
+        if line.key != line.key:
+            yield Check(line.where, line.what, line.published, None, UNREACHABLE, _HAND.format(**read))
+            continue
+        answer = values.get(line.key, Number(float("nan")))
+        if line.key.startswith(("n_", "n ")) and line.key != "n_conditions":
+            yield Check(line.where, line.what, line.published, answer.value, UNREACHABLE, _HAND.format(**read))
+            continue
+        text = f"{line.published:g}"
+        decimals = len(text.partition(".")[2])
+        error = tolerance.interval_error(line.low, line.high)
+        if line.key.endswith("_p"):
+            yield _p_value(line, answer.value, _why(line.key).format(**read))
+        else:
+            why = _why(line.key).format(**read)
+            yield judge_number(
+                line.where,
+                line.what,
+                float(line.published),
+                answer.value,
+                error=answer.error,
+                published_error=error,
+                decimals=decimals,
+                why=why,
+            )
+
+
+def _why(key: str) -> str:
+    return _WHY.get(key) or _WHY.get(key.partition(" ")[0]) or _WHY.get(key.partition("_")[0], _HAND)
+
+
+def _p_value(line: Any, p_value: float, reason: str) -> Check:
+    """A p-value, which is that of another number of observations, agrees on the same side of 0.05."""
+    if p_value != p_value:
+        return judge_number(line.where, line.what, line.published, None, why=reason)
+    near = tolerance.p_values_agree(f"{line.published:g}", p_value)
+    if near is None:
+        return Check(line.where, line.what, line.published, p_value, INCONCLUSIVE, tolerance.UNDECIDED)
+    same = near or max(p_value, line.published) <= 0.05
+    agrees = "" if near else f"{LOOSE} any p-value on the same side of 0.05 would agree"
+    why = agrees if same else f"{reason} Areas are taken as independent, as in the paper."
+    return Check(line.where, line.what, line.published, p_value, AGREES if same else DIFFERS, why)
+
+
+def order_of_regions(rows: pd.DataFrame, published: pd.DataFrame, score: str, table: str = "shesha") -> float:
+    """Rank correlation of the regions' means with the published ones."""
+    known = published[published.key.astype(str).str.startswith(f"{table} ") & published["where"].str.contains("Table")]
+    means = {line.key.partition(" ")[2]: float(line.published) for line in cast(Any, known.itertuples())}
+    scores = rows.groupby("region")[score].mean()
+    both = [
+        (scores[region], value)
+        for region, value in means.items()
+        if region in scores and scores[region] == scores[region]
+    ]
+    if len(both) < 4:
+        return float("nan")
+    return float(spearmanr(*np.array(both).T).statistic)

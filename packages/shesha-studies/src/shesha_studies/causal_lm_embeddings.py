@@ -1,0 +1,91 @@
+"""Rows of sentences by the layers of a causal language model, as well as by encoders: by its tokens in three ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from shesha.support.types import Array, Matrix
+from shesha_studies.language_models import smollm2
+from shesha_studies.sentence_encoders import encoded
+from shesha_studies.sentences import Text, read_set
+
+CAUSAL = "SmolLM2"
+DEPTHS = tuple(range(3, 31, 3))
+POOLINGS = ("mean", "later tokens", "last token")
+"""Of all tokens, as published; without the first, which is long and nearly the same in every text; what comes last."""
+CAUSAL_FAMILIES = tuple(f"{CAUSAL}, {pooling}" for pooling in POOLINGS)
+CAUSAL_ENCODERS = tuple(f"{family}: layer {depth}" for family in CAUSAL_FAMILIES for depth in DEPTHS)
+SINK = (
+    "A causal model's first token is an attention sink. From the middle layers on, its state is a hundred "
+    "times as long as those of other tokens. It is also nearly the same in every sentence. A mean over all tokens "
+    'is mostly this state divided by the number of tokens; "later tokens" omits it.'
+)
+_AT_ONCE, _MOST_TOKENS = 100, 128
+
+
+def encoder_rows(sentences: str, encoder: str) -> Matrix:
+    """Return the rows of a set of sentences by an encoder or by a layer of the causal model.
+
+    Raises
+    ------
+    Unreachable
+        If sentences, weights or libraries are missing.
+    """
+    family, _, layer = encoder.partition(": layer ")
+    if family not in CAUSAL_FAMILIES:
+        return encoded(sentences, encoder)
+    return _of_set(sentences)[family.partition(", ")[2], int(layer)]
+
+
+@cache
+def _of_set(sentences: str) -> dict[tuple[str, int], Matrix]:
+    return pool_layers([_joined(text) for text in read_set(sentences)[0]], DEPTHS)
+
+
+def _joined(text: Text) -> str:
+    """Return premise and hypothesis one after the other: a causal model has no other way to read a pair."""
+    return " ".join(filter(None, text))
+
+
+def pool_layers(texts: Sequence[str], depths: Sequence[int]) -> dict[tuple[str, int], Matrix]:
+    """Return the rows of texts by pooling and number of blocks passed.
+
+    Raises
+    ------
+    Unreachable
+        If weights or libraries are missing.
+    """
+    from shesha.extract import encode
+
+    model = smollm2()
+    names = {depth: f"layers.{depth - 1}" for depth in depths}
+    layers: dict[tuple[str, int], list[Matrix]] = {}
+    # States of all tokens of some texts at a time: those of all texts would be gigabytes.
+    for start in range(0, len(texts), _AT_ONCE):
+        states = encode(
+            model.network,
+            list(texts[start : start + _AT_ONCE]),
+            list(names.values()),
+            pool=None,
+            reader=model.reader,
+            chat=False,
+            max_tokens=_MOST_TOKENS,
+        )
+        for depth, name in names.items():
+            for pooling, rows in pooled(states[name]).items():
+                layers.setdefault((pooling, depth), []).append(rows)
+    return {key: np.concatenate(parts) for key, parts in layers.items()}
+
+
+def pooled(states: Array) -> dict[str, Matrix]:
+    """Make one row of each text in three ways, of states (n, n_tokens, d) that are NaN where a text has ended."""
+    import torch
+
+    from shesha.extract.pooling import last, later, mean
+
+    tensor = torch.from_numpy(np.asarray(states, dtype=np.float64))
+    mask = ~tensor[..., 0].isnan()
+    return {name: pool(tensor, mask).numpy() for name, pool in zip(POOLINGS, (mean, later, last), strict=True)}

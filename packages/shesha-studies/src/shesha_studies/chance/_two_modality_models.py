@@ -1,0 +1,119 @@
+"""Two networks that see different sides of the same things: stand-ins for models of two modalities."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.support.types import Matrix
+from shesha_studies.external_data import opened, table
+from shesha_studies.networks.images import IMAGES, Labels, as_rows
+from shesha_studies.networks.perceptrons import Perceptron, network
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STAND_IN = (
+    "The published language, vision and video models are not available. Stand-ins: networks of 32 to "
+    "1,024 units, trained for two or six epochs, that see the left halves of images, with one that "
+    "sees the right halves (the two halves are two views of one thing, as an image and its caption "
+    "are); networks of the words of sentences with the layers of a sentence encoder."
+)
+N = 256
+"""Rows of a comparison: with widths of 32 to 1,024 d / n is 0.125 to 4."""
+_N_WORDS = 1000
+WIDTHS = (32, 64, 128, 256, 512, 1024)
+EPOCHS = (2, 6)
+SENTENCES = "SST-2"
+DATA = (*IMAGES, SENTENCES)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Layers of both models, rows of unit length; classes of the rows; what the first model is worth."""
+
+    first: list[Matrix]
+    second: list[Matrix]
+    labels: Labels
+    capability: float
+    """Share of unseen inputs that the first model names correctly."""
+
+
+def sides(data: str, epochs: int, width: int, partner: int) -> Sides:
+    """Return two models of the same 256 inputs.
+
+    Images: a network of the left halves and one of the right halves. Sentences: a network of the counts of words and
+    MiniLM, whose width is fixed.
+
+    Parameters
+    ----------
+    data : {"Fashion-MNIST", "CIFAR-10", "SST-2"}
+    epochs : int
+        Of the first model; 0 leaves both untrained (MiniLM is always trained).
+    width, partner : int
+        Units per layer.
+    """
+    if data == SENTENCES:
+        words, labels, encoder = sentences()
+        net = sentence_network(width, epochs, 0)
+        half = len(words) // 2
+        worth = net.accuracy(words[:half], labels[:half])
+        return Sides(_units(net.layers(words[:N])), _units(list(encoder[:, :N])), labels[:N], worth)
+    (left, labels), (right, _) = (as_rows(data, side, "test") for side in ("left", "right"))
+    net = network(data, "left", width, epochs, 0)
+    other = network(data, "right", partner, max(EPOCHS) if epochs else 0, 1)
+    worth = net.accuracy(left, labels)
+    return Sides(_units(net.layers(left[:N])), _units(other.layers(right[:N])), labels[:N], worth)
+
+
+@cache
+def sentences() -> tuple[Matrix, Labels, Matrix]:
+    """Return words (rows x 1,000 counts, rooted), sentiment, and MiniLM's layers (7 x rows x 384) of 872 sentences."""
+    split = [str(text).lower().split() for text in table("sst2", "validation.csv")["sentence"]]
+    counts = Counter(word for text in split for word in text)
+    frequent = sorted(counts, key=lambda word: (-counts[word], word))[:_N_WORDS]
+    vocabulary = {word: place for place, word in enumerate(frequent)}
+    words = np.zeros((len(split), len(vocabulary)))
+    for row, text in enumerate(split):
+        for word in text:
+            if word in vocabulary:
+                words[row, vocabulary[word]] += 1
+    stored = opened("minilm_sst2", "minilm_l6_sst2_validation.npz")
+    layers = np.swapaxes(stored["embeddings"].astype(np.float64), 0, 1)
+    return np.sqrt(words), stored["label"].astype(np.int64), layers
+
+
+@cache
+def sentence_network(width: int, epochs: int, seed: int) -> Perceptron:
+    """Train a network on the sentiment of the second half of the sentences, by their words."""
+    words, labels, _ = sentences()
+    half = len(words) // 2
+    return Perceptron(words.shape[1], width, 2, seed).train(words[half:], labels[half:], epochs)
+
+
+def trends(rows: pd.DataFrame, names: Sequence[str], axis: str = "capability") -> pd.DataFrame:
+    """Correlate scores with the rank of the first model's capability or width, per set of data, partner and measure."""
+    import pandas as pd
+
+    keys = [key for key in ("measure", "data", "partner") if key in rows]
+    lines = []
+    for key, group in rows.groupby(keys, sort=False):
+        ranks = group[axis].rank()
+        lines.append([*key, *(_correlation(ranks, group[name]) for name in names)])
+    return pd.DataFrame(lines, columns=[*keys, *names])
+
+
+def _correlation(ranks: pd.Series[float], scores: pd.Series[float]) -> float:
+    """Pearson's; NaN of fewer than three models, or where scores are all the same."""
+    varied = len(ranks) > 2 and ranks.std() > 0 and scores.std() > 1e-12
+    return float(np.corrcoef(ranks, scores)[0, 1]) if varied else float("nan")
+
+
+def _units(layers: list[Matrix]) -> list[Matrix]:
+    """Rows of unit length, as the published comparison takes them."""
+    return [layer / np.linalg.norm(layer, axis=1, keepdims=True) for layer in layers]

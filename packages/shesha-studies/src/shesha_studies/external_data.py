@@ -1,0 +1,79 @@
+"""Data sets that are not ours to ship, under the folder that SHESHA_DATA names, and libraries that not all have."""
+
+from __future__ import annotations
+
+import csv
+import os
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.studies.study_definition import Unreachable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PUBLISHED = Path(__file__).with_name("published")
+"""Published numbers and claims."""
+
+
+def place(*names: str, source: str = "") -> Path:
+    """Return where a file is.
+
+    Raises
+    ------
+    Unreachable
+        If it is not there; says where it was looked for, and the source it comes from.
+    """
+    folder, deposit = os.environ.get("SHESHA_DATA"), f"; {source}" if source else ""
+    if folder is None:
+        raise Unreachable(f"{'/'.join(names)}: SHESHA_DATA names no folder of data sets (docs/studies.md{deposit})")
+    path = Path(folder).joinpath(*names)
+    if not path.is_file():
+        raise Unreachable(f"{'/'.join(names)} is not in the folder that SHESHA_DATA names{deposit}")
+    return path
+
+
+def library(name: str, package: str | None = None) -> Any:
+    """Return a module of a library that studies need and the rest of shesha does not.
+
+    Raises
+    ------
+    Unreachable
+        If it is not installed; says how to get it.
+    """
+    try:
+        return import_module(name)
+    except ImportError:
+        needed = package or name.partition(".")[0]
+        raise Unreachable(f"{needed} is not installed: pip install {needed}") from None
+
+
+def sklearn(part: str) -> Any:
+    """Return a module of scikit-learn."""
+    return library(f"sklearn.{part}", "scikit-learn")
+
+
+@cache
+def opened(*names: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an .npz file by name."""
+    with np.load(place(*names), allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
+@cache
+def table(*names: str) -> pd.DataFrame:
+    """Return a table as pandas reads it."""
+    import pandas as pd
+
+    return pd.read_csv(place(*names))
+
+
+def lines(*names: str, source: str = "") -> list[dict[str, str]]:
+    """Return the lines of a table, by the names of its columns."""
+    with place(*names, source=source).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))

@@ -1,0 +1,216 @@
+"""Statistics of the canary study, and its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from shesha.studies.checks import Check
+from shesha.studies.published_checks import (
+    Table,
+    against,
+    lines_of,
+    models,
+    stand_ins,
+    text_checks,
+)
+from shesha.support.types import Vector
+from shesha_studies.language._detection import NEVER, area, contest, firsts, within
+from shesha_studies.language._drift_measures import BOUND, METRICS
+from shesha_studies.language._perturbed_models import MINILM
+from shesha_studies.language_models import MPNET
+
+UNIT = ["model", "task", "layer", "seed"]
+LATE = 0.55
+"""Stands for "never" in means over levels up to 0.5."""
+LOST = 0.05
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rows with noise, and what follows from them."""
+
+    noise: Table
+    correlations: Table
+    within: Table
+    first: Table
+    firsts: dict[str, Table]
+    contests: dict[str, tuple[int, int, int]]
+    matched: Table
+
+    def beside(self, published: Table, noise: Table | None = None) -> Table:
+        """Our means of the last layer, SST-2, next to Table 47, whose numbers are means over 26 encoders."""
+        noise = self.noise if noise is None else noise
+        last = noise[noise["last"]]
+        table = lines_of(published, "Table 47").assign(
+            published=lambda t: t.published.astype(float), row=lambda t: t.row.astype(float)
+        )
+        paper_table = table.pivot(index="row", columns="number", values="published")
+        means = last.groupby(["task", "level"])[["drop", "shesha", "cka", "procrustes", "squared"]].mean().reset_index()
+        shown = means.merge(paper_table.add_prefix("published "), left_on="level", right_index=True)
+        return shown.rename(columns={"drop": "loss, %", "published drop": "published loss, %"})
+
+
+def gather_statistics(rows: Table) -> Found:
+    """Gather the statistics of the page."""
+    # Equal losses are ties, whatever the last digits of a difference of shares.
+    depth = rows.layer / rows.groupby("model").layer.transform("max")
+    rows = rows.assign(drop=rows["drop"].round(6), depth=depth, last=depth == 1)
+    noise, unchanged = rows[rows.kind == "noise"], rows[rows.kind == "unchanged"]
+    bounds = {
+        "bound 0.05": {m: _same(noise, BOUND) for m in METRICS},
+        "bound from chance": {m: _largest(noise, unchanged, m) for m in METRICS},
+    }
+    early = {name: firsts(noise, METRICS, each, UNIT) for name, each in bounds.items()}
+    contests = {
+        f"{name}: {a} {b}": contest(table, a, b)
+        for name, table in early.items()
+        for a, b in (("shesha", "cka"), ("procrustes", "shesha"), ("procrustes", "cka"))
+    }
+    contests["never"] = (int((early["bound 0.05"].wasserstein == NEVER).sum()), len(early["bound 0.05"]), 0)
+    return Found(
+        noise,
+        _correlations(noise),
+        _layer_correlations(noise),
+        _means(_last_layers(noise, early)),
+        _last_layers(noise, early),
+        contests,
+        _equal_alarm_bounds(noise),
+    )
+
+
+def _same(noise: Table, bound: float) -> Table:
+    return noise.groupby(UNIT).shesha.first() * 0 + bound
+
+
+def _largest(noise: Table, unchanged: Table, metric: str) -> Table:
+    """Largest drift of the re-encodings of each layer and task, for every draw of the noise."""
+    largest = unchanged.groupby(["model", "task", "layer"])[metric].max()
+    units = noise.groupby(UNIT)[metric].first()
+    return units * 0 + np.array([largest[(model, task, layer)] for model, task, layer, _ in units.index])
+
+
+def _last_layers(noise: Table, early: dict[str, Table]) -> dict[str, Table]:
+    """Lowest noise that is detected in each unit of the last layers."""
+    chosen = noise.loc[noise["last"], UNIT].drop_duplicates()
+    units = list(chosen.itertuples(index=False, name=None))
+    return {name: table.loc[units].replace(NEVER, LATE) for name, table in early.items()}
+
+
+def _means(last: dict[str, Table]) -> Table:
+    import pandas as pd
+
+    return pd.DataFrame({name: table.mean() for name, table in last.items()}).T
+
+
+def _correlations(noise: Table) -> Table:
+    import pandas as pd
+
+    names = (*METRICS, "level")
+    every = {name: noise[name].corr(noise["drop"], method="spearman") for name in names}
+    return pd.DataFrame({"rho": every, "last": last_layer_correlations(noise).mean()})
+
+
+def last_layer_correlations(noise: Table) -> Table:
+    """Rank correlations with the loss over the levels of noise: one line per encoder, task and draw."""
+    import pandas as pd
+
+    units = noise[noise["last"]].groupby(["model", "task", "seed"])
+    names = (*METRICS, "level")
+    return pd.DataFrame([{name: df[name].corr(df["drop"], method="spearman") for name in names} for _, df in units])
+
+
+def _layer_correlations(noise: Table) -> Table:
+    import pandas as pd
+
+    rows = {name: within(noise, name, ["model", "task", "level", "seed"], "depth") for name in METRICS}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["rho", "p"])
+
+
+def _equal_alarm_bounds(noise: Table) -> Table:
+    """Bounds that 5 % of harmless changes pass, set on one draw of the noise and tried on the others."""
+    import pandas as pd
+
+    lost = (noise.p_drop <= LOST).to_numpy()
+    rows = {}
+    for name in (*METRICS, "level"):
+        scores = noise[name].to_numpy(dtype=float)
+        sensitivity, two, bound = losses_found(noise, name)
+        old = float((scores[~lost] > BOUND).mean()) if name != "level" else float("nan")
+        rows[name] = (bound, sensitivity, two, area(scores, lost), old)
+    columns = ["bound", "sensitivity", "false alarms", "area under the curve", "alarms at 0.05 where nothing is lost"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+
+
+def losses_found(noise: Table, name: str) -> Vector:
+    """Return the shares of losses and of harmless changes beyond such a bound, and the bound."""
+    scores, seeds = noise[name].to_numpy(dtype=float), noise.seed.to_numpy()
+    lost, rates = (noise.p_drop <= LOST).to_numpy(), []
+    for seed in np.unique(seeds):
+        mask = seeds == seed
+        rest = ~mask if (~mask).any() else mask
+        bound = np.quantile(scores[rest & ~lost], 0.95)
+        rates.append(((scores[mask & lost] > bound).mean(), (scores[mask & ~lost] > bound).mean(), bound))
+    return np.asarray(np.mean(rates, axis=0))
+
+
+def checks(found: Found, published: Table, claims: Table) -> Iterator[Check]:
+    """Yield a check for every published number and claim of 10.3 and of what 3.3 and 10.5 say of it."""
+    last = found.noise[found.noise["last"] & (found.noise.task == "SST-2")].groupby("level")
+    means = last[["drop", "shesha", "cka", "procrustes"]].mean() if len(last) else None
+    other = "a mean over 26 encoders; ours is the mean of two of them, all-MiniLM-L6-v2 and all-mpnet-base-v2, on SST-2"
+    yield from stand_ins(
+        lines_of(published, "Table 47"),
+        lambda row, name: (
+            0.0
+            if float(row) == 0
+            else None
+            if means is None or float(row) not in means.index
+            else float(means.loc[float(row), name])
+        ),
+        other,
+        "noise",
+    )
+    at_hand = {f"sentence-transformers/{MINILM}": "MiniLM", f"sentence-transformers/{MPNET}": "MPNet"}
+    yield from models(lines_of(published, "Table 54"), at_hand, "we do not have these weights")
+    yield from _text(found, published)
+    yield from against(claims, {})
+
+
+def _text(results: Found, published: Table) -> Iterator[Check]:
+    every = lines_of(published, "10.3", "3.3", "10.5")
+    counts = {"observations": 26 * 51, "models": len(lines_of(published, "Table 54"))}
+    yield from text_checks(
+        every[(every.row == "counts") & every.number.isin(list(counts))],
+        lambda _, name: float(counts[name]),
+        f"Table 54 lists {counts['models']} names",
+    )
+    protocol = every[(every.row == "counts") & ~every.number.isin(list(counts))]
+    ran = {"levels of noise": float(results.noise.level.nunique() + 1), "sentences": 240.0}
+    yield from stand_ins(
+        protocol, lambda _, name: ran[name], "the levels of Table 47 and a part of the sentences were run, for time"
+    )
+    shares = {"Shesha before CKA": 100 * 19 / 26, "Shesha and CKA tied": 100 * 7 / 26, "CKA before Shesha": 0.0}
+    yield from text_checks(every[every.row == "per cent of models"], lambda _, name: shares[name], "")
+    sees, ties, later = results.contests["bound 0.05: shesha cka"]
+    first = results.contests["bound 0.05: procrustes shesha"][0]
+    n = sees + ties + later
+    cases = {
+        "Shesha before CKA": sees,
+        "Shesha and CKA tied": ties,
+        "CKA before Shesha": later,
+        "Procrustes before Shesha and CKA": first,
+        "Wasserstein never beyond 0.05": results.contests["never"][0],
+    }
+    why = f"26 encoders; ours: of {n} cases (layer, task and draw) of two of them"
+    yield from stand_ins(every[every.row == "models"], lambda _, name: float(cases[name]), why)
+    yield from stand_ins(
+        every[every.row.str.startswith("per cent of models that")], lambda *_: 100 * sees / max(1, sees + later), why
+    )
+    bound = results.first.loc["bound 0.05"]
+    yield from stand_ins(every[every.row.str.startswith("first noise")], lambda _, name: float(bound[name]), why)
+    rho = results.correlations["last"]
+    why = "26 encoders together; ours: the last layers of two, mean over tasks and draws"
+    yield from stand_ins(every[every.row.str.startswith("correlation")], lambda _, name: float(rho[name]), why)

@@ -1,0 +1,82 @@
+"""The published numbers of drift, and what a task loses."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.measures import get
+from shesha.support.types import Labels, Matrix, Vector
+from shesha_studies.external_data import sklearn
+
+METRICS = ("shesha", "cka", "procrustes", "squared", "pearson", "wasserstein")
+"""Columns of `drifts`; the first three are those of the published tables."""
+NAMES = {
+    "shesha": "Shesha (RDM)",
+    "cka": "CKA",
+    "procrustes": "Procrustes",
+    "squared": "Procrustes, squared",
+    "pearson": "RDM-Pearson",
+    "wasserstein": "Wasserstein",
+}
+BOUND = 0.05
+"""The published bound of detection, the same for all numbers."""
+
+
+def drifts(before: Matrix, after: Matrix) -> dict[str, float]:
+    """Return how far rows moved: 1 less a similarity, or a distance; 0 where nothing changed.
+
+    The text defines Procrustes as 1 - |X - YR|^2 / (|X|^2 + |YR|^2), the column "squared"; the published tables fit the
+    distance |X - YR| itself, of rows centred and scaled to norm 1: the root of twice that, the column "procrustes".
+    """
+    x, y = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
+    return {
+        "shesha": get("RDM drift").score(x, y),
+        "cka": 1.0 - get("unbiased CKA").score(x, y),
+        "procrustes": get("OrthProc").score(x, y),
+        "squared": 1.0 - get("Procrustes similarity").score(x, y),
+        "pearson": get("RDM drift(method=pearson)").score(x, y),
+        "wasserstein": get("sliced Wasserstein(seed=320)").score(x, y),
+    }
+
+
+def answers(rows: Matrix, labels: Labels) -> NDArray[np.bool_]:
+    """Return which rows a logistic regression gets right, each by a fit without its fifth; the folds are fixed."""
+    selection = sklearn("model_selection")
+    folds = selection.StratifiedKFold(5, shuffle=True, random_state=0)
+    probe = sklearn("linear_model").LogisticRegression(max_iter=1000)
+    predictions = selection.cross_val_predict(probe, rows, labels, cv=folds)
+    return np.asarray(predictions == labels)
+
+
+def fewer_right(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> float:
+    """p-value of a loss: McNemar's exact test, one-sided, of the answers that changed sides."""
+    from scipy.stats import binomtest
+
+    lost, won = int((before & ~after).sum()), int((~before & after).sum())
+    return float(binomtest(lost, lost + won, 0.5, "greater").pvalue) if lost + won else 1.0
+
+
+def likeness(first: Matrix, second: Matrix) -> Vector:
+    """Cosines of the two sentences of each pair, whose rows have length 1."""
+    return np.asarray(np.einsum("ij,ij->i", first, second), dtype=np.float64)
+
+
+def less_correlated(before: Vector, after: Vector, scores: Vector) -> float:
+    """p-value of a loss of rank correlation with the scores: one-sided, the difference with its jackknife error."""
+    from scipy.stats import norm, rankdata
+
+    ranks = [np.asarray(rankdata(values), dtype=np.float64) for values in (before, after, scores)]
+    difference = _leave_one_out(ranks[0], ranks[2]) - _leave_one_out(ranks[1], ranks[2])
+    n = len(scores)
+    error = np.sqrt((n - 1) / n * ((difference - difference.mean()) ** 2).sum())
+    estimate = np.corrcoef(ranks[0], ranks[2])[0, 1] - np.corrcoef(ranks[1], ranks[2])[0, 1]
+    return float(norm.sf(estimate / error)) if error else 1.0
+
+
+def _leave_one_out(a: Vector, b: Vector) -> Vector:
+    """Correlation of all entries but each one; ranks are those among all, which changes little and costs nothing."""
+    n = len(a) - 1
+    sums = [term.sum() - term for term in (a, b, a * a, b * b, a * b)]
+    sa, sb, saa, sbb, sab = sums
+    return np.asarray((sab - sa * sb / n) / np.sqrt((saa - sa**2 / n) * (sbb - sb**2 / n)))

@@ -1,0 +1,211 @@
+"""Correlations with max drop over encoders, compared with Tables 18 to 21: tables, picture and checks of `steering`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.charts import PALETTE, pyplot
+from shesha.steering import partial_correlations
+from shesha_studies.causal_lm_embeddings import CAUSAL, CAUSAL_FAMILIES
+from shesha_studies.sentence_encoders import FAMILIES
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+Tables = Mapping[str, "pd.DataFrame"]
+METRICS = {
+    "supervised_alignment": "supervised alignment",
+    "feature_split": "feature split",
+    "procrustes": "Procrustes",
+    "fisher": "Fisher",
+    "silhouette": "silhouette",
+    "anisotropy": "anisotropy",
+}
+_THIRTY_FIVE = (
+    "A correlation over published sentence encoders (35 or 69), of which we have one, MiniLM-L6. Its "
+    "layers, trained or not, and encoders that count words replace them for the claims."
+)
+UNREACHABLE = {"model/": _THIRTY_FIVE, "family/": _THIRTY_FIVE}
+
+
+MIN_ENCODERS = 8
+
+
+def average_encoders(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """One table per set of sentences, one line per encoder: means over seeds; sets of few encoders are left out."""
+    numbers = [name for name in rows.columns if name not in ("sentences", "encoder", "seed")]
+    tables = {}
+    for name, group in rows.groupby("sentences", sort=False):
+        # Drops are counts of rows: what differs by less than that is rounding, and must not have a rank.
+        table = group.groupby("encoder", sort=False)[numbers].mean().round(5).reset_index()
+        if len(table) >= MIN_ENCODERS:
+            tables[str(name)] = table.assign(family=table.encoder.str.partition(":")[0])
+    return tables
+
+
+def correlations(table: pd.DataFrame, target: str, *, whole: bool = False) -> Any:
+    """Rank correlations with the target, raw and given Fisher and silhouette, with chance.
+
+    The layers of a network are no independent witnesses: `whole` exchanges networks, each with all its layers.
+    """
+    columns = {name: table[name].to_numpy() for name in (*METRICS, target)}
+    return partial_correlations(columns, target, groups=networks(table) if whole else None, n_draws=499, seed=0)
+
+
+def networks(table: pd.DataFrame) -> Any:
+    """Return the network of each encoder; each encoder that counts words is one."""
+    return table.family.str.partition(",")[0].where(table.family != "words", table.encoder).to_numpy()
+
+
+def encoder_tables(
+    tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any], whole: Mapping[str, Any]
+) -> tuple[tuple[str, pd.DataFrame], ...]:
+    """Tables of encoders: correlations, those at small strengths, what max drop is, controls."""
+    import pandas as pd
+
+    return (
+        ("Rank correlations with max drop over encoders", _correlation_table(found, small, whole)),
+        ("What max drop is, and controls (means over encoders)", pd.DataFrame(_controls(tables))),
+        ("The seven mean-pooled layers of MiniLM alone", pd.DataFrame(_layers(tables, FAMILIES[0]))),
+    )
+
+
+def causal_tables(
+    tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]
+) -> tuple[tuple[str, pd.DataFrame], ...]:
+    """The same tables of the layers of the causal model, which is one network."""
+    import pandas as pd
+
+    if not tables:
+        return ()
+    alone = [{"rows": family, **line} for family in CAUSAL_FAMILIES for line in _layers(tables, family, "small_drop")]
+    return (
+        (f"{CAUSAL}: rank correlations over ten layers, three ways each", _correlation_table(found, small)),
+        (f"{CAUSAL}: what max drop is, and controls (means over layers)", pd.DataFrame(_controls(tables))),
+        (f"{CAUSAL}: rank correlations with max drop at a tenth of a row's length, way by way", pd.DataFrame(alone)),
+    )
+
+
+def _correlation_table(
+    results: Mapping[str, Any], small: Mapping[str, Any], by_network: Mapping[str, Any] | None = None
+) -> pd.DataFrame:
+    import pandas as pd
+
+    lines = [
+        {
+            "sentences": name,
+            "metric": label,
+            "raw": estimate.raw,
+            "95 % interval": f"{estimate.raw_low:.2f} to {estimate.raw_high:.2f}",
+            "p": estimate.raw_p,
+            "partial": estimate.partial,
+            "p of partial": estimate.partial_p,
+            **({"p of partial, networks whole": by_network[name][metric].partial_p} if by_network else {}),
+            "raw, small strengths": small[name][metric].raw,
+            **({} if by_network else {"p, small strengths": small[name][metric].raw_p}),
+            "partial, small strengths": small[name][metric].partial,
+            **({} if by_network else {"p of partial, small strengths": small[name][metric].partial_p}),
+        }
+        for name, result in results.items()
+        for metric, label in METRICS.items()
+        for estimate in (result[metric],)
+    ]
+    return pd.DataFrame(lines)
+
+
+def _controls(tables: Tables) -> list[dict[str, object]]:
+    return [
+        {
+            "sentences": name,
+            "max drop": table.max_drop.mean(),
+            "largest possible": table.largest_drop.mean(),
+            "shuffled labels": table.max_drop_chance.mean(),
+            "random directions": table.random_drop.mean(),
+            "max drop, small strengths": table.small_drop.mean(),
+            "accuracy and max drop, Spearman": _rank_correlation(table.accuracy, table.max_drop),
+            "length and max drop, Spearman": _rank_correlation(table.length, table.max_drop),
+            "alignment": table.supervised_alignment.mean(),
+            "alignment, shuffled": table.alignment_chance.mean(),
+            "flips": table.to_target.mean(),
+            "flips, shuffled": table.to_target_chance.mean(),
+        }
+        for name, table in tables.items()
+    ]
+
+
+def _layers(tables: Tables, family: str, target: str = "max_drop") -> list[dict[str, object]]:
+    """Rank correlations over the layers of one family; equal drops have none.
+
+    Chance passes 0.75 over seven layers in 5 %, 0.64 over ten.
+    """
+    lines = []
+    for name, table in tables.items():
+        df = table[table.family == family]
+        rhos = {label: _rank_correlation(df[metric], df[target]) for metric, label in METRICS.items()}
+        lines.append({"sentences": name, **rhos, "accuracy of the probe": _rank_correlation(df.accuracy, df[target])})
+    return lines
+
+
+def _rank_correlation(a: Any, b: Any) -> float:
+    """Rank correlation; NaN where all are equal, or nearly none are there."""
+    varies = len(a) > 2 and min(float(np.ptp(values)) for values in (a, b)) > 1e-9
+    return float(a.corr(b, "spearman")) if varies else math.nan
+
+
+def draw_encoders(tables: Tables) -> Figure:
+    """Alignment and accuracy against max drop, encoder by encoder."""
+    figure: Figure
+    figure, axes = pyplot().subplots(
+        2, len(tables), figsize=(3.6 * len(tables), 6.6), layout="constrained", squeeze=False
+    )
+    colours = dict(zip(FAMILIES, PALETTE, strict=False))
+    for (above, below), (name, table) in zip(axes.T, tables.items(), strict=True):
+        for ax, x in ((above, "supervised_alignment"), (below, "accuracy")):
+            for family, group in table.groupby("family", sort=False):
+                ax.scatter(group[x], group.max_drop, color=colours[str(family)], s=26, label=str(family))
+            ax.spines[["top", "right"]].set_visible(False)
+        above.set(title=name, xlabel="supervised alignment")
+        below.set(xlabel="accuracy of the probe, not steered")
+        constant = (table.accuracy - table.largest_drop).mean()
+        span = np.array([table.accuracy.min(), table.accuracy.max()])
+        below.plot(span, span - constant, color="0.5", linestyle="--", linewidth=1, label="all read as one class")
+        above.axhline(table.max_drop_chance.mean(), color="0.5", linestyle=":", label="shuffled labels (mean)")
+    for row in axes:
+        row[0].set_ylabel("max drop of the accuracy")
+    handles = {name: handle for ax in axes[:, -1] for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside lower center", ncols=4, frameon=False, fontsize="small"
+    )
+    return figure
+
+
+def draw_causal(tables: Tables) -> Figure:
+    """Draw the length of a row against max drop at published strengths, and alignment against it in that unit."""
+    figure: Figure
+    figure, axes = pyplot().subplots(
+        2, len(tables), figsize=(3.6 * len(tables), 6.6), layout="constrained", squeeze=False
+    )
+    for (above, below), (name, table) in zip(axes.T, tables.items(), strict=True):
+        for place, (family, group) in enumerate(table.groupby("family", sort=False)):
+            depth = group.encoder.str.split().str[-1].astype(int)
+            way = str(family).partition(", ")[2]
+            for ax, x, y in ((above, "length", "max_drop"), (below, "supervised_alignment", "small_drop")):
+                ax.plot(group[x], group[y], color=PALETTE[place], linewidth=0.6, alpha=0.5)
+                ax.scatter(group[x], group[y], s=6 + 2 * depth, color=PALETTE[place], marker="os^"[place], label=way)
+        for ax, by_chance in ((above, table.max_drop_chance.mean()), (below, None)):
+            ax.spines[["top", "right"]].set_visible(False)
+            if by_chance is not None:
+                ax.axhline(by_chance, color="0.5", linestyle=":", label="shuffled labels (mean)")
+        above.set(title=name, xlabel="mean length of a row", xscale="log")
+        below.set(xlabel="supervised alignment")
+    axes[0, 0].set_ylabel("max drop, strengths up to 2")
+    axes[1, 0].set_ylabel("max drop, up to 0.1 row lengths")
+    handles = dict(zip(*reversed(axes[0, 0].get_legend_handles_labels()), strict=True))
+    labels = [name if name.startswith("shuffled") else f"{name} (larger: deeper)" for name in handles]
+    figure.legend(handles.values(), labels, loc="outside lower center", ncols=4, frameon=False, fontsize="small")
+    return figure

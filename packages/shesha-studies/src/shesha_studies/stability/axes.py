@@ -1,0 +1,173 @@
+"""How much of stability belongs to the coordinate axes?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.charts import PALETTE
+from shesha.stability import basis_averaged_split, chance, feature_split
+from shesha.studies.facts import Facts, as_facts
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import figure
+from shesha.studies.study_definition import study
+from shesha_studies.causal_lm_embeddings import CAUSAL, SINK
+from shesha_studies.stability._axis_representations import STANDARDISED, every, read_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+_CHEAP = ("synthetic", "digits", "cells", "neurons")
+PARTS = ("score", "without the mean row", "averaged over bases", "turned once")
+
+
+@study(
+    "axes",
+    paper="new",
+    version=1,
+    full=every(range(2)),
+    quick=[cell for cell in every(range(1)) if cell["family"] in _CHEAP],
+)
+def axes(family: str, name: str, state: str, seed: int) -> dict[str, float]:
+    """Which share of a feature split is a property of the coordinate axes, before and after training?
+
+    The score on the given axes, averaged over random bases, and after one random rotation, which must give the same as
+    the average; each with columns centred as well, since a mean row common to all is on any axes. At most 300 rows.
+    """
+    X = read_rows(family, name, state, seed)
+    centred = X - X.mean(axis=0)
+    turn = np.linalg.qr(np.random.default_rng([seed, 1]).standard_normal((X.shape[1], X.shape[1])))[0]
+    return {
+        "rows": len(X),
+        "features": X.shape[1],
+        "split": feature_split(X, seed=320),
+        "averaged": basis_averaged_split(X, seed=320),
+        "split_centred": feature_split(centred, seed=320),
+        "averaged_centred": basis_averaged_split(centred, seed=320),
+        "turned_centred": feature_split(centred @ turn, seed=320),
+        "chance": chance(centred, variant="feature_split", n_permutations=19, seed=seed).level,
+    }
+
+
+@axes.page
+def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Compare scores on the given axes with those averaged over bases."""
+    rows, learned = _differences(rows)
+    numbers = [
+        "features",
+        "split",
+        "averaged",
+        "split_centred",
+        "averaged_centred",
+        "turned_centred",
+        "chance",
+        "of_axes",
+    ]
+    table = rows.groupby(["family", "name", "state"], sort=False)[numbers].mean().reset_index()
+    control = float((rows.turned_centred - rows.averaged_centred).abs().max())
+    notes = (
+        f"Control: one random rotation gives the average over bases within {control:.3f} everywhere. Chance "
+        f"(distances of one half matched with other rows) is at most {rows.chance.abs().max():.3f}.",
+        "A basis-averaged score depends only on inner products of rows and on the number of features. The "
+        "axes add the difference. It is negative if single axes hold parts of the geometry (components, rare "
+        "genes, silent neurons), so halves contain less than random directions do. It is positive if features "
+        "are similar.",
+        "A common mean row is part of every half and raises cosine scores on any axes, so it is removed first. On "
+        f"average it adds {rows.mean_row.mean():+.2f} to the basis-averaged score.",
+        "Layers and epochs of one network are not independent of one another.",
+        *([SINK] if CAUSAL in set(rows.family) else []),
+    )
+    picture = Picture(
+        "axes", _draw(rows, learned), "Score on the axes against the basis-averaged score; both over training"
+    )
+    return Page("", (("Scores", table),), (picture,), notes)
+
+
+def _differences(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows with the difference that axes make, and those of networks and encoders."""
+    rows = rows.assign(
+        of_axes=rows.split_centred - rows.averaged_centred, mean_row=rows.averaged - rows.averaged_centred
+    )
+    return rows, rows[rows.family.isin(("digits", "MiniLM", "network"))]
+
+
+@axes.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """How far axes change scores, for networks, components, recordings and a causal model."""
+    rows, learned = _differences(rows)
+    far: Any = learned.iloc[int(np.argmax(learned.of_axes.abs().to_numpy()))]
+    by_state = learned.groupby("state").of_axes.mean()
+    components = rows[rows.name.str.contains("principal")]
+    return as_facts(
+        {
+            "share": _share(learned),
+            "variance_share": _variance_share(learned),
+            **{"largest": -far.of_axes, "largest in words": f"{far['name']}, {far.state}"},
+            **{state: by_state[state] for state in ("untrained", "trained") if state in by_state.index},
+            "components": components.split_centred.mean(),
+            "components_averaged": components.averaged_centred.mean(),
+            **_recorded_facts(rows),
+            **(_causal_facts(rows) if CAUSAL in set(rows.family) else {}),
+        }
+    )
+
+
+def _share(rows: pd.DataFrame) -> float:
+    """Mean size of the difference that axes make, as a share of the score."""
+    return float((rows.of_axes.abs() / rows.split_centred.abs().clip(lower=0.05)).mean())
+
+
+def _variance_share(rows: pd.DataFrame) -> float:
+    """Share of the variance of scores that the basis-averaged score explains as it is, without a fit."""
+    residual = float(((rows.split_centred - rows.averaged_centred) ** 2).mean())
+    return 1 - residual / float(rows.split_centred.var(ddof=0))
+
+
+def _recorded_facts(rows: pd.DataFrame) -> dict[str, float]:
+    values: dict[str, float] = {}
+    for family, name in (("cells", "genes"), ("neurons", None)):
+        group = rows[(rows.family == family) & ((rows.name == name) if name else True)]
+        if len(group):
+            label = name or family
+            values |= {label: group.split_centred.mean(), f"{label}_averaged": group.averaged_centred.mean()}
+    return values
+
+
+def _causal_facts(rows: pd.DataFrame) -> dict[str, float]:
+    """Ranges for the causal model, as it is and with columns of equal variance."""
+    subset = rows[rows.family == CAUSAL]
+    standardised = subset["name"].str.endswith(STANDARDISED)
+    values: dict[str, float] = {}
+    for label, some in (("causal", subset[~standardised]), ("standardised", subset[standardised])):
+        for column, short in (("split_centred", ""), ("averaged_centred", "_averaged")):
+            if len(some):
+                values |= {f"{label}{short}_lowest": some[column].min(), f"{label}{short}_highest": some[column].max()}
+    return values | {"standardised_difference": subset[standardised].of_axes.abs().max()}
+
+
+def _draw(rows: pd.DataFrame, learned: pd.DataFrame) -> Figure:
+    fig, (left, right) = figure(2, width=4.8)
+    kinds = rows.family.where(~rows["name"].str.endswith(STANDARDISED), f"{CAUSAL}, standardised")
+    for colour, (family, part) in zip(PALETTE, rows.groupby(kinds, sort=False), strict=False):
+        left.scatter(part.averaged_centred, part.split_centred, s=16, color=colour, label=str(family))
+    left.plot([-0.1, 1], [-0.1, 1], color="0.7", linewidth=0.8)
+    left.set(xlabel="averaged over bases", ylabel="feature split on the given axes")
+    left.legend(frameon=False, fontsize="small", loc="upper left")
+    states = list(dict.fromkeys(learned.state.sort_values(key=_order)))
+    networks = learned[learned.family == ("network" if "network" in set(learned.family) else "digits")]
+    for colour, (name, part) in zip(PALETTE, networks.groupby("name", sort=False), strict=False):
+        for column, style in (("split_centred", "-"), ("averaged_centred", "--")):
+            means: Any = part.groupby("state")[column].mean().reindex(states)
+            right.plot(range(len(states)), means, style, color=colour, label=str(name) if style == "-" else None)
+    right.plot([], [], "--", color="0.4", label="averaged over bases")
+    right.set(xticks=range(len(states)), xticklabels=states, ylabel="score, columns centred")
+    right.tick_params(axis="x", rotation=30)
+    right.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return fig
+
+
+def _order(states: pd.Series) -> pd.Series:
+    """Untrained first, then epochs, trained last."""
+    return states.map(lambda state: "0" if state == "untrained" else "z" if state == "trained" else state)

@@ -1,0 +1,75 @@
+"""Does stability itself rise with the number of features?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.stability import chance
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rate
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import figure, lines, logarithmic
+from shesha.studies.study_definition import study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WIDTHS = (8, 16, 32, 64, 128, 256, 512)
+
+
+@study(
+    "stability-and-width",
+    paper="new",
+    version=1,
+    full={"signal": [0.0, 0.3, 1.0], "n": [50, 200], "d": [*WIDTHS, 1024], "seed": range(8)},
+    quick={"signal": [0.0, 0.3], "n": [50], "d": WIDTHS, "seed": range(6)},
+)
+def stability_and_width(signal: float, n: int, d: int, seed: int) -> dict[str, float]:
+    """Is a wide representation more stable because it is wide, and what does its chance level take away?
+
+    n rows, d features: a signal of 5 factors of the given standard deviation in every feature, and noise of unit
+    variance. Each feature says as much whatever d is. Feature split, 99 matchings.
+    """
+    rng = np.random.default_rng([seed, n, d, round(10 * signal)])
+    X = signal * rng.standard_normal((n, 5)) @ rng.standard_normal((5, d)) / np.sqrt(5) + rng.standard_normal((n, d))
+    result = chance(X, variant="feature_split", n_permutations=99, seed=seed)
+    return {"raw": result.observed, "level": result.level, "corrected": result.corrected, "p_value": result.p_value}
+
+
+@stability_and_width.page
+def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Draw raw and corrected scores against the width."""
+    keys = ["signal", "n", "d"]
+    rows = rows.assign(hit=(rows.p_value <= 0.05).astype(float))
+    table = rows.groupby(keys)[["raw", "level", "corrected", "hit"]].mean().reset_index()
+    subset = rows[rows.n == rows.n.max()]
+    fig, axes = figure(2, sharey=True)
+    for ax, name, title in zip(axes, ("raw", "corrected"), ("feature split", "corrected for chance"), strict=True):
+        lines(ax, subset, "d", name, "signal")
+        ax.set(xlabel="features", title=title)
+        logarithmic(ax, rows.d)
+    axes[0].legend(frameon=False, fontsize="small", title="signal")
+    note = (
+        "This is an effect of averaging, not inflation: more features measure distances better, as a longer "
+        "test is more reliable (Spearman and Brown). Representations of different widths must therefore not "
+        "be ranked by the raw score. Audits rank them with equal numbers of features."
+    )
+    picture = Picture("stability_and_width", fig, "Feature split against the number of features, raw and corrected")
+    return Page("", (("Means", table),), (picture,), (note,))
+
+
+@stability_and_width.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Scores of noise, and of a weak signal in few and in many features."""
+    none, some = rows[rows.signal == 0], rows[(rows.signal == 0.3) & (rows.n == rows.n.max())]
+    means = some.groupby("d")[["raw", "corrected"]].mean()
+    few, many = means.iloc[0], means.iloc[-1]
+    return {
+        **as_facts({"fewest": means.index[0], "most": means.index[-1], "raw_gain": many.raw - few.raw}),
+        **as_facts(few.to_dict(), "few "),
+        **as_facts(many.to_dict(), "many "),
+        "noise": over_draws(none.groupby(["n", "d"]).raw.mean()),
+        "rate": rate(int((none.p_value <= 0.05).sum()), len(none)),
+        "corrected_gain": Fact(float(many.corrected - few.corrected)),
+    }

@@ -1,0 +1,162 @@
+"""Facts of the study `distinctness`: correlations of stability with CKA, with bases resampled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled
+from shesha_studies.stability_correlations._distinctness_tables import Findings, related
+from shesha_studies.stability_correlations._distinctness_transformations import KINDS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
+
+
+def make_facts(found: Findings) -> Facts:
+    """Return what decides the claims."""
+    parts = (_component_facts(found), _aggregate_facts(found), _kind_facts(found), _levels(found), _model_facts(found))
+    return as_facts({name: value for part in parts for name, value in part.items()})
+
+
+def _component_facts(findings: Findings) -> Mapping[str, Fact]:
+    """The split of components on their own axes and on others."""
+    parts = findings.distinct[findings.distinct.kind == "PCA"]
+    gap = (findings.distinct.stability - findings.distinct.averaged).abs()
+
+    def over_bases(values: pd.Series[float], groups: pd.Series[str]) -> Fact:
+        return over_draws(values.groupby(groups).mean())
+
+    return {
+        "components": over_bases(parts.stability, parts.group),
+        "components_rotated": over_bases(parts.averaged, parts.group),
+        "rotation": over_bases(gap, findings.distinct.group),
+    }
+
+
+def _over_groups(rho: Correlation) -> Fact:
+    return Fact(rho.value, rho.group_low, rho.group_high)
+
+
+def _aggregate_facts(findings: Findings) -> Mapping[str, Any]:
+    """The aggregate, and the domains."""
+    rho, domains = findings.domains["Aggregate"], {**findings.domains}
+    del domains["Aggregate"]
+    small = sum(abs(each.value) < 0.3 for each in domains.values())
+    return {
+        "pooled": _over_groups(rho),
+        "pooled_value": rho.value,
+        "configurations": rho.n,
+        "interval_ratio": (rho.group_high - rho.group_low) / (rho.high - rho.low),
+        "domains": len(domains),
+        "small_domains": small,
+        # Those that are surely beyond, and those that may be.
+        "large_domains": Fact(
+            len(domains) - small,
+            sum(
+                min(abs(domain.group_low), abs(domain.group_high)) >= 0.3 and domain.group_low * domain.group_high > 0
+                for domain in domains.values()
+            ),
+            sum(max(abs(domain.group_low), abs(domain.group_high)) >= 0.3 for domain in domains.values()),
+        ),
+        "domains in words": ", ".join(f"{name} {each.value:+.2f}" for name, each in domains.items()),
+    }
+
+
+def _over_bases(findings: Findings, name: str, sign: int = 1) -> Fact:
+    """Mean of random projections of a base less that of the base; bases are the units."""
+    wide = findings.distinct.groupby(["group", "kind"])[name].mean().unstack()
+    return over_draws(sign * (wide["random projection"] - wide["original"]))
+
+
+def _kind_facts(findings: Findings) -> Mapping[str, Any]:
+    """By kind of transformation."""
+    components = findings.distinct[findings.distinct.kind == "PCA"]
+    projected = findings.distinct[findings.distinct.kind == "random projection"]
+    means = findings.distinct.groupby("kind")[["stability", "cka"]].mean()
+    random, original = means.loc["random projection"], means.loc["original"]
+    repeats = findings.rows[findings.rows.kind == "PCA"].repeat
+    return {
+        **{f"under {kind}": _over_groups(findings.kinds[kind]) for kind in KINDS},
+        "components_within": _over_groups(related(components, by=("group",), n_draws=10)),
+        "projected": _over_groups(related(projected, by=("variant",), n_draws=10)),
+        "projected_within": related(projected, by=("group",), n_draws=10).value,
+        **{"projected stability": random.stability, "original stability": original.stability},
+        **{"projected cka": random.cka, "original cka": original.cka},
+        "more stable": _over_bases(findings, "stability"),
+        "less similar": _over_bases(findings, "cka", -1),
+        "configurations of PCA": len(repeats),
+        "repeats": repeats.sum(),
+    }
+
+
+def _levels(findings: Findings) -> Mapping[str, Any]:
+    kinds = findings.levels["ranks within bases and kinds", "stability", "cka"]
+    raw, corrected = (findings.levels["as published: all pooled", "stability", name] for name in ("cka", "unbiased"))
+    others = {measure: rho.value for (measure, kind), rho in findings.alternatives.items() if kind == "all"}
+    facts = {
+        "within_kinds": _over_groups(kinds),
+        **_sizes_within_kinds(findings),
+        "rotated within kinds": _over_groups(findings.levels["ranks within bases and kinds", "averaged", "cka"]),
+        "rotated between bases": _over_groups(
+            findings.levels["ranks within variants, between bases", "averaged", "cka"]
+        ),
+        "above chance": findings.levels["as published: all pooled", "stability", "adjusted"].value,
+        "biased": raw.value,
+        "unbiased": corrected.value,
+        "bias": _bias(findings.distinct),
+        "explained": findings.explained["kind and CKA"],
+    }
+    if others:
+        intervals = (_over_groups(rho) for (_, kind), rho in findings.alternatives.items() if kind == "all")
+        facts["other measures"] = largest(map(absolute, intervals))
+        facts["other measures in words"] = ", ".join(f"{name} {value:+.2f}" for name, value in others.items())
+    return facts
+
+
+def _sizes_within_kinds(findings: Findings) -> Mapping[str, Any]:
+    """Correlations within bases, kind by kind, and the mean of their absolute values, as signs differ."""
+    varied = {
+        kind: df for kind in KINDS if (df := findings.distinct[findings.distinct.kind == kind]).variant.nunique() > 1
+    }
+    rhos = {kind: _over_groups(related(df, by=("group",), n_draws=10)) for kind, df in varied.items()}
+    sizes = [absolute(rho) for rho in rhos.values()]
+    return {
+        "size_within_kinds": Fact(*np.mean([(size.value, size.low, size.high) for size in sizes], axis=0)),
+        "kinds in words": ", ".join(f"{rho.value:+.2f} ({kind})" for kind, rho in rhos.items()),
+    }
+
+
+def _bias(rows: pd.DataFrame) -> Fact:
+    """How far the correlations with CKA and with unbiased CKA are apart; bases are resampled."""
+    rows = rows.dropna(subset=["stability", "cka", "unbiased"]).reset_index(drop=True)
+    values = rows[["stability", "cka", "unbiased"]].to_numpy(dtype=float)
+
+    def apart(places: Any) -> float:
+        stability, *others = (rankdata(column) for column in values[places].T)
+        return abs(float(np.subtract(*(np.corrcoef(stability, ranks)[0, 1] for ranks in others))))
+
+    return resampled(
+        apart, [np.asarray(indices, dtype=np.intp) for indices in rows.groupby("group").indices.values()], draws=200
+    )
+
+
+def _model_facts(findings: Findings) -> Mapping[str, Any]:
+    """The mixed model, and what an unchanged base says."""
+    model, spread = findings.mixed, findings.rows[["stability", "cka"]].std()
+    base = findings.rows[findings.rows.kind == "original"].cka_of_base
+    return {
+        "slope": model.slope,
+        "slope_size": absolute(Fact(model.slope, model.slope - 1.96 * model.error, model.slope + 1.96 * model.error)),
+        "slope_error": model.error,
+        "standard slope": model.slope * spread.cka / spread.stability,
+        "lowest stability": float(findings.rows.stability.min()),
+        "lowest cka of base": float(base.min()),
+        "unique": 1 - findings.kinds["original"].value ** 2,
+        "unique_off": abs(0.1 - findings.kinds["original"].value ** 2),
+    }

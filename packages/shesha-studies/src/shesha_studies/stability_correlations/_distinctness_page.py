@@ -1,0 +1,162 @@
+"""What the study of distinctness says, draws and warns of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.charts import PALETTE
+from shesha.studies.page import Picture
+from shesha.studies.pictures import figure
+from shesha_studies.stability_correlations._distinctness_tables import Findings, related
+from shesha_studies.stability_correlations._distinctness_transformations import COMPONENTS, KINDS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_HOUR = 3600.0
+
+
+def pictures(found: Findings) -> tuple[Picture, ...]:
+    """Scores of all configurations, correlations by kind, and principal components."""
+    fig, axes = figure(3, width=4.4, height=3.9)
+    _scatter(axes[0], found.distinct)
+    _draw_kinds(axes[1], found)
+    _components(axes[2], found.distinct)
+    shows = (
+        "Stability against CKA of all configurations, by kind of transformation; rank correlations by kind, of the "
+        "feature "
+        "split and of the basis-averaged score; both scores and CKA against the number of principal components"
+    )
+    return (Picture("distinctness", fig, shows),)
+
+
+def _scatter(ax: Any, rows: pd.DataFrame) -> None:
+    for place, kind in enumerate(KINDS):
+        group = rows[rows.kind == kind]
+        marker = "osv^D*P"[place]
+        ax.scatter(
+            group.cka,
+            group.stability,
+            s=10,
+            marker=marker,
+            color=PALETTE[place % len(PALETTE)],
+            alpha=0.6,
+            label=kind,
+            linewidths=0,
+        )
+    ax.axhline(rows.shuffled.mean(), color="0.4", linewidth=0.8, linestyle="--")
+    ax.set(
+        xlabel="CKA with forms of the base",
+        ylabel="stability (dashed: chance)",
+        ylim=(None, 1.55),
+        yticks=[-0.5, 0, 0.5, 1],
+    )
+    ax.legend(frameon=False, fontsize="x-small", ncols=2, loc="upper left", markerscale=1.6)
+
+
+def _draw_kinds(ax: Any, findings: Findings) -> None:
+    places = np.arange(len(KINDS))[::-1]
+    for shift, name, colour, label in (
+        (0.17, "stability", PALETTE[0], "feature split"),
+        (-0.17, "averaged", PALETTE[1], "basis-averaged"),
+    ):
+        some = [related(findings.rows[findings.rows.kind == kind], name, n_draws=10) for kind in KINDS]
+        values = np.array([rho.value for rho in some])
+        ends = np.array([[rho.group_low, rho.group_high] for rho in some])
+        # Percentile intervals need not hold the value.
+        error = np.maximum(np.abs(ends - values[:, None]) * (np.sign(ends - values[:, None]) == [-1, 1]), 0).T
+        ax.errorbar(values, places + shift, xerr=error, fmt="o", markersize=5, color=colour, label=label)
+    ax.axvline(0, color="0.6", linewidth=0.8)
+    ax.set_yticks(places, KINDS)
+    ax.set(xlabel="rank correlation with CKA (bases resampled)", xlim=(-1, 1.05), ylim=(-0.6, len(KINDS) + 0.3))
+    ax.legend(frameon=False, fontsize="x-small", ncols=2, loc="upper center")
+
+
+def _components(ax: Any, rows: pd.DataFrame) -> None:
+    table = rows[rows.kind == "PCA"]
+    # The same bases at every number: those with as many components as half of the bases have.
+    reach = np.minimum(table.n - 1, table.d_base)
+    most = max((k for k in COMPONENTS if (reach >= k).mean() >= 0.5), default=0)
+    table = table[(reach >= most) & (table.d <= most)]
+    means = table.groupby("d")[["cka", "averaged", "stability", "shuffled"]].mean()
+    labels = ("CKA", "stability after a random rotation", "stability of the components", "shuffled")
+    for place, (name, label) in enumerate(zip(means, labels, strict=True)):
+        colour = (PALETTE[2 % len(PALETTE)], PALETTE[1], PALETTE[0], "0.5")[place]
+        ax.plot(means.index, means[name], marker="osv^"[place], markersize=4, color=colour, label=label)
+    ax.set(xlabel="principal components kept", ylabel="score (mean over bases)", ylim=(-0.25, 1.5), yticks=[0, 0.5, 1])
+    ax.legend(frameon=False, fontsize="x-small", loc="upper left")
+
+
+def notes(findings: Findings) -> tuple[str, ...]:
+    """Say what would fool a reader, what is missing, and what the full size costs."""
+    rows = findings.rows
+    unscored = int(rows.stability.isna().sum())
+    distinct = findings.distinct
+    sentences = [
+        "Bases: MiniLM layers on SST-2 (4), networks trained here on Fashion-MNIST and CIFAR-10 (4 each), protein "
+        "encoders "
+        "(9), Steinmetz sessions (6), forms of single-cell counts (9). Sound and video are not available. Only the "
+        "recipe for proteins and the recordings are the published ones. We compare claims about other models, but not "
+        "their numbers.",
+        f"{_sized(findings)} Principal components are computed from the same rows, as published.",
+        "A caution: similarity here compares a transformed base with itself, so it is high by construction (median "
+        f"{rows.cka.median():.2f}). Chance is {rows.chance.median():.2f}, because CKA of unrelated rows grows with the "
+        "number of directions that both use. Opposite signs cancel when kinds are pooled, so the mixture of kinds (12 "
+        "of 32 are PCA) determines the aggregate. Transformations of one base are not independent draws.",
+        f"Stability is near {distinct.shuffled.mean():.3f} for every width if each feature is shuffled separately. The "
+        "number of features does not inflate it, but it rises with that number if features are redundant.",
+        _cost(findings),
+    ]
+    if unscored:
+        sentences.append(
+            f"{unscored} configurations of sparse data have no stability, because some row is zero in "
+            "half of the features."
+        )
+    return tuple(sentences)
+
+
+def _sized(findings: Findings) -> str:
+    """Which bases have the published number of rows and seeds."""
+    n_full = findings.rows[findings.rows["size"] != "small"].group.nunique()
+    rest = findings.rows.group.nunique() - n_full
+    return (
+        f"{n_full} bases have the published number of rows (100 to 1,000) and 15 seeds"
+        + (f", and {rest} have 150 rows and one seed" if rest else "")
+        + "; both sizes are compared above."
+    )
+
+
+def _cost(findings: Findings) -> str:
+    """Fit seconds of one score of 30 splits to powers of rows and features, and add up the full size."""
+    import pandas as pd
+
+    both = pd.concat([findings.smaller, findings.larger.query("n > 150")])
+    design = np.column_stack([np.ones(len(both)), np.log(both.n), np.log(both.d)])
+    y = np.log(both.microseconds.clip(lower=1))
+    columns = [0, 2] if both.n.nunique() < 3 else [0, 1, 2]
+    powers = np.zeros(3)
+    powers[columns] = np.linalg.lstsq(design[:, columns], y, rcond=None)[0]
+    if len(columns) < 3:
+        return (
+            f"Cost: one score of 30 splits takes processor time that grows with features to the power {powers[2]:.2f}."
+        )
+    full = findings.rows.domain.map(_rows).to_numpy(dtype=np.float64)
+    cost = np.exp(powers[0] + powers[1] * np.log(full) + powers[2] * np.log(findings.rows.d.to_numpy(dtype=np.float64)))
+    seconds, measured = 15e-6 * float(cost.sum()), 15e-6 * float(findings.larger.microseconds.sum())
+    return (
+        f"Cost: processor time of one score of 30 splits grows as n^{powers[1]:.2f} d^{powers[2]:.2f} between "
+        f"{both.n.min()} and {both.n.max()} rows, timed while other work ran (published: K n^2 d; sorting the "
+        "pairs does not depend on d, and a split of few rows has a fixed cost). The stability scores of the "
+        f"full size (15 seeds, published rows, {len(findings.rows):,} configurations) are {seconds / _HOUR:.1f} "
+        "hours of "
+        f"one core by this fit; those of the {len(findings.larger):,} that were run took {measured / _HOUR:.1f}. "
+        "Rotations, shuffled features and similarities come on top."
+    )
+
+
+def _rows(domain: str) -> int:
+    from shesha_studies.stability_correlations._base_representations import BASES
+
+    return min(1000, next(base.n for base in BASES if base.domain == domain))

@@ -1,0 +1,51 @@
+"""Every published number and claim of the geometric tax, and what became of it here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from shesha.studies.checks import UNREACHABLE, Check, judge_number
+from shesha.studies.published_checks import against, as_number
+from shesha_studies.stability_correlations._geometric_tax_statistics import Findings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_L, _J = "Geometric Stability", "Geometric Stability (journal)"
+_WEIGHTS = "we do not have weights of the published models; claims are checked on small networks"
+_DIFFERENCES = {
+    f"{_L}, Table 26": ("CLIP mean", "SSL mean"),
+    f"{_L}, Table 27": ("hierarchical mean", "columnar mean"),
+    f"{_J}, Table 6": ("CLIP mean", "SSL mean"),
+    f"{_J}, Table 7": ("hierarchical mean", "columnar mean"),
+}
+
+
+def checks(found: Findings, published: pd.DataFrame, claims: pd.DataFrame) -> Iterator[Check]:
+    """Yield a check for every line of the published numbers, then for every claim in words."""
+    tabled = {(line.where, line.row, line.number): line.published for line in published.itertuples(index=False)}
+    for line in published.itertuples(index=False):
+        yield _number(tabled, str(line.where), str(line.row), str(line.number), str(line.published))
+    yield from against(claims, {})
+
+
+def _number(tabled: dict[Any, Any], where: str, row: str, column: str, text: str) -> Check:
+    """Only sums and differences of other published numbers can be computed again."""
+    what = f"{row}: {column}"
+    if column == "difference" and where in _DIFFERENCES:
+        first, second = (float(tabled[where, row, name]) for name in _DIFFERENCES[where])
+        # Both means are rounded, so their difference may be off by one in the last place.
+        return judge_number(
+            where, what, float(text), first - second, decimals=2, error=0.0052, why="not the difference of its means"
+        )
+    if where.endswith("Table 29") and column == "mean":
+        cells = [
+            float(value)
+            for (place, name, images), value in tabled.items()
+            if (place, name) == (where, row) and images != column
+        ]
+        return judge_number(
+            where, what, float(text), sum(cells) / len(cells), decimals=2, error=0.0026, why="not the mean of its line"
+        )
+    return Check(where, what, as_number(text), None, UNREACHABLE, _WEIGHTS)

@@ -1,0 +1,172 @@
+"""Facts of the study `geometric-tax`: of our networks at equal width, and of the paper's own tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import comb
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.studies.facts import NAN, Fact, Facts, as_facts, mean_correlation, rank_correlation
+from shesha_studies.stability_correlations import _geometric_tax_tables as tables
+from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, TITLES, Findings, chance_of_jaccard
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_L, _J = "Geometric Stability", "Geometric Stability (journal)"
+
+
+def make_facts(found: Findings, published: pd.DataFrame) -> Facts:
+    """Return what decides the claims."""
+    parts = (_trade(found), _scores(found), _width_facts(found), _groups(found))
+    published_facts = (_ranks_of_dino(published), _correlations(published), _p_values(published), _places(published))
+    return as_facts({name: value for part in (*parts, *published_facts) for name, value in part.items()})
+
+
+def _column(published: pd.DataFrame, where: str, row: str | None = None, number: str | None = None) -> pd.Series[Any]:
+    table = published[published["where"] == where]
+    if row is not None:
+        return table[table.row == row].set_index("number").published.astype(str)
+    return table[table.number == number].set_index("row").published.astype(str)
+
+
+def _join_signed(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:+.2f}" for value in values)
+
+
+def _trade(findings: Findings) -> Mapping[str, Any]:
+    """Stability against LogME, and every pair of scores at equal width."""
+    plain, equal = (
+        [findings.trade["stability", "logme", target, flag] for target in TARGETS] for flag in (False, True)
+    )
+    every = [rho for (_, _, _, same), rho in findings.trade.items() if same]
+    signs = [sum(sign * rho.value > 0 and rho.p < 0.05 for rho in every) for sign in (-1, 1)]
+    return {
+        "networks": len(findings.rows),
+        "equal_width": mean_correlation([rho.value for rho in equal], len(findings.rows)),
+        "cells_negative": signs[0],
+        "cells_positive": signs[1],
+        "trade in words": _join_signed(rho.value for rho in plain),
+        "trade at equal width in words": _join_signed(rho.value for rho in equal),
+        "negative at equal width": sum(rho.value < 0 and rho.p < 0.05 for rho in equal),
+    }
+
+
+def _width_facts(findings: Findings) -> Mapping[str, Any]:
+    """Correlations with the number of features."""
+    names = ("logme", "accuracy", "stability", "equal")
+    rhos = {name: tables.width_correlations(findings, name) for name in names}
+    return {
+        **{f"{name} with width": rank_correlation(min(values), len(findings.rows)) for name, values in rhos.items()},
+        **{f"{name} with width in words": _join_signed(values) for name, values in rhos.items()},
+    }
+
+
+def _scores(findings: Findings) -> Mapping[str, Any]:
+    """LogME of few rows, agreement of ranks, and what rotations change."""
+    exact, code = tables.few_rows(findings)
+    table = tables.agreement(findings)
+    stability = table[table.score == TITLES["stability"]]
+    ranks = [findings.related(f"stability {target}", f"averaged {target}").value for target in TARGETS]
+    return {
+        **{"few_rows": code, "few_rows_exact": exact, "few_rows_apart": abs(code - exact)},
+        "ranks across in words": _join_signed(stability["all"]),
+        "ranks across at equal width in words": _join_signed(stability["same width"]),
+        "ranks across": stability["same width"].min(),
+        "ranks across_p": stability.p.max() if stability["same width"].min() > 0 else 1.0,
+        "ranks after rotation in words": _join_signed(ranks),
+    }
+
+
+def _groups(findings: Findings) -> Mapping[str, Any]:
+    """Objectives and shapes, as Mann and Whitney compare them; the difference in two of three sets decides.
+
+    The number of sets lies between those that show it and those that do not show the opposite.
+    """
+    facts: dict[str, Any] = {}
+    for _, column, group, others in tables.COMPARISONS[:2]:
+        numbers = {target: findings.compared(target, column, group, others) for target in TARGETS}
+        clear, turned = (
+            sum(sign * line["difference"] > 0 and line["p"] < 0.05 for line in numbers.values()) for sign in (1, -1)
+        )
+        known = all(line["p"] == line["p"] for line in numbers.values())
+        facts |= {
+            f"{group} sets": Fact(clear if known else NAN, clear, len(TARGETS) - turned),
+            f"{group} in words": _join_signed(line["difference"] for line in numbers.values()),
+            f"{group} p in words": ", ".join(f"{line['p']:.3f} ({target})" for target, line in numbers.items()),
+        }
+    return facts
+
+
+def _ranks_of_dino(published: pd.DataFrame) -> Mapping[str, Any]:
+    ranks = _column(published, f"{_L}, Table 25", number="FS rank")
+    places = {name: float(text.split("/")[0]) / float(text.split("/")[1]) for name, text in ranks.items()}
+    others = [place for name, place in places.items() if name != "EuroSAT"]
+    first = sum(text.startswith("1/") for text in _column(published, f"{_L}, Table 25", number="LogME rank"))
+    return {
+        "dino_place": min(others),
+        "dino_last": sum(place == 1 for place in others),
+        "dino_not_last": sum(place < 1 for place in others),
+        "dino_best": ", ".join(
+            f"{text} ({name})" for name, text in ranks.items() if places[name] < 1 and name != "EuroSAT"
+        ),
+        "dino_first": first,
+        "dino_first_off": abs(first - 4),
+    }
+
+
+def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
+    """Tables 23, 28 and 30, and the families of Tables 29 and 41."""
+    table = _column(published, f"{_L}, Table 23", row="LogME vs Shesha-FS").astype(float)
+    families = tables.families_published(published)
+    domain = _column(published, f"{_L}, Table 22", number="domain").to_dict()
+    own = published[published["where"] == f"{_L}, Table 28"]
+    pairs = dict(zip(zip(own.row, own.number, strict=True), own.published.astype(float), strict=True))
+    within, across = (
+        [value for (a, b), value in pairs.items() if (domain[a] == domain[b]) == flag] for flag in (True, False)
+    )
+    tops = _column(published, f"{_L}, Table 30", row="LogME vs Shesha-FS").astype(float)
+    return {
+        "Oxford Pets": table["Oxford Pets"],
+        "above the most negative": table["Oxford Pets"] - table.min(),
+        "Table 23 in words": _join_signed(table),
+        "published negative": tables.significantly_negative(published),
+        "families": mean_correlation(families["all"], int(families.families.min())),
+        "textures and pets": pairs["DTD", "Oxford Pets"],
+        "flowers and pets": pairs["Flowers-102", "Oxford Pets"],
+        "within beyond across": min(within) - max(across),
+        "lowest of Table 28": min(pairs.values()),
+        **{"shared by chance": chance_of_jaccard(94, 20), "shared": tops.mean()},
+        "shared beyond chance": tops.mean() - chance_of_jaccard(94, 20),
+    }
+
+
+def _p_values(published: pd.DataFrame) -> Mapping[str, float]:
+    """The smallest p that 3 and 10 models allow, and how many of six are below 0.05."""
+    smallest, published_p = 1 / comb(13, 3), float(_column(published, f"{_L}, Table 26", number="p")["CIFAR-10"])
+    both = (_column(published, where, number="p") for where in (f"{_L}, Table 27", f"{_J}, Table 7"))
+    small = [sum(text.startswith("<") or float(text) < 0.05 for text in some) for some in both]
+    return {
+        **{"smallest": smallest, "smallest_two_sided": 2 * smallest, "too small": 2 * smallest - published_p},
+        **{"significant": small[0], "significant in the journal": small[1]},
+    }
+
+
+def _places(published: pd.DataFrame) -> Mapping[str, float]:
+    """How many ranks of families are those of their scores."""
+    scores = published[(published["where"] == f"{_L}, Table 29") & (published.number != "mean")]
+    ranks = published[published["where"] == f"{_L}, Table 40"]
+    wide = scores.pivot_table(index="row", columns="number", values="published", aggfunc="first").astype(float)
+    positions = wide.rank(ascending=False, method="min")
+    both = ranks.merge(positions.reset_index().melt("row"), on=["row", "number"])
+    equal = int((both.value == both.published.astype(float)).sum())
+    turned = sum(_turned_pairs(group.value, group.published.astype(float)) for _, group in both.groupby("number"))
+    return {"ranks that follow": equal, "ranks that do not": len(ranks) - equal, "pairs turned": turned}
+
+
+def _turned_pairs(first: pd.Series[float], second: pd.Series[float]) -> int:
+    """Count the pairs that two rankings of the same families put in opposite orders."""
+    a, b = (np.sign(np.subtract.outer(series.to_numpy(), series.to_numpy())) for series in (first, second))
+    return int((a * b < 0).sum()) // 2

@@ -1,0 +1,122 @@
+"""Networks ranked by stability and by scores of transfer, on every target, and with the width held fixed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import comb
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha_studies.stability_correlations._rounded_rows import round_as_stored
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TARGETS = ("clothes", "photographs", "digits")
+STABILITIES = ("stability", "centred", "equal", "averaged")
+TRANSFERS = ("logme", "accuracy", "leep", "variance")
+TITLES = {
+    "stability": "feature split",
+    "centred": "feature split, centred",
+    "equal": "feature split of 64 features",
+    "averaged": "basis-averaged",
+    "logme": "LogME",
+    "published logme": "LogME as published",
+    "few logme": "LogME, 200 rows",
+    "few published logme": "LogME as published, 200 rows",
+    "repeated logme": "LogME as published, rows drawn five times",
+    "repeated stability": "feature split, rows drawn five times",
+    "accuracy": "accuracy of a linear probe",
+    "leep": "LEEP",
+    "variance": "variance ratio",
+    "shuffled": "features shuffled",
+}
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A rank correlation, with the p-value of shuffled networks (within widths, where ranks are within widths)."""
+
+    value: float
+    p: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Findings:
+    """One line per network, and what follows."""
+
+    rows: pd.DataFrame
+
+    @classmethod
+    def build(cls, rows: pd.DataFrame) -> Findings:
+        """Name the families."""
+        return cls(round_as_stored(rows).assign(family=rows.objective + " " + rows["shape"]))
+
+    def related(self, first: str, second: str, *, same_width: bool = False) -> Rank:
+        """Correlate two columns over networks, or their ranks within widths."""
+        table = self.rows.dropna(subset=[first, second])
+        groups = table.width.to_numpy() if same_width else np.zeros(len(table))
+        ranks = (table.groupby(groups)[name].rank() for name in (first, second))
+        x, y = (np.asarray(rank - rank.groupby(groups).transform("mean"), dtype=np.float64) for rank in ranks)
+        return shuffled_correlation(x, y, groups)
+
+    @cached_property
+    def trade(self) -> dict[tuple[str, str, str, bool], Rank]:
+        """Stability against transfer: (stability, transfer, target, same width)."""
+        return {
+            (stability, transfer, target, same): self.related(
+                f"{stability} {target}", f"{transfer} {target}", same_width=same
+            )
+            for stability in STABILITIES
+            for transfer in TRANSFERS
+            for target in TARGETS
+            for same in (False, True)
+        }
+
+    def compared(
+        self, target: str, column: str, one: str, others: tuple[str, ...], score: str = "stability"
+    ) -> dict[str, float]:
+        """Compare two groups of networks: means, and Mann and Whitney's p."""
+        from scipy.stats import mannwhitneyu
+
+        values = self.rows[f"{score} {target}"]
+        first, second = values[self.rows[column] == one], values[self.rows[column].isin(others)]
+        if not len(first) or not len(second):
+            return {"first": float("nan"), "second": float("nan"), "difference": float("nan"), "p": float("nan")}
+        p = float(mannwhitneyu(first, second).pvalue)
+        return {"first": first.mean(), "second": second.mean(), "difference": first.mean() - second.mean(), "p": p}
+
+
+def shuffled_correlation(x: np.ndarray, y: np.ndarray, groups: np.ndarray, n_draws: int = 999) -> Rank:
+    """Pearson's correlation of ranks, compared with those with networks exchanged within groups."""
+    if len(x) < 4 or not x.any() or not y.any():
+        return Rank(float("nan"), float("nan"), len(x))
+    rng = np.random.default_rng(320)
+    value = _cosine(x, y)
+    drawn = np.empty(n_draws)
+    for draw in range(n_draws):
+        keys = rng.random(len(x))
+        # Both orders sort by group, so every group keeps its places.
+        shuffled = np.empty_like(y)
+        shuffled[np.argsort(groups, kind="stable")] = y[np.lexsort((keys, groups))]
+        drawn[draw] = _cosine(x, shuffled)
+    return Rank(value, float((1 + (np.abs(drawn) >= abs(value) - 1e-12).sum()) / (n_draws + 1)), len(x))
+
+
+def _cosine(x: np.ndarray, y: np.ndarray) -> float:
+    return float(x @ y / np.sqrt((x @ x) * (y @ y)))
+
+
+def chance_of_jaccard(n: int, top: int) -> float:
+    """Mean overlap of two random choices of the same size, as an index of Jaccard.
+
+    Examples
+    --------
+    >>> round(chance_of_jaccard(94, 20), 3)
+    0.121
+    """
+    shared = range(max(0, 2 * top - n), top + 1)
+    return sum(comb(top, k) * comb(n - top, top - k) * k / (2 * top - k) for k in shared) / comb(n, top)

@@ -1,0 +1,201 @@
+"""Does stability say something else than similarity to the representation that was transformed?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import cycle
+from typing import TYPE_CHECKING, NamedTuple, SupportsFloat
+
+import numpy as np
+
+from shesha.descriptors import participation_ratio
+from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
+from shesha.stability import basis_averaged_split, feature_split
+from shesha.studies.facts import Facts
+from shesha.studies.page import Page
+from shesha.studies.published_checks import split_numbers_and_claims
+from shesha.studies.study_definition import study
+from shesha.support.types import Matrix
+from shesha.views import Representation
+from shesha_studies.stability_correlations import _distinctness_checks as checks
+from shesha_studies.stability_correlations import _distinctness_page as words
+from shesha_studies.stability_correlations import _distinctness_tables as tables
+from shesha_studies.stability_correlations._base_representations import BASES, SEEDS, rows_of
+from shesha_studies.stability_correlations._distinctness_facts import make_facts
+from shesha_studies.stability_correlations._distinctness_tables import Findings
+from shesha_studies.stability_correlations._distinctness_transformations import (
+    components,
+    is_drawn,
+    is_repeat,
+    standardised,
+    transformation_kind,
+    transformed,
+    variants,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+"""The published seeds, the one of the released code first: the small size takes that one alone."""
+SMALL = 150
+_OF = {(base.domain, base.name): base for base in BASES}
+_SPLITS, _ROTATIONS, _SHUFFLED_SPLITS = 30, 6, 5
+
+
+def _cells(size: str, domains: tuple[str, ...] | None = None) -> list[dict[str, str]]:
+    return [
+        {"domain": base.domain, "base": base.name, "variant": variant, "size": size}
+        for base in BASES
+        if domains is None or base.domain in domains
+        for variant in variants(base.d)
+    ]
+
+
+_DEAR = ("3-mers", "charge 100")
+"""Bases of many features that the quick grid does without."""
+
+
+@study(
+    "distinctness",
+    paper="Geometric Stability, 2 and 7.2 to 7.8, Tables 1 and 13 to 17; journal version, Tables 2, 4, 8 and 10",
+    version=1,
+    full=[*_cells("small"), *_cells("published")],
+    quick=[cell for cell in _cells("small", ("proteins",)) if cell["base"] not in _DEAR],
+    published="distinctness.csv",
+    stand_ins="layers of MiniLM, small networks trained here, nine protein encoders, six recordings and nine forms of "
+    "cells' counts for the published 79 representations",
+    own_numbers=(": N", "B.1 | claim", "7.4 | claim"),
+)
+def distinctness(domain: str, base: str, variant: str, size: str) -> dict[str, float | int | str]:
+    """Is stability distinct from similarity, as the correlation of -0.01 over encoders is read?
+
+    36 bases of seven domains, with all transformations of Table 14. Size "small" is 150 rows and one seed,
+    "published" the paper's rows and 15 seeds. Similarity is to three forms of the base itself, as published: the
+    base, its first 100 principal components, and the base standardised.
+    """
+    entry = _OF[domain, base]
+    n = SMALL if size == "small" else entry.n
+    X = rows_of(domain, base, n)
+    cap = min(X.shape) - 1
+    shortened = f"PCA {min(int(variant.split()[-1]), cap)}" if variant.startswith("PCA") else variant
+    repeat = is_repeat(variant, len(X), entry.d)
+    seeds = SEEDS[:1] if size == "small" else SEEDS
+    return {
+        "kind": transformation_kind(variant),
+        "n": len(X),
+        "d_base": entry.d,
+        "repeat": int(repeat),
+        **_averaged(domain, base, shortened, n, seeds, entry.domain == "language"),
+    }
+
+
+@cache
+def _averaged(
+    domain: str, base: str, variant: str, n: int, seeds: tuple[int, ...], others: bool
+) -> dict[str, float | int]:
+    """Means over the seeds, each with random numbers of its own."""
+    X = rows_of(domain, base, n)
+    references = _references(domain, base, n)
+    # Where nothing is drawn, the seeds differ in the splits alone.
+    draws = seeds if is_drawn(variant) else seeds[:1]
+    Ys = [transformed(X, variant, np.random.default_rng([seed, 1])) for seed in draws]
+    similar = _means([_similarities(Y, references, others) for Y in Ys])
+    scores = _means([_scores(Y, seed) for Y, seed in zip(cycle(Ys), seeds, strict=False)])
+    return {**similar, **scores, "d": Ys[0].shape[1], "microseconds": round(scores["microseconds"])}
+
+
+def _means(rows: Sequence[dict[str, float]]) -> dict[str, float]:
+    return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
+
+
+def _scores(Y: Matrix, seed: int) -> dict[str, float]:
+    start = time.process_time()
+    stability = _stability(Y, _SPLITS, seed)
+    spent = time.process_time() - start
+    shuffled = np.random.default_rng([seed, 2]).permuted(Y, axis=0)
+    return {
+        "stability": stability,
+        "averaged": float(basis_averaged_split(Y, n_rotations=_ROTATIONS, seed=seed)) if _all_directed(Y) else np.nan,
+        "shuffled": _stability(shuffled, _SHUFFLED_SPLITS, seed),
+        "microseconds": 1e6 * spent,
+    }
+
+
+class _Seen(NamedTuple):
+    """A matrix with what measures see of it: several of them look once."""
+
+    views: Representation
+    dimensions: float
+
+    @classmethod
+    def build(cls, X: Matrix) -> _Seen:
+        return cls(Representation.build(X), float(participation_ratio(X)))
+
+
+def _similarities(rows: Matrix, references: Sequence[_Seen], others: bool) -> dict[str, float]:
+    Y = _Seen.build(rows)
+    scores: dict[str, Callable[..., SupportsFloat]] = {"cka": cka, "unbiased": unbiased_cka}
+    if others:
+        scores |= {"pwcka": pwcka, "procrustes": procrustes_similarity}
+    return {
+        **{name: float(np.mean([score(Y.views, Z.views) for Z in references])) for name, score in scores.items()},
+        "cka_of_base": float(cka(Y.views, references[0].views)),
+        "chance": float(np.mean([chance_cka(Y.dimensions, Z.dimensions, len(rows)) for Z in references])),
+    }
+
+
+@cache
+def _references(domain: str, base: str, n: int) -> list[_Seen]:
+    X = rows_of(domain, base, n)
+    return [_Seen.build(matrix) for matrix in (X, components(X, 100), standardised(X))]
+
+
+def _all_directed(X: Matrix) -> bool:
+    return bool((X != 0).any(axis=1).all())
+
+
+def _stability(X: Matrix, n_splits: int, seed: int) -> float:
+    """NaN where a row is zero in half of the features: few columns of sparse data."""
+    try:
+        return float(feature_split(X, n_splits=n_splits, seed=seed))
+    except ValueError as error:
+        if "direction" not in str(error) and "zero" not in str(error):
+            raise
+        return float("nan")
+
+
+def chance_cka(x: float, y: float, n: int) -> float:
+    """Mean linear CKA of two representations in x and y dimensions when the n rows of one are in random order: exact.
+
+    For centred Gram matrices K and L, the mean over orders of tr(K P L P') is tr K tr L / (n - 1).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.standard_normal((40, 30)), rng.standard_normal((40, 20))
+    >>> drawn = np.mean([cka(X, Y[rng.permutation(40)]) for _ in range(200)])
+    >>> bool(abs(chance_cka(participation_ratio(X), participation_ratio(Y), 40) - drawn) < 0.005)
+    True
+    """
+    return float(np.sqrt(x * y) / (n - 1))
+
+
+@distinctness.page
+def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Correlate, as published and with what could fool it taken away."""
+    findings = tables.Findings.build(rows)
+    return Page(
+        "",
+        tables.tables(findings),
+        words.pictures(findings),
+        words.notes(findings),
+        tuple(checks.checks(findings, *split_numbers_and_claims(published))),
+    )
+
+
+@distinctness.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Gather what the claims are judged by."""
+    return make_facts(Findings.build(rows))

@@ -1,0 +1,146 @@
+"""Do networks whose features transfer well pay for it with stability?"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.stability import basis_averaged_split, feature_split, variance_ratio
+from shesha.studies.facts import Facts
+from shesha.studies.page import Page
+from shesha.studies.published_checks import split_numbers_and_claims
+from shesha.studies.study_definition import study
+from shesha.support.types import Matrix
+from shesha.transfer import leep, logme
+from shesha_studies.external_data import sklearn
+from shesha_studies.networks.images import Pictures, grey
+from shesha_studies.networks.networks_by_objective import IMAGES, OBJECTIVES, SHAPES, trained
+from shesha_studies.stability_correlations import _geometric_tax_checks as checks
+from shesha_studies.stability_correlations import _geometric_tax_page as words
+from shesha_studies.stability_correlations import _geometric_tax_tables as tables
+from shesha_studies.stability_correlations._geometric_tax_facts import make_facts
+from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, Findings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WIDTHS = (64, 128, 384)
+N, N_FEW, N_STABILITY, N_PROBED = 800, 200, 300, 400
+_EQUAL = 64
+_REPEATED = 5
+"""Rows are drawn about as often as the 1,020 pictures of the flowers among 5,000, with replacement."""
+_SEED = 320
+_SPLITS = 10
+_UNTRAINED = ("untrained", "supervised", "contrastive")
+
+
+@study(
+    "geometric-tax",
+    paper="Geometric Stability, 3.2 and 9, Tables 22 to 41; journal version, Tables 3, 5, 6 and 7",
+    version=1,
+    full={"source": IMAGES, "seed": [0, 1], "objective": OBJECTIVES, "shape": SHAPES, "width": WIDTHS},
+    quick={"source": IMAGES[1:], "seed": [0], "objective": _UNTRAINED, "shape": SHAPES, "width": WIDTHS[:2]},
+    published="geometric_tax.csv",
+    stand_ins="120 small networks trained here for the published vision models",
+    own_numbers=(
+        ": difference",
+        ": mean",
+        "-0.44",
+        "family stability",
+        "DINOv2 has",
+        "ranks of stability agree within",
+        "correlations of ranks across",
+        "Mann-Whitney",
+        "on 5 of 6 data sets",
+        "the top 20 by LogME",
+        "ranks of families",
+    ),
+)
+def geometric_tax(source: str, seed: int, objective: str, shape: str, width: int) -> dict[str, float]:
+    """Are features that transfer well less stable, and does this depend on objective and architecture?
+
+    Small networks (five objectives, two shapes, three widths), trained on 2,000 images of Fashion-MNIST or CIFAR-10
+    and looked at on images of Fashion-MNIST, CIFAR-10 and handwritten digits: stand-ins for 94 pretrained models.
+    """
+    network = trained(source, objective, shape, width, seed)
+    values: dict[str, float] = {}
+    for target in TARGETS:
+        X, y = _target(target)
+        scores = _scores(network.features(X), y)
+        probabilities = network.probabilities(X[:N])
+        # Classes of the images that it was trained on are the target itself, not a transfer.
+        scores["leep"] = float("nan") if probabilities is None else float(leep(probabilities, y[:N]))
+        values |= {f"{name} {target}": value for name, value in scores.items()}
+    return values
+
+
+def _scores(X: Matrix, y: NDArray[np.int64]) -> dict[str, float]:
+    rows = X[:N_STABILITY]
+    rng = np.random.default_rng(_SEED)
+    chosen = rng.choice(X.shape[1], min(_EQUAL, X.shape[1]), replace=False)
+    repeats = rng.integers(N // _REPEATED, size=N)
+    return {
+        "stability": float(feature_split(rows, n_splits=_SPLITS, seed=_SEED)),
+        "centred": float(feature_split(rows - rows.mean(axis=0), n_splits=_SPLITS, seed=_SEED)),
+        "equal": float(feature_split(rows[:, chosen], n_splits=_SPLITS, seed=_SEED)),
+        "averaged": float(basis_averaged_split(rows, n_rotations=_SPLITS, seed=_SEED)),
+        "shuffled": float(feature_split(rng.permuted(rows, axis=0), n_splits=_SPLITS, seed=_SEED)),
+        "variance": float(variance_ratio(X[:N], y[:N])),
+        "logme": float(logme(X[:N], y[:N])),
+        "published logme": float(logme(X[:N], y[:N], published=True)),
+        "few logme": float(logme(X[:N_FEW], y[:N_FEW])),
+        "few published logme": float(logme(X[:N_FEW], y[:N_FEW], published=True)),
+        "repeated logme": float(logme(X[repeats], y[repeats], published=True)),
+        "repeated stability": float(feature_split(X[repeats[:N_STABILITY]], n_splits=_SPLITS, seed=_SEED)),
+        "accuracy": _probe_accuracy(X[:N], y[:N], X[N : N + N_PROBED], y[N : N + N_PROBED]),
+    }
+
+
+def _probe_accuracy(X: Matrix, y: NDArray[np.int64], new: Matrix, answers: NDArray[np.int64]) -> float:
+    """Share of new rows that a linear classifier of the features names: what transferability scores predict."""
+    mean, spread = X.mean(axis=0), X.std(axis=0) + 1e-12
+    A, B = (X - mean) / spread, (new - mean) / spread
+    targets = np.eye(int(y.max()) + 1)[y]
+    gram = A.T @ A
+    weights = np.linalg.solve(gram + len(A) / 10 * np.eye(len(gram)), A.T @ (targets - targets.mean(axis=0)))
+    return float(((B @ weights + targets.mean(axis=0)).argmax(axis=1) == answers).mean())
+
+
+@cache
+def _target(name: str) -> tuple[Pictures, NDArray[np.int64]]:
+    if name in IMAGES:
+        X, y = grey(name)
+        return X[: N + N_PROBED], y[: N + N_PROBED]
+    return _digits()
+
+
+def _digits() -> tuple[Pictures, NDArray[np.int64]]:
+    """Handwritten digits of scikit-learn, 8 x 8, enlarged to 28 x 28."""
+    pixels, y = sklearn("datasets").load_digits(return_X_y=True)
+    order = np.random.default_rng(_SEED).permutation(len(y))[: N + N_PROBED]
+    X = np.pad(pixels.reshape(-1, 8, 8)[order].repeat(3, axis=1).repeat(3, axis=2), ((0, 0), (2, 2), (2, 2)))
+    X = X[:, None].astype(np.float32)
+    return (X - X.mean()) / X.std(), y[order].astype(np.int64)
+
+
+@geometric_tax.page
+def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Rank networks by both scores, on every target, and hold the width fixed."""
+    printed, claims = split_numbers_and_claims(published)
+    findings = Findings.build(rows)
+    return Page(
+        "",
+        tables.tables(findings, printed),
+        words.pictures(findings),
+        words.notes(findings),
+        tuple(checks.checks(findings, printed, claims)),
+    )
+
+
+@geometric_tax.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Gather what the claims are judged by."""
+    return make_facts(Findings.build(rows), split_numbers_and_claims(published)[0])

@@ -1,0 +1,101 @@
+"""Representations to audit by name, from arrays or from files that are opened when needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from shesha.auditing.fingerprinted_representation import Subject
+from shesha.comparison.input_manifest import Files, IndexedInput, index_file, index_files
+from shesha.comparison.input_manifest import Index as Contents
+from shesha.comparison.representation_locations import InFile
+from shesha.inputs import orders
+from shesha.io.memory_mapped_copies import copy_large_files
+from shesha.runs import ResultStore
+from shesha.support import argument_types as kinds
+from shesha.support.layer_axis import LayerAxis, split_layers
+from shesha.support.warnings import MeasureWarning, warn
+from shesha.views import rows_or_distances
+
+
+def stored_subjects(representations: Any, layer_axis: LayerAxis, store: ResultStore) -> dict[str, Subject]:
+    """Describe files, or arrays and files by name; a file that cannot be read is left out, with a warning."""
+    files = _find_files(representations, layer_axis)
+    return _mapping_subjects(representations, layer_axis, store) if files is None else _file_subjects(files, store)
+
+
+def map_large_files(representations: Any, stack: ExitStack) -> Any:
+    """Replace paths of files that do not fit the memory and cannot be mapped by temporary copies, with a warning."""
+    is_path_list = (
+        isinstance(representations, list | tuple) and bool(representations) and all(map(kinds.is_path, representations))
+    )
+    if not is_path_list and not kinds.is_path(representations):
+        return representations
+    paths = representations if is_path_list else [representations]
+    copies = copy_large_files(
+        stack.enter_context, [Path(path) for path in paths], lambda text: warn(text, MeasureWarning)
+    )
+    used = [new if new != Path(old) else old for new, old in zip(copies, paths, strict=True)]
+    return used if is_path_list else used[0]
+
+
+def _find_files(representations: Any, layer_axis: LayerAxis) -> Files | None:
+    """Return the files of paths; None if the input is arrays."""
+    if isinstance(representations, Files):
+        return representations
+    if kinds.is_path(representations):
+        return Files([representations], layer_axis=layer_axis, as_it_is=True)
+    is_list = isinstance(representations, Sequence) and not isinstance(representations, str) and len(representations)
+    if is_list and all(map(kinds.is_path, representations)):
+        return Files(list(representations), layer_axis=layer_axis, as_it_is=True)
+    return None
+
+
+def _file_subjects(files: Files, store: ResultStore) -> dict[str, Subject]:
+    """Describe files; one that cannot be read is left out, with a warning."""
+    index = index_files(files, store)
+    index.warn_of_left_out()
+    if not index.known:
+        reasons = "; ".join(f"left out: {path}: {reason}" for path, reason in index.left_out.items())
+        raise ValueError(f"representations must be at least one that can be read, got none; {reasons}".rstrip("; "))
+    return _align_rows({name: _subject_from_index(known) for name, known in index.known.items()})
+
+
+def _mapping_subjects(representations: Any, layer_axis: LayerAxis, store: ResultStore) -> dict[str, Subject]:
+    """Describe arrays, and arrays of files, by name."""
+    named = representations if isinstance(representations, Mapping) else {"X": representations}
+    if not named:
+        raise ValueError("representations must contain at least one matrix, got none")
+    index, subjects, repeated = Contents(), dict[str, Subject](), list[str]()
+    for label, value in split_layers(named, layer_axis).items():
+        new = _array_subjects(str(label), value, layer_axis, store, index)
+        repeated += [repr(name) for name in new if name in subjects]
+        subjects |= new
+    if repeated:
+        raise ValueError(f"representations must have distinct names, got {', '.join(repeated)} more than once")
+    index.warn_of_left_out()
+    if not subjects:
+        raise ValueError(f"representations must be at least one that can be read, got {index.left_out}")
+    return _align_rows(subjects)
+
+
+def _align_rows(subjects: dict[str, Subject]) -> dict[str, Subject]:
+    """Return subjects with their rows in the order of the first that has names."""
+    moved = orders({name: subject.names for name, subject in subjects.items()})
+    return {name: subject.take_rows(moved[name]) if name in moved else subject for name, subject in subjects.items()}
+
+
+def _array_subjects(
+    name: str, value: Any, layer_axis: LayerAxis, store: ResultStore, index: Contents
+) -> dict[str, Subject]:
+    if kinds.is_path(value):
+        files = Files([Path(value)], layer_axis=layer_axis, as_it_is=True)
+        return {key: _subject_from_index(known) for key, known in index_file(name, files, store, index).items()}
+    return {name: Subject.in_memory(rows_or_distances(value, name, min_rows=0, min_columns=0))}
+
+
+def _subject_from_index(entry: IndexedInput) -> Subject:
+    assert isinstance(entry.place, InFile)
+    return Subject(entry.place, entry.shape, entry.fingerprint, entry.names)

@@ -1,0 +1,120 @@
+"""Drift between the representations of an audit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from shesha import runs
+from shesha.auditing._stored_values import StoredValues
+from shesha.auditing.fingerprinted_representation import Subject
+from shesha.kernels.distances import Metric
+from shesha.results import DriftPath, RepresentationAudit
+from shesha.stability.estimators.split_scores import exact_bytes
+from shesha.stability.scores.rdm_drift import EQUAL
+from shesha.support.memory import memory_budget
+from shesha.support.plurals import count
+from shesha.support.types import Index
+from shesha.support.warnings import NotEstimable
+from shesha.views import RankedRdm, Rdm, Rows, representation_from
+
+_MIN_ROWS = 4
+DRIFTS = "drift"
+"""The name in the store for the drift between two contents."""
+
+
+def measure_drift(
+    subjects: Mapping[str, Subject], findings: Sequence[RepresentationAudit], metric: Metric, stored: StoredValues
+) -> tuple[DriftPath | None, str]:
+    """Return the drift from the first and step by step, or the reason for none; at most three files are in memory."""
+    rows, reason = _shared_rows(findings)
+    if rows is None:
+        return None, reason
+    steps = _Steps(rows, metric, stored)
+    ordered = list(subjects.values())
+    start = ordered[0]
+    first, previous = [0.0], [0.0]
+    try:
+        for before, after in pairwise(ordered):
+            steps.forget_all_but(start, before)
+            previous.append(steps.drift(before, after))
+            first.append(previous[-1] if before is start else steps.drift(start, after))
+    except (OSError, ValueError, MemoryError) as error:
+        return None, str(error) or type(error).__name__
+    reasons = tuple(EQUAL if np.isnan([a, b]).any() else "" for a, b in zip(first, previous, strict=True))
+    return DriftPath(tuple(subjects), tuple(first), tuple(previous), "spearman", metric, reasons), ""
+
+
+class _Steps:
+    """Drifts between representations over some of their rows, each ranked once."""
+
+    def __init__(self, row_choice: Index, metric: Metric, stored: StoredValues) -> None:
+        self._kept, self._metric, self._stored = row_choice, metric, stored
+        self._ranked: dict[int, RankedRdm | None] = {}
+
+    @cached_property
+    def _request(self) -> str:
+        rows = hashlib.sha256(self._kept.astype(np.int64).tobytes()).hexdigest()[:24]
+        return json.dumps([self._metric, rows, runs.version_of_code(RankedRdm)])
+
+    def forget_all_but(self, *subjects: Subject) -> None:
+        """Free the memory of all other subjects."""
+        needed = set(map(id, subjects))
+        self._ranked = {key: view for key, view in self._ranked.items() if key in needed}
+
+    def drift(self, a: Subject, b: Subject) -> float:
+        """Return 1 - rank correlation of the distances; NaN if all distances of one side are equal."""
+        value = self._stored.get(
+            DRIFTS,
+            lambda: f"{a.fingerprint} {b.fingerprint} {self._request}",
+            lambda: _drift(self._view(a), self._view(b)),
+        )
+        return float(value)
+
+    def _view(self, subject: Subject) -> RankedRdm | None:
+        if id(subject) not in self._ranked:
+            try:
+                view = representation_from(_take_rows(subject.load(), self._kept)).view(RankedRdm, metric=self._metric)
+            except NotEstimable:
+                view = None
+            self._ranked[id(subject)] = view
+        return self._ranked[id(subject)]
+
+
+def _drift(a: RankedRdm | None, b: RankedRdm | None) -> float:
+    return float("nan") if a is None or b is None else float(np.clip(1.0 - a.inner(b), 0.0, 2.0))
+
+
+def _shared_rows(findings: Sequence[RepresentationAudit]) -> tuple[Index | None, str]:
+    """Return the rows that have a direction in all representations, or the reason for no drift."""
+    if len(findings) < 2:
+        return None, ""
+    if any(finding.reason for finding in findings):
+        return None, "a representation could not be scored"
+    n_rows = sorted({finding.n_samples for finding in findings})
+    if len(n_rows) > 1:
+        return None, f"the representations have different numbers of rows ({', '.join(map(str, n_rows))})"
+    n = n_rows[0]
+    if exact_bytes(n, 1) > memory_budget():
+        return None, (
+            f"the distances of {n:,} rows do not fit the memory budget; audit a subset of the rows to get the drift"
+        )
+    bad = sorted({row for finding in findings for row in finding.left_out})
+    rows = np.delete(np.arange(n), np.array(bad, dtype=np.intp))
+    if len(rows) < _MIN_ROWS:
+        return (
+            None,
+            f"only {count(len(rows), 'row')} with a direction in all representations",
+        )
+    return rows, ""
+
+
+def _take_rows(X: Rows | Rdm, rows: Index) -> Rows | Rdm:
+    if len(rows) == (len(X) if isinstance(X, Rows) else X.n_rows):
+        return X
+    return X.take(rows) if isinstance(X, Rows) else X.take_rows(rows)

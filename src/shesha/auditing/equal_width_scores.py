@@ -1,0 +1,161 @@
+"""Scores of representations of different widths at equal numbers of features, because more features raise stability."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from shesha.auditing._settings_key import settings_key
+from shesha.auditing._stored_values import StoredValues
+from shesha.auditing.fingerprinted_representation import Subject
+from shesha.auditing.representation_audit import Settings
+from shesha.results import Estimate, RepresentationAudit
+from shesha.stability import registered_variants
+from shesha.stability.estimate import as_estimate
+from shesha.stability.evaluation import build_request, evaluate, resolve_design
+from shesha.support.progress import mute_progress, track
+from shesha.support.seeds import generator
+from shesha.support.types import Index
+from shesha.support.warnings import NotEstimable, NotEstimableWarning
+from shesha.views import Rows
+
+WIDTHS = "width"
+"""The name in the store for scores at equal width."""
+_SCORE = "feature_split"
+_CHOICES, _SPLITS = 10, 3
+"""Number of random choices of features, and number of partitions of each; their product is that of the score."""
+
+
+def equal_width_scores(
+    subjects: Mapping[str, Subject], findings: Sequence[RepresentationAudit], settings: Settings, stored: StoredValues
+) -> list[RepresentationAudit]:
+    """Return the findings with scores at equal width, if widths differ; one file is in memory at a time."""
+    width = common_width(findings)
+    if width is None:
+        return list(findings)
+
+    def score(finding: RepresentationAudit) -> Estimate | None:
+        subject = subjects[finding.name]
+        try:
+            plain = stored.get(
+                WIDTHS,
+                lambda: f"{subject.fingerprint} {width} {settings_key(None, settings)}",
+                lambda: _as_plain(_equal_width_score(subject, finding, width, settings)),
+            )
+        except (OSError, ValueError, MemoryError) as error:
+            # The file has changed since it was audited.
+            return _missing_score(finding, width, str(error) or type(error).__name__)
+        return None if plain is None else Estimate.from_dict(plain)
+
+    with mute_progress():
+        return [
+            replace(finding, same_width=score(finding)) if _has_score(finding) else finding
+            for finding in track(findings, len(findings), "scores at equal width")
+        ]
+
+
+def _as_plain(estimate: Estimate | None) -> dict[str, Any] | None:
+    return None if estimate is None else estimate.to_dict()
+
+
+def common_width(findings: Sequence[RepresentationAudit]) -> int | None:
+    """Return the smallest number of features of scored representations; None if widths do not differ."""
+    widths = {finding.n_features for finding in findings if _has_score(finding)}
+    return min(widths) if len(widths) > 1 else None
+
+
+def score_at_width(source: Rows, width: int, settings: Settings, n_features: int) -> Estimate:
+    """Score random choices of a number of features, and average over them.
+
+    Parameters
+    ----------
+    source : Rows
+        The rows that are scored.
+    width : int
+        How many features each choice has.
+    settings : Settings
+        Metric, confidence, resamples, pairs, seed and design (of these rows).
+    n_features : int
+        How many there are.
+
+    Returns
+    -------
+    Estimate
+        The interval is that of the rows, widened by the spread between choices.
+    """
+    rng = generator(settings.seed)
+    chosen = [np.sort(rng.choice(n_features, width, replace=False)) for _ in range(_CHOICES)]
+    scores = [_score_columns(source, columns, settings, rng) for columns in chosen]
+    values = np.array([score.value for score in scores])
+    if not np.isfinite(values).any():
+        return scores[0]
+    known = values[np.isfinite(values)]
+    between_draws = float(known.std(ddof=1) / np.sqrt(len(known))) if len(known) > 1 else 0.0
+    rows = float(np.sqrt(np.mean([score.standard_error**2 for score in scores])))
+    half = NormalDist().inv_cdf(0.5 + settings.confidence / 2) * float(np.hypot(rows, between_draws))
+    value = float(known.mean())
+    return replace(
+        scores[0],
+        value=value,
+        low=max(-1.0, value - half),
+        high=min(1.0, value + half),
+        standard_error=rows,
+        monte_carlo_error=between_draws,
+        n_draws=sum(score.n_draws for score in scores),
+        pairs_dropped=sum(score.pairs_dropped for score in scores),
+        reason="",
+    )
+
+
+def _score_columns(rows: Rows, columns: Index, settings: Settings, rng: np.random.Generator) -> Estimate:
+    request = build_request(
+        rows.take_columns(columns),
+        None,
+        registered_variants()[_SCORE],
+        {"metric": settings.metric, "n_draws": _SPLITS},
+        n_bootstrap=settings.n_bootstrap,
+        pairs=settings.pairs,
+        seed=int(rng.integers(2**63)),
+        design=settings.exchange,
+    )
+    return as_estimate(request, evaluate(request), settings.confidence)
+
+
+def _equal_width_score(
+    subject: Subject, finding: RepresentationAudit, width: int, settings: Settings
+) -> Estimate | None:
+    """The narrowest representation keeps its score; for others, features are chosen at random."""
+    if finding.n_features == width:
+        return finding.feature_split
+    rows = subject.load()
+    assert isinstance(rows, Rows)
+    rows_with_direction = np.delete(np.arange(finding.n_samples), np.array(finding.left_out, dtype=np.intp))
+    design = resolve_design(settings.design, finding.n_samples)
+    row_settings = replace(settings, design={}, exchange=None if design is None else design.take(rows_with_direction))
+    with warnings.catch_warnings():
+        # The reason stands in the result.
+        warnings.simplefilter("ignore", NotEstimableWarning)
+        try:
+            return score_at_width(
+                rows.drop(np.array(finding.left_out, dtype=np.intp)), width, row_settings, finding.n_features
+            )
+        except (NotEstimable, ValueError) as error:
+            # A row may have no direction in the features chosen.
+            return _missing_score(finding, width, str(error))
+
+
+def _has_score(finding: RepresentationAudit) -> bool:
+    score = finding.feature_split
+    return not finding.reason and score is not None and score.value == score.value
+
+
+def _missing_score(finding: RepresentationAudit, width: int, reason: str) -> Estimate | None:
+    nan = float("nan")
+    if finding.feature_split is None:
+        return None
+    return replace(finding.feature_split, value=nan, low=nan, high=nan, n_features=width, reason=reason, warnings=())

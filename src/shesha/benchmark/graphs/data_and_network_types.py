@@ -1,0 +1,49 @@
+"""Declarations of a graph data set and of a network on graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shesha.benchmark.data_and_network_types import NetworkPart, Part
+from shesha.benchmark.graphs.hyperparameters import Hyper
+from shesha.benchmark.model_descriptions import Model
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from shesha.benchmark.graphs.readers import RawGraph
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphData(Part):
+    """A graph whose nodes are classified."""
+
+    read: Callable[[], RawGraph]
+    """Function that reads features, edges, classes and the masks of the splits."""
+
+
+def _accept(model: Model, hyper: Hyper) -> None:
+    """Refuse nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphNetwork(NetworkPart):
+    """A network that classifies nodes."""
+
+    build: Callable[[int, int, Hyper, Model], nn.Module]
+    """Function that builds the network from the numbers of features and classes, with new weights from torch's
+    current state.
+
+    It is called with the features (a tensor, or a sparse matrix that a tensor can be multiplied with), what `passage`
+    made of the edges, and the rows asked for; it returns their logits and each hidden layer's output there.
+    """
+    passage: Callable[[Tensor, int], Any]
+    """Function that converts the edges, (2, n_edges), and the number of nodes into the form that messages need."""
+    refuse: Callable[[Model, Hyper], None] = _accept
+    """Function that raises ValueError for settings and hyperparameters with which the network cannot be trained."""
+
+    def check(self, model: Model, hyper: Hyper) -> None:
+        """Refuse settings with which the network cannot be trained."""
+        self.refuse(model, hyper)

@@ -1,0 +1,309 @@
+"""Scores of the agreement of a measure with the known answer: pure functions of numbers.
+
+Throughout, `closer` says whether 'higher' or 'lower' values of the measure mean more similar.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations, product
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.benchmark.mantel import mantel_p, pair_models, rank_correlation
+from shesha.benchmark.output_differences import accuracy_difference, disagreement, jensen_shannon
+from shesha.inputs import validation as check
+from shesha.nulls import Exchange, exchange
+from shesha.support.seeds import generator
+from shesha.support.types import Index, Seed, Vector
+
+__all__ = [
+    "Correlation",
+    "LayerScores",
+    "Quality",
+    "accuracy_difference",
+    "auprc",
+    "conformity",
+    "disagreement",
+    "groups",
+    "jensen_shannon",
+    "layers",
+    "pair_value",
+    "spearman",
+]
+Pair = tuple[int, int]
+NamePair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Quality:
+    """A score, its number of values, and the reason if it is missing."""
+
+    value: float
+    """NaN if it cannot be computed from the data; `reason` then says why."""
+    n: int
+    """Number of values (pairs, triples of layers) used."""
+    dropped: int = 0
+    """Number of values left out because the measure gave no value."""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Correlation(Quality):
+    """A rank correlation and its p-value."""
+
+    p_value: float = float("nan")
+
+
+@dataclass(frozen=True)
+class LayerScores:
+    """Agreement between the similarity of layers and their order."""
+
+    conformity: Quality
+    """Share of the triples of layers in order; `n` counts triples."""
+    pooled: Quality
+    """Rank correlation of dissimilarity and distance in layers over all pairs at once; `n` counts pairs."""
+    by_layer: Quality
+    """Mean rank correlation over the stretches before and after each layer; `n` counts stretches."""
+
+
+def spearman(
+    distances: ArrayLike,
+    differences: ArrayLike,
+    n_models: int | None = None,
+    pairs: Sequence[Pair] | None = None,
+    n_permutations: int = 9999,
+    seed: Seed = 0,
+    *,
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> Correlation:
+    """Rank correlation over pairs of models, with a p-value by relabelling the models (Mantel test).
+
+    Pairs that share a model depend on one another, so the models are relabelled, not the pairs: of 2,000 independent
+    draws (distances of 10 random points in 2 or 20 dimensions, differences of 10 random numbers) 5.1 or 5.3 % had a
+    p-value of at most 0.05; relabelling the pairs, which the published stars do, gave 8.6 or 11 %.
+
+    Parameters
+    ----------
+    distances, differences : array of shape (n_pairs,)
+        Values that grow as two models part; pairs with a NaN are dropped.
+    n_models : int, optional
+        Number of models. Neither this nor `pairs`: no p-value (NaN).
+    pairs : sequence of (int, int), optional
+        The models of each pair, from 0; default: (0, 1), (0, 2), ..., (1, 2), .... A pair in one order represents both.
+    n_permutations : int
+        Number of relabellings drawn; if there are no more than that, all are taken and p is exact.
+    seed : int, Generator or None
+        Seed of the relabellings.
+    blocks, groups : array of shape (n_models,), optional
+        The family of each model (architecture, laboratory), as for `shesha.nulls.exchange`: models of a family resemble
+        one another in both, and relabelled freely they are related for that reason alone. With `blocks` models are
+        relabelled within families: is there a relation beyond them? With `groups`, whole families of equal size are
+        exchanged: are the families themselves related?
+
+    Returns
+    -------
+    Correlation
+        Value in [-1, 1] and two-sided p-value, at least 1 / (n_permutations + 1).
+
+    Examples
+    --------
+    >>> found = spearman([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 6, 5], n_models=4)
+    >>> round(found.value, 2), round(found.p_value, 2)
+    (0.94, 0.08)
+    """
+    check.count(n_permutations, "n_permutations")
+    x, y = _vector(distances, "distances"), _vector(differences, "differences")
+    if len(x) != len(y):
+        raise ValueError(f"differences must have a value per distance ({len(x)}), got {len(y)}")
+    places = pair_models(len(x), n_models, pairs)
+    families = _families(places, n_models, blocks, groups)
+    kept = ~(np.isnan(x) | np.isnan(y))
+    n, dropped = int(kept.sum()), int((~kept).sum())
+    value = rank_correlation(x[kept], y[kept])
+    if math.isnan(value):
+        why = "fewer than two pairs with values" if n < 2 else "all values are equal"
+        return Correlation(value, n, dropped, why)
+    if places is None:
+        return Correlation(value, n, dropped)
+    p_value = mantel_p(x, y, places, n_permutations, generator(seed), families)
+    return Correlation(value, n, dropped, p_value=p_value)
+
+
+def _families(
+    places: Index | None, n_models: int | None, blocks: ArrayLike | None, groups: ArrayLike | None
+) -> Exchange | None:
+    """Return which models may exchange labels; None if all may."""
+    if blocks is None and groups is None:
+        return None
+    if places is None:
+        raise ValueError("n_models or pairs must be given with blocks or groups, got neither")
+    n = int(places.max()) + 1 if n_models is None else n_models
+    return exchange(n, blocks=blocks, groups=groups)
+
+
+def auprc(within: ArrayLike, between: ArrayLike, closer: str) -> Quality:
+    """Area under the precision-recall curve of similarity for pairs within a group.
+
+    The sum of precision times step in recall over the distinct values (average precision); 1 is perfect, chance is
+    about the share of pairs within. NaNs are dropped and counted; an empty side gives NaN.
+    """
+    near, far, dropped = _sides(within, between, closer)
+    if reason := _empty_side(near, far):
+        return Quality(math.nan, len(near) + len(far), dropped, reason)
+    thresholds = np.unique(near)
+    hits = np.searchsorted(np.sort(near), thresholds, side="right")
+    alarms = np.searchsorted(np.sort(far), thresholds, side="right")
+    steps = np.diff(hits, prepend=0) / len(near)
+    return Quality(float(np.sum(steps * hits / (hits + alarms))), len(near) + len(far), dropped)
+
+
+def conformity(within: ArrayLike, between: ArrayLike, closer: str) -> Quality:
+    """Share of combinations of a within-group and a between-group pair in which the former is strictly closer.
+
+    From 0 to 1, chance is 0.5. NaNs are dropped and counted; an empty side gives NaN.
+    """
+    near, far, dropped = _sides(within, between, closer)
+    if reason := _empty_side(near, far):
+        return Quality(math.nan, len(near) + len(far), dropped, reason)
+    farther = len(far) - np.searchsorted(np.sort(far), near, side="right")
+    return Quality(float(farther.mean() / len(far)), len(near) + len(far), dropped)
+
+
+def groups(
+    values: Mapping[NamePair, float], groups: Mapping[str, Sequence[str]], closer: str, symmetric: bool
+) -> tuple[Quality, Quality]:
+    """AUPRC and conformity of a measure on groups of models, averaged over the groups.
+
+    For each group the pairs within (in the order listed) stand against its pairs with members of other groups, the
+    member first. A group that has nothing left on a side makes both scores NaN.
+
+    Parameters
+    ----------
+    values : mapping of (name, name) to float
+        For symmetric measures either order serves; a pair that is missing altogether is a ValueError.
+    groups : mapping of group name to names of models
+    closer : {'higher', 'lower'}
+    symmetric : bool
+        Whether the value of (b, a) is that of (a, b).
+    """
+    sides = {group: _group_pairs(group, groups) for group in groups}
+    wanted = {pair for both in sides.values() for side in both for pair in side}
+    known = {pair: pair_value(values, pair, symmetric) for pair in wanted}
+    distinct = {frozenset(pair) if symmetric else pair: value for pair, value in known.items()}
+    dropped = sum(map(math.isnan, distinct.values()))
+    n = len(distinct) - dropped
+    if reason := next((why for group in groups if (why := _too_small(group, groups))), ""):
+        return Quality(math.nan, n, dropped, reason), Quality(math.nan, n, dropped, reason)
+    scores = []
+    for score in (auprc, conformity):
+        parts = {group: score([known[p] for p in a], [known[p] for p in b], closer) for group, (a, b) in sides.items()}
+        reason = next((f"group {group}: {part.reason}" for group, part in parts.items() if part.reason), "")
+        value = math.nan if reason else float(np.mean([part.value for part in parts.values()]))
+        scores.append(Quality(value, n, dropped, reason))
+    return scores[0], scores[1]
+
+
+def layers(values: Mapping[Pair, float], n_layers: int, closer: str, symmetric: bool) -> LayerScores:
+    """Score whether layers of one model are less similar the farther apart they are.
+
+    Seen from layer i, of two layers on the same side the nearer one must not be less similar; ties are no violation.
+    Correlations are positive if similarity falls with distance. `pooled` takes the pairs i < j together;
+    `by_layer` is the mean over the layers before and those after each layer, which the published results show.
+
+    Parameters
+    ----------
+    values : mapping of (layer, layer) to float
+        Layers count from 0. For symmetric measures either order serves. NaN leaves out the triples it is part of.
+    n_layers : int
+    closer : {'higher', 'lower'}
+    symmetric : bool
+    """
+    square = np.full((n_layers, n_layers), np.nan)
+    for pair in permutations(range(n_layers), 2):
+        square[pair] = pair_value(values, pair, symmetric)
+    square = _as_distance(square, closer)
+    stretches = [stretch for i in range(n_layers) for stretch in (square[i, i + 1 :], square[i, :i][::-1])]
+    upper = np.triu_indices(n_layers, k=1)
+    steps = (upper[1] - upper[0]).astype(np.float64)
+    kept = ~np.isnan(square[upper])
+    pooled = rank_correlation(square[upper][kept], steps[kept])
+    return LayerScores(
+        _order_quality(stretches),
+        _quality(pooled, int(kept.sum()), int((~kept).sum()), "fewer than two different values between layers"),
+        _mean_correlation([stretch for stretch in stretches if len(stretch) > 1]),
+    )
+
+
+def pair_value(values: Mapping[Any, float], pair: tuple[Any, Any], symmetric: bool) -> float:
+    """Return the value of a pair, in either order for symmetric measures; a missing pair raises an error."""
+    for key in (pair, pair[::-1]) if symmetric else (pair,):
+        if key in values:
+            return check.real_number(values[key], "values")
+    raise ValueError(f"values must contain every pair that the test needs (NaN if missing), got none for {pair}")
+
+
+def _vector(values: ArrayLike, name: str) -> Vector:
+    vector = check.real(values, name)
+    if vector.ndim != 1:
+        raise ValueError(f"{name} must be 1-D, one value per pair, got shape {vector.shape}")
+    return vector
+
+
+def _as_distance(values: Vector, closer: str) -> Vector:
+    return -values if check.choice(closer, ("higher", "lower"), "closer") == "higher" else values
+
+
+def _sides(within: ArrayLike, between: ArrayLike, closer: str) -> tuple[Vector, Vector, int]:
+    """Return both sides as distances without NaN, and the number of NaNs."""
+    near, far = (_as_distance(_vector(v, name), closer) for v, name in ((within, "within"), (between, "between")))
+    dropped = int(np.isnan(near).sum() + np.isnan(far).sum())
+    return near[~np.isnan(near)], far[~np.isnan(far)], dropped
+
+
+def _empty_side(near: Vector, far: Vector) -> str:
+    sides = [name for name, side in (("within", near), ("between", far)) if len(side) == 0]
+    return f"no value {' and none '.join(sides)}" if sides else ""
+
+
+def _group_pairs(group: str, groups: Mapping[str, Sequence[str]]) -> tuple[list[NamePair], list[NamePair]]:
+    """Pairs within a group, and pairs of its members with members of other groups."""
+    others = [member for name, members in groups.items() if name != group for member in members]
+    return list(combinations(groups[group], 2)), list(product(groups[group], others))
+
+
+def _too_small(group: str, groups: Mapping[str, Sequence[str]]) -> str:
+    if len(groups) < 2:
+        return f"group {group} is the only one, so there are no pairs between groups"
+    n = len(groups[group])
+    return f"group {group} has {n} model{'s' * (n != 1)}, so there are no pairs within it" if n < 2 else ""
+
+
+def _order_quality(stretches: Sequence[Vector]) -> Quality:
+    kept = right = dropped = 0
+    for stretch in stretches:
+        nearer, farther = (stretch[index] for index in np.triu_indices(len(stretch), k=1))
+        usable = ~(np.isnan(nearer) | np.isnan(farther))
+        kept += int(usable.sum())
+        dropped += int((~usable).sum())
+        right += int((nearer <= farther).sum())
+    return _quality(right / kept if kept else math.nan, kept, dropped, "no three layers on one side with values")
+
+
+def _mean_correlation(stretches: Sequence[Vector]) -> Quality:
+    scores = []
+    for stretch in stretches:
+        kept = np.flatnonzero(~np.isnan(stretch))
+        scores.append(rank_correlation(stretch[kept], kept.astype(np.float64)))
+    usable = [value for value in scores if not math.isnan(value)]
+    value = float(np.mean(usable)) if usable else math.nan
+    return _quality(value, len(usable), len(scores) - len(usable), "no layer has two different values on one side")
+
+
+def _quality(value: float, n: int, dropped: int, reason: str) -> Quality:
+    return Quality(value, n, dropped, reason if math.isnan(value) else "")

@@ -1,0 +1,150 @@
+"""Ranks of measures over tests, data sets and architectures."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Literal, get_args
+
+from shesha.benchmark.tests import TESTS
+from shesha.benchmark.tests._registry import main_qualities, ranking_scores
+from shesha.inputs import validation as check
+from shesha.support import argument_types as kinds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Pooling = Literal["cls", "mean", "all"]
+CELL = ("domain", "dataset", "architecture", "pooling", "test", "quality")
+"""The columns that together say which scores are compared with each other."""
+QUALITY_OF = {row: quality for test in TESTS for row, quality in test.counts.items()}
+"""The score by which each test counts; `jsd` is left out because it would count the test of outputs twice."""
+
+PUBLISHED = " (published)"
+"""Behind the name of a measure whose scores are the paper's."""
+_DIGITS = 10
+
+
+def rank(
+    results: pd.DataFrame,
+    *,
+    tests: Collection[str] | None = None,
+    qualities: Collection[str] | None = None,
+    pooling: Pooling = "cls",
+) -> pd.DataFrame:
+    """Order the measures of each domain by their median rank, then by their mean rank.
+
+    With the published results this rule places CKA first for language, eighth for vision and eleventh for graphs, as
+    the paper says.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As `published` returns it: domain, dataset, architecture, pooling, test, quality, measure, value. Other columns
+        are ignored.
+    tests : collection of str, optional
+        Rows of which tests count; default: all but 'jsd', which would count the test of outputs twice.
+    qualities : collection of str, optional
+        Which scores count; default: each test by one of them, `QUALITY_OF`.
+    pooling : {'cls', 'mean', 'all'}
+        Which representations count where there are several; an architecture with one pooling counts in any case.
+
+    Returns
+    -------
+    DataFrame
+        domain, measure, mean, median (of the ranks; 1 is best), position (1 is best; equal ranks share the first),
+        n (ranks), missing (scores that the measure lacks). Measures without any rank come last.
+
+    Examples
+    --------
+    >>> from shesha.benchmark._published import published
+    >>> rank(published()).query("measure == 'CKA'")[["domain", "position"]].to_string(index=False, header=False)
+    '   graph 11\\nlanguage  1\\n  vision  8'
+    """
+    import pandas as pd
+
+    table = rank_table(results, tests=tests, qualities=qualities, pooling=pooling)
+    ordered = []
+    for domain, rows in table.groupby("domain", sort=False):
+        cells = rows.groupby(list(CELL), sort=False).ngroups
+        summary = rows.groupby("measure", sort=False)["rank"].agg(["mean", "median", "count"]).reset_index()
+        summary = summary.sort_values(["median", "mean"], kind="stable", na_position="last", ignore_index=True)
+        summary.insert(0, "domain", domain)
+        summary["position"] = range(1, len(summary) + 1)
+        summary["position"] = summary.groupby(["median", "mean"], dropna=False)["position"].transform("min")
+        summary = summary.rename(columns={"count": "n"})
+        ordered.append(summary.assign(missing=cells - summary["n"]))
+    columns = ["domain", "measure", "mean", "median", "position", "n", "missing"]
+    return pd.concat(ordered, ignore_index=True)[columns]
+
+
+def ranks_for_display(ranks: pd.DataFrame) -> pd.DataFrame:
+    """Return ranks for display; a single measure of a domain has no rank, and published scores are marked.
+
+    Parameters
+    ----------
+    ranks : DataFrame
+        As `rank` or `rank_with_published` returns it.
+    """
+    if "source" in ranks:
+        published = ranks["source"] == "published"
+        ranks = ranks.assign(measure=ranks["measure"].where(~published, ranks["measure"] + PUBLISHED))
+        ranks = ranks.drop(columns="source")
+    alone = ranks.groupby("domain")["measure"].transform("size") == 1
+    names = ("mean", "median", "position")
+    return ranks.assign(**{name: ranks[name].astype(object).where(~alone, "-") for name in names})
+
+
+def rank_table(
+    results: pd.DataFrame,
+    *,
+    tests: Collection[str] | None = None,
+    qualities: Collection[str] | None = None,
+    pooling: Pooling = "cls",
+) -> pd.DataFrame:
+    """Return every single rank behind `rank`, with the same parameters.
+
+    Returns
+    -------
+    DataFrame
+        domain, dataset, architecture, pooling, test, quality, measure, value, rank: 1 is best, equal values share
+        their mean rank, NaN has none.
+    """
+    require_columns(results, [*CELL, "measure", "value"], "results")
+    check.choice(pooling, get_args(Pooling), "pooling")
+    chosen = results[[*CELL, "measure", "value"]]
+    chosen = chosen[_counts(chosen, tests, qualities)]
+    chosen = chosen[_has_pooling(chosen, pooling)]
+    if chosen.empty:
+        raise ValueError("results must contain scores of the requested tests and qualities, got none")
+    if chosen.duplicated([*CELL, "measure"]).any():
+        raise ValueError("results must contain each score of a measure once, got duplicates")
+    # Scores that differ by rounding alone are equal.
+    rounded = chosen.assign(value=chosen["value"].round(_DIGITS))
+    ranks = rounded.groupby(list(CELL), sort=False)["value"].rank(ascending=False)
+    return chosen.assign(rank=ranks).reset_index(drop=True)
+
+
+def _counts(results: pd.DataFrame, tests: Collection[str] | None, qualities: Collection[str] | None) -> pd.Series[bool]:
+    """Return which rows count."""
+    for name, wanted, column in (("tests", tests, "test"), ("qualities", qualities, "quality")):
+        unknown = sorted({*([] if wanted is None else kinds.names(wanted, name))} - {*results[column]})
+        if unknown:
+            raise ValueError(f"{name} must be among those of the results, got {check.join_items(unknown)}")
+    by_test = results["test"].isin(list(ranking_scores()) if tests is None else list(tests))
+    if qualities is not None:
+        return by_test & results["quality"].isin(list(qualities))
+    main_quality = results["test"].map(main_qualities())
+    return by_test & (results["quality"] == main_quality)
+
+
+def _has_pooling(results: pd.DataFrame, pooling: Pooling) -> pd.Series[bool]:
+    """Return which rows have the pooling, or an architecture without a choice of poolings."""
+    n_poolings = results.groupby(["domain", "dataset", "architecture"])["pooling"].transform("nunique")
+    return (results["pooling"] == pooling) | (n_poolings == 1) | (pooling == "all")
+
+
+def require_columns(results: pd.DataFrame, columns: Collection[str], name: str) -> None:
+    """Refuse a table that lacks some of the columns."""
+    missing = [column for column in columns if column not in kinds.frame(results, name).columns]
+    if missing:
+        raise ValueError(f"{name} must have the columns {', '.join(columns)}, got a table without {', '.join(missing)}")

@@ -1,0 +1,58 @@
+"""Pictures of the results: ranks of the measures, and comparison with published values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.benchmark.measure_ranks import Pooling, rank, rank_table
+from shesha.benchmark.tables import OTHER, TYPES, measure_type
+from shesha.charts import PALETTE, boxes, legend_of_colours, pyplot
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COLOURS = dict(zip([*TYPES, OTHER], PALETTE, strict=False))
+_ROW = 0.21
+"""Inches per measure."""
+
+
+def plot_ranks(results: pd.DataFrame, axes: Any = None, *, pooling: Pooling = "cls") -> Any:
+    """Draw the ranks of the measures as boxes, best on top, one panel per domain.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As `published` returns it; ranked by the rule of `rank`.
+    axes : sequence of matplotlib Axes, optional
+        One per domain; default: a new figure.
+    pooling : {'cls', 'mean', 'all'}
+        As for `rank`.
+
+    Returns
+    -------
+    array of matplotlib Axes
+        Boxes from the first to the third quartile with the median, whiskers to the extremes; colours tell the type.
+    """
+    plt = pyplot()
+    order, ranks = rank(results, pooling=pooling), rank_table(results, pooling=pooling)
+    domains = list(order["domain"].unique())
+    if axes is None:
+        rows = int(order["domain"].value_counts().max())
+        size = (3.4 * len(domains) + 0.4, _ROW * rows + 1.5)
+        _, axes = plt.subplots(1, len(domains), figsize=size, layout="constrained", squeeze=False)
+    panels = np.asarray(axes, dtype=object).ravel()
+    if not all(hasattr(panel, "boxplot") for panel in panels):
+        raise TypeError(f"axes must be Axes of matplotlib, got {axes!r}")
+    if len(panels) != len(domains):
+        raise ValueError(f"axes must be one per domain ({len(domains)}), got {len(panels)}")
+    for ax, domain in zip(panels, domains, strict=True):
+        groups = ranks[ranks["domain"] == domain].groupby("measure")["rank"]
+        measures = [name for name in order.loc[order["domain"] == domain, "measure"] if groups.get_group(name).count()]
+        values = {name: groups.get_group(name).dropna().to_numpy() for name in measures}
+        boxes(ax, values, [_COLOURS[measure_type(name)] for name in measures], label="rank (1 is best)")
+        ax.set_title(domain)
+    shown = set(map(measure_type, order["measure"]))
+    legend_of_colours(panels[-1].figure, {kind: colour for kind, colour in _COLOURS.items() if kind in shown})
+    return panels

@@ -1,0 +1,137 @@
+"""Run a suite from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shesha._version import __version__
+from shesha.benchmark.measure_entries import entries, make_entry
+from shesha.benchmark.model_descriptions import Model, domain
+from shesha.benchmark.run_plan import required_models, trials
+from shesha.benchmark.runner import Run
+from shesha.benchmark.store import Store, lock_run, require_place
+from shesha.benchmark.store_results import results
+from shesha.benchmark.suites import Suite, suite
+from shesha.benchmark.tests import BenchmarkTest, find
+from shesha.benchmark.trained_models import Archive
+from shesha.measures import Measure
+from shesha.measures.registry import Choice
+from shesha.runs import Executor, executor, require_workers
+from shesha.support import argument_types as kinds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def run(
+    of: str | Suite = "small",
+    *,
+    domains: str | Iterable[str] = (),
+    datasets: str | Iterable[str] = (),
+    architectures: str | Iterable[str] = (),
+    tests: str | BenchmarkTest | Iterable[str | BenchmarkTest] = (),
+    measures: Choice | Iterable[Choice] = ("all",),
+    store: str | Path = "resi.sqlite",
+    workers: int | None = None,
+    scheduler: str | None = None,
+    keep_checkpoints: bool = False,
+    retry_failed: bool = False,
+    wait: bool = True,
+) -> pd.DataFrame:
+    """Train the models of a suite, compare them by the measures, and return the scores.
+
+    Every number is written as soon as it is computed. After an interruption, rerun the same call with the same store to
+    resume.
+
+    Parameters
+    ----------
+    of : str or Suite
+        'small' (runs on a laptop, without a network), 'paper' (as published), or your own suite or its place,
+        'module:name'.
+    domains, datasets, architectures, tests : str or iterables of str
+        Only these; none means all. Tests: accuracy, output, label_randomization, shortcut, augmentation,
+        layer_monotonicity, or your own 'module:test' (or the test itself).
+    measures : str, measure or iterable of them
+        Names, families, groups ('ReSi'), 'calibrated CKA', your own 'module:function'; 'all' is every registered
+        measure and the calibrated ones.
+    store : path
+        The file of results; trained models are stored in a folder next to it.
+    workers : int, optional
+        Number of local processes; default: one per core.
+    scheduler : str, optional
+        Address of a running Dask scheduler, to use instead of local processes. Its workers must see the store's folder.
+    keep_checkpoints : bool
+        Keep the weights after the representations have been extracted.
+    retry_failed : bool
+        Retry models and comparisons that failed in an earlier run.
+    wait : bool
+        Wait if another run is writing the same store, instead of raising StoreError.
+
+    Returns
+    -------
+    DataFrame
+        See `results`.
+
+    Raises
+    ------
+    MissingDataError
+        If data or weights are neither in SHESHA_DATA nor available from their source; names both.
+    StoreError
+        If the file is no store, or one of another version; without `wait`, if another run is writing it.
+    ValueError
+        If a name is none of the suite's, or nothing is left to do; if the store belongs to another suite.
+    """
+    chosen = suite(of) if isinstance(of, str) else of
+    tasks = chosen.choose_tasks(_as_tuple(domains), _as_tuple(datasets), _as_tuple(architectures))
+    if not tasks:
+        raise ValueError("domains, datasets and architectures must match at least one network of the suite, got none")
+    some = trials(tasks, tuple(find(test).name for test in _as_tuple(tests)))
+    if not some:
+        raise ValueError("tests must include one that applies to the chosen networks and data, got none")
+    taking_part = entries(_as_tuple(measures), chosen.options)
+    models = required_models(some)
+    path = kinds.path(store, "store")
+    require_place(path)
+    require_workers(workers, scheduler)
+    # Missing data show here, and leave no file; a store that is there may refuse the run before they are looked for.
+    keys = None if path.exists() else _keys(models)
+    with lock_run(path, wait=wait), Store(path) as opened:
+        _require_same_suite(opened, chosen)
+        keys = _keys(models) if keys is None else keys
+        opened.describe(suite=chosen.name, shesha=__version__)
+        opened.plan({key: model for model, key in keys.items()})
+        opened.add_entries(map(make_entry, taking_part))
+        if retry_failed:
+            opened.forget_failures()
+        Archive(opened.models_folder).sweep()
+        Run(opened, some, taking_part, keys, _executor(workers, scheduler), keep_checkpoints)()
+        return results(opened, chosen)
+
+
+def _as_tuple(some: Any) -> tuple[Any, ...]:
+    """Return one or several values as a tuple."""
+    return (some,) if isinstance(some, str | Measure | BenchmarkTest) or callable(some) else tuple(some)
+
+
+def _require_same_suite(store: Store, chosen: Suite) -> None:
+    before = store.about().get("suite")
+    if before not in (None, chosen.name):
+        raise ValueError(f"store must belong to suite {chosen.name!r}, got {store.path} of suite {before!r}")
+
+
+def _keys(models: Sequence[Model]) -> dict[Model, str]:
+    """Name the models by their content; missing data raise an error here, before anything is trained."""
+    prints: dict[tuple[Any, ...], str] = {}
+    keys = {}
+    for model in models:
+        place = (model.domain, model.dataset, model.architecture)
+        if place not in prints:
+            prints[place] = domain(model.domain).fingerprint(model.dataset, model.hyper)
+        keys[model] = model.key(prints[place])
+    return keys
+
+
+def _executor(workers: int | None, scheduler: str | None) -> Executor:
+    return executor(workers, scheduler)

@@ -1,0 +1,108 @@
+"""Simulated perturbations of Gaussian cells: scores without any biology (12.13, Table 67)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.bio.shifts_of_public_package import mean_cosine
+from shesha.coherence.scores import NO_DIRECTION
+from shesha.inputs import validation as check
+from shesha.support import argument_types as kinds
+from shesha.support.seeds import generator
+from shesha.support.types import Seed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def null_model(
+    n_simulations: int = 500,
+    noise: Sequence[float] = (0.5, 1.0, 2.0, 3.0),
+    *,
+    n_features: int = 50,
+    n_cells: int | Sequence[int] = 100,
+    n_controls: int = 1000,
+    effect: float | Sequence[float] = 0.3,
+    seed: Seed = 0,
+) -> pd.DataFrame:
+    """Simulate perturbations that shift Gaussian cells by a Gaussian step, with isotropic noise.
+
+    `correlation` of the table gives the paper's three numbers: magnitude with coherence, SNR with coherence, and the
+    first given SNR. With ``effect=0`` and several sizes in `n_cells` nothing moves, so only the effect of size is left.
+
+    Parameters
+    ----------
+    n_simulations : int
+        Perturbations per noise level.
+    noise : sequence of float
+        Standard deviations of the cells around their shift.
+    n_features : int
+        Dimensions.
+    n_cells : int or sequence of int
+        Cells of a perturbation; of several sizes each is drawn at random. The paper does not state its value.
+    n_controls : int
+        Controls, of unit variance, whose mean is what cells moved from.
+    effect : float or sequence of float
+        Standard deviation of each coordinate of a perturbation's shift; of several one is drawn for each. The paper
+        does not state its value, on which the correlation of magnitude and coherence depends.
+    seed : int, Generator or None
+        Seed of everything drawn.
+
+    Returns
+    -------
+    DataFrame
+        A line per perturbation: noise, n, coherence, unbiased, magnitude, spread, snr.
+
+    Examples
+    --------
+    >>> from shesha.bio.analysis import correlation
+    >>> table = null_model(50, seed=0)
+    >>> round(correlation(table, "snr", "coherence", n_bootstrap=100).rho, 2)
+    1.0
+    >>> still = null_model(200, noise=[1.0], effect=0, n_cells=[10, 20, 50, 100, 400], seed=0)
+    >>> round(correlation(still, n_bootstrap=100).rho, 2)
+    1.0
+    """
+    import pandas as pd
+
+    check.count(n_simulations, "n_simulations")
+    check.count(n_features, "n_features", minimum=2)
+    check.count(n_controls, "n_controls")
+    effects = [check.require_at_least(value, "effect", 0.0) for value in np.atleast_1d(effect).tolist()]
+    sizes = [check.count(n, "n_cells", minimum=2) for n in np.atleast_1d(n_cells).tolist()]
+    if not effects or not sizes:
+        raise ValueError(f"{'n_cells' if effects else 'effect'} must contain at least one value, got none")
+    levels = [check.positive(level, "noise") for level in kinds.sequence(noise, "noise", "numbers")]
+    rng = generator(seed)
+    return pd.DataFrame(
+        [
+            _simulate(rng, level, int(rng.choice(sizes)), n_features, n_controls, float(rng.choice(effects)))
+            for level in levels
+            for _ in range(n_simulations)
+        ]
+    )
+
+
+def _simulate(
+    rng: np.random.Generator, noise: float, n: int, n_features: int, n_controls: int, effect: float
+) -> dict[str, float]:
+    # The mean of the controls is all that is used of them, so it is drawn itself.
+    centre = rng.standard_normal(n_features) / np.sqrt(n_controls)
+    cells = effect * rng.standard_normal(n_features) + noise * rng.standard_normal((n, n_features))
+    shifts = cells - centre
+    units = shifts / np.linalg.norm(shifts, axis=1, keepdims=True)
+    magnitude = float(np.linalg.norm(shifts.mean(axis=0)))
+    spread = float(np.linalg.norm(cells - cells.mean(axis=0), axis=1).mean())
+    together = units.sum(axis=0)
+    return {
+        "noise": noise,
+        "n": n,
+        "coherence": mean_cosine(shifts),
+        "unbiased": float((together @ together - n) / (n * (n - 1))),
+        "magnitude": magnitude,
+        "spread": spread,
+        "snr": magnitude / spread if spread > NO_DIRECTION * magnitude else float("nan"),
+    }

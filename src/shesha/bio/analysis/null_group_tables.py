@@ -1,0 +1,147 @@
+"""Null tables: random groups of control cells with the real group sizes, as a null for any statistic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.coherence.scores import NO_DIRECTION
+from shesha.inputs import validation as check
+from shesha.results.base import Result
+from shesha.support import argument_types as kinds
+from shesha.support.seeds import generator
+from shesha.support.types import Matrix, Seed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FEWEST = 5
+"""Minimum number of controls that remain when a null group is removed."""
+
+
+@dataclass(frozen=True)
+class NullTableComparison(Result):
+    """A statistic of a table of perturbations, with its value in null tables."""
+
+    value: float
+    chance: float
+    """Mean over the null tables: the effect of group sizes and noise alone."""
+    low: float
+    high: float
+    """Ends of the central 95 % of the values in null tables."""
+    p_value: float
+    """(1 + number of null tables with a value at least as large) / (number of tables + 1)."""
+    n_tables: int
+
+    def __str__(self) -> str:
+        """Print the statistic and its null."""
+        return (
+            f"{self.value:.3f}; in null tables {self.chance:.3f} [{self.low:.3f}, {self.high:.3f}], "
+            f"p = {self.p_value:.2g} ({self.n_tables} tables)"
+        )
+
+
+def fake_tables(
+    controls: ArrayLike, sizes: Mapping[str, int], *, n_tables: int = 200, seed: Seed = 0
+) -> list[pd.DataFrame]:
+    """Score random groups of control cells as if they were perturbations, against the other controls.
+
+    Parameters
+    ----------
+    controls : array of shape (n_controls, n_features)
+        Control cells, in the embedding (whitened, say) that the perturbations were scored in.
+    sizes : mapping of str to int
+        From the name of a perturbation to its number of cells, such as ``table["n"]``.
+    n_tables : int
+        Tables of fakes.
+    seed : int, Generator or None
+        Seed of the draws. Each group is drawn separately without replacement, so groups of a table may share cells.
+
+    Returns
+    -------
+    list of DataFrame
+        By the same names: n, coherence, unbiased, magnitude, spread, snr.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> found = fake_tables(rng.standard_normal((500, 50)), {"STAT1": 10, "JAK2": 200}, n_tables=50)
+    >>> round(float(np.mean([table.loc["STAT1", "coherence"] for table in found])), 2)
+    0.32
+    """
+    import pandas as pd
+
+    rows = check.matrix(controls, "controls")
+    kinds.mapping(sizes, "sizes")
+    check.count(n_tables, "n_tables")
+    counts = {str(name): check.count(n, "sizes", minimum=2) for name, n in sizes.items()}
+    if max(counts.values(), default=0) > len(rows) - _FEWEST:
+        raise ValueError(
+            f"sizes must leave at least {_FEWEST} of the {len(rows)} controls, got a group of {max(counts.values())}"
+        )
+    rng, total = generator(seed), rows.sum(axis=0)
+    return [
+        pd.DataFrame([_null_group_scores(rows, total, n, rng) for n in counts.values()], index=list(counts))
+        for _ in range(n_tables)
+    ]
+
+
+def _null_group_scores(rows: Matrix, total: Matrix, n: int, rng: np.random.Generator) -> dict[str, float]:
+    cells = rows[rng.choice(len(rows), n, replace=False)]
+    sums = cells.sum(axis=0)
+    shifts = cells - (total - sums) / (len(rows) - n)
+    mean = shifts.mean(axis=0)
+    units = shifts / np.maximum(np.linalg.norm(shifts, axis=1, keepdims=True), 1e-300)
+    together, magnitude = units.sum(axis=0), float(np.linalg.norm(mean))
+    spread = float(np.linalg.norm(cells - sums / n, axis=1).mean())
+    return {
+        "n": n,
+        "coherence": float(together @ mean / (n * magnitude)) if magnitude > 0 else float("nan"),
+        "unbiased": float((together @ together - n) / (n * (n - 1))),
+        "magnitude": magnitude,
+        "spread": spread,
+        "snr": magnitude / spread if spread > NO_DIRECTION * magnitude else float("nan"),
+    }
+
+
+def compare_with_null_tables(
+    table: pd.DataFrame, fakes: Sequence[pd.DataFrame], statistic: Callable[[pd.DataFrame], float]
+) -> NullTableComparison:
+    """Compare a statistic of a table of perturbations with its value in null tables.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A line per perturbation.
+    fakes : sequence of DataFrame
+        As `fake_tables` gives.
+    statistic : function of a table
+        Such as ``lambda t: correlation(t, given=["n"], n_bootstrap=0).rho``; large is what is asked about.
+
+    Returns
+    -------
+    NullTableComparison
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> fakes = fake_tables(rng.standard_normal((500, 50)), {f"G{n}": n for n in range(10, 200, 10)}, n_tables=50)
+    >>> found = compare_with_null_tables(fakes[0], fakes[1:], lambda table: table["magnitude"].corr(table["coherence"]))
+    >>> found.chance > 0.95  # Nothing moved.
+    True
+    """
+    kinds.function(statistic, "statistic")
+    if not isinstance(fakes, list | tuple) or not fakes:
+        raise ValueError("fakes must contain at least one table, got none")
+    value = check.real_number(statistic(table), "statistic")
+    drawn = np.array([check.real_number(statistic(null), "statistic") for null in fakes])
+    low, high = np.nanquantile(drawn, [0.025, 0.975])
+    # A fake without a value counts as one that is as large: it must not make the p-value smaller.
+    larger = int((~(drawn < value - 1e-12)).sum())
+    return NullTableComparison(
+        value, float(np.nanmean(drawn)), float(low), float(high), (1 + larger) / (len(drawn) + 1), len(drawn)
+    )

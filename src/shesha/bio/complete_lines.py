@@ -1,0 +1,21 @@
+"""Lines of a table without missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from shesha.inputs import validation as check
+from shesha.support import argument_types as kinds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def complete_lines(table: pd.DataFrame, names: Sequence[str], name: str) -> pd.DataFrame:
+    """Return the lines of a table without missing values in some columns."""
+    kinds.frame(table, name)
+    missing = [column for column in names if kinds.label(column, "a column") not in table]
+    if missing:
+        raise ValueError(f"{name} must have the columns {check.join_items(names)}, got none called {missing[0]!r}")
+    return table.dropna(subset=names)

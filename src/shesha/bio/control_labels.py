@@ -1,0 +1,149 @@
+"""Find the control labels: by name, or by their text in the paper's three stages (12.3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from shesha.inputs import validation as check
+from shesha.results.base import Result
+from shesha.support import argument_types as kinds
+from shesha.support import spelling as spelling
+from shesha.support.warnings import GuessedControlsWarning, warn
+
+_EXACT = frozenset(
+    (
+        *("control", "controls", "ctrl", "ctl", "negctrl", "negative", "negativecontrol", "neg", "nancontrol"),
+        *("nt", "ntc", "nontarget", "nontargeting", "nontargetingcontrol", "safetargeting", "scramble", "scrambled"),
+        *("unperturbed", "untreated", "unstimulated", "unstim", "vehicle", "dmso", "pbs", "mock"),
+    )
+)
+"""Whole labels, without case, spaces and punctuation."""
+_TOKENS = re.compile(r"(?<![a-z0-9])(?:sg)?(?:nt|ntc|neg|ctrl|ctl|negctrl)(?:g?\d+)?(?![a-z0-9])")
+"""Short tokens between delimiters, perhaps with the number of a guide: NTg1, but not NEGR1."""
+_KEYWORDS = (
+    *("control", "negctrl", "negative", "non-target", "non_target", "non target", "nontarget", "safe-target"),
+    *("safe_target", "scramble", "unperturbed", "untreated", "unstimulated", "vehicle", "dmso", "mock"),
+)
+_JOINTS = re.compile(r"[+|&;,]")
+"""Separators between the targets of a combined perturbation; all of its parts must be controls."""
+
+
+@dataclass(frozen=True)
+class Controls(Result):
+    """The labels that count as controls, and how they were found."""
+
+    labels: tuple[str, ...]
+    how: str
+    """'named', 'exact', 'token' or 'keyword'."""
+    others: tuple[str, ...] = ()
+    """Labels that also resemble controls, but count as perturbations."""
+
+    def __str__(self) -> str:
+        """Print the labels, and how they were found."""
+        others = f"; {check.join_items(self.others)} resemble controls but count as perturbations" * bool(self.others)
+        return f"controls: {check.join_items(map(repr, self.labels))} ({self.how}){others}"
+
+
+def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = None) -> Controls:
+    """Find the labels of the controls: the named labels, or labels that resemble controls.
+
+    Whole labels are tried first, ignoring case and punctuation ('control', 'Non-Targeting', 'NT'). Short tokens between
+    delimiters come next, with or without the number of a guide ('sgNT-2', 'NTg1', not 'NEGR1'). Keywords of at least
+    four letters within a label come last ('NaN_Control'). Several labels count together if they differ in their numbers
+    only, as the guides of one non-targeting set do.
+
+    Parameters
+    ----------
+    labels : iterable of str
+        All labels of the cells, in any number.
+    control : str or sequence of str, optional
+        The control labels themselves.
+
+    Returns
+    -------
+    Controls
+
+    Raises
+    ------
+    ValueError
+        If a named label is missing, no label reads like a control, or several do that are not one set.
+
+    Warns
+    -----
+    GuessedControlsWarning
+        If only part of a label matched.
+
+    Examples
+    --------
+    >>> print(find_controls(["STAT1", "NT", "NEGR1"]))
+    controls: 'NT' (exact)
+    >>> find_controls(["NTg1", "NTg2", "STAT1g1"], control=["NTg1", "NTg2"]).labels
+    ('NTg1', 'NTg2')
+    >>> find_controls(["DMSO", "control", "drug"])
+    Traceback (most recent call last):
+    ValueError: control must be given because several labels resemble controls: DMSO, control
+    """
+    known = list(dict.fromkeys(str(label) for label in kinds.instance(labels, Iterable, "labels", "labels")))
+    if control is not None:
+        return _check_named_controls(known, control)
+    stages: tuple[tuple[str, Callable[[str], bool]], ...] = (
+        ("exact", _is_exact),
+        ("token", _has_token),
+        ("keyword", _has_keyword),
+    )
+    like = [label for label in known if any(all(map(test, _targets(label))) for _, test in stages)]
+    for how, test in stages:
+        matches = [label for label in known if all(map(test, _targets(label)))]
+        if not matches:
+            continue
+        if len({_stem(label) for label in matches}) > 1:
+            raise ValueError(
+                f"control must be given because several labels resemble controls: {check.join_items(matches)}"
+            )
+        controls = Controls(tuple(matches), how, tuple(label for label in like if label not in matches))
+        if how != "exact" or controls.others:
+            warn(f"{controls}; name them with control=", GuessedControlsWarning)
+        return controls
+    raise ValueError(f"control must name the label of the control cells, one of {check.join_items(known) or 'none'}")
+
+
+def is_control(label: str) -> bool:
+    """Whether the label alone resembles a control."""
+    return _is_exact(label) or _has_token(label)
+
+
+def _check_named_controls(known: list[str], control: str | Sequence[str]) -> Controls:
+    named = [control] if isinstance(control, str) else [str(label) for label in kinds.sequence(control, "control")]
+    if not named:
+        raise ValueError("control must name at least one label, got an empty sequence")
+    for label in named:
+        if label not in known:
+            close = spelling.close_names(label, known) or [
+                label for label in known if is_control(label) or _has_keyword(label)
+            ]
+            among = check.join_items(known) or "no labels"
+            raise ValueError(f"control must be among {among}, got {label!r}{spelling.did_you_mean(close[:3])}")
+    return Controls(tuple(dict.fromkeys(named)), "named")
+
+
+def _targets(label: str) -> list[str]:
+    return [part for part in _JOINTS.split(label) if part.strip()] or [label]
+
+
+def _is_exact(label: str) -> bool:
+    return re.sub(r"[^a-z0-9]", "", label.casefold()) in _EXACT
+
+
+def _has_token(label: str) -> bool:
+    return _TOKENS.search(label.casefold()) is not None
+
+
+def _has_keyword(label: str) -> bool:
+    return any(word in label.casefold() for word in _KEYWORDS)
+
+
+def _stem(label: str) -> str:
+    """Return a label without case, delimiters and the numbers of guides."""
+    return re.sub(r"[^a-z]", "", re.sub(r"g?\d+", "", label.casefold()))

@@ -1,0 +1,144 @@
+"""Doubts about a calibrated pair, and warnings that name the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from shesha.calibration.calibration_input import Subject, prepare
+from shesha.doubting import find_pair_doubts
+from shesha.doubting.cluster_doubts import cluster_doubt
+from shesha.doubting.pair_doubts import few_rows_doubt, saturated_measures, saturation, width
+from shesha.measures import as_measure
+from shesha.measures.registry import Choice
+from shesha.measures.user_functions import PlainMeasure
+from shesha.nulls.permutations import Design, nonempty_arguments
+from shesha.results import Dependence, Doubt, Doubts
+from shesha.support.types import Index, Seed
+from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
+from shesha.views import Adjusted, Gram, Representation
+
+_NO_WARNING = ("order", "alternating order", "duplicates", "copies")
+"""Dependent rows have separate warnings, which take the design into account; copies have a value that shows them."""
+_OF_ROWS = ("few rows", "rare cluster")
+"""Doubts that name rows which change the score."""
+_MOVED = 0.2
+"""Smallest reported effect of rows: change of a measure as a share of the distance from chance to the best value."""
+
+
+def doubts_of_pair(
+    sides: Sequence[Representation], design: Design, dependence: Dependence | None = None, *, only_cheap: bool = False
+) -> Doubts:
+    """Find doubts about two representations; a declared design is respected and defines what the order means."""
+    sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
+    return find_pair_doubts(sides, order=not nonempty_arguments(design), dependence=dependence, only_cheap=only_cheap)
+
+
+def add_saturation(
+    doubts: Doubts, chance: Mapping[str, tuple[float, float, float]], sides: Sequence[Representation]
+) -> Doubts:
+    """Add the measures whose null, (mean, worst value, best value), is at the best value."""
+    widths = tuple(0 if side.has_distances_only else int(np.prod(side.shape[1:])) for side in sides)
+    doubt = saturation(saturated_measures(chance), sides[0].n_rows, widths)
+    return doubts if doubt is None else replace(doubts, found=(doubt, *doubts.found))
+
+
+def width_doubt(sides: Sequence[Representation], cka: float) -> Doubt | None:
+    """The doubt that most of CKA is chance, computed while the views of the comparison are in memory."""
+    if not np.isfinite(cka) or any(side.has_distances_only or len(side.shape) > 2 for side in sides):
+        return None
+    first, second = (cast(Gram, as_measure("CKA").look(side)) for side in sides)
+
+    def unbiased() -> float:
+        try:
+            return first.unbiased_alignment(second, cka)
+        except NotEstimable:
+            return float("nan")
+
+    widths = tuple(side.shape[1] for side in sides)
+    return width(cka, first.mean_inner(second), unbiased, sides[0].n_rows, widths)
+
+
+def add_doubt(doubts: Doubts, new_doubt: Doubt | None) -> Doubts:
+    """Insert a doubt in the order of the effects."""
+    if new_doubt is None:
+        return doubts
+    return replace(doubts, found=tuple(sorted((new_doubt, *doubts.found), key=lambda doubt: -doubt.effect)))
+
+
+def replace_row_effects(
+    doubts: Doubts, measure: str, n_rows: int, observed: float, scale: float, without: Callable[[Index], float]
+) -> Doubts:
+    """Replace the effect of a few rows on CKA with their effect on the calibrated measure, or drop the doubt.
+
+    `without` scores the rows that are left; a change counts in units of the scale, the way from chance to the best.
+    """
+    if not scale > 0:
+        return doubts
+    kept_doubts = []
+    for doubt in doubts:
+        # A cluster of more rows than are looked at has members that nobody named.
+        if doubt.name not in _OF_ROWS or (doubt.name == "rare cluster" and doubts.n_looked_at < n_rows):
+            kept_doubts.append(doubt)
+            continue
+        try:
+            score = without(np.setdiff1d(np.arange(n_rows), doubt.rows))
+        except NotEstimable:
+            score = float("nan")
+        effect = abs(score - observed) / scale
+        if effect >= _MOVED:
+            measured = few_rows_doubt(measure, doubt.rows, observed, score, effect)
+            kept_doubts.append(
+                measured if doubt.name == "few rows" else cluster_doubt(measure, doubt.rows, observed, score, effect)
+            )
+    return replace(doubts, found=tuple(sorted(kept_doubts, key=lambda doubt: -doubt.effect)))
+
+
+def leave_out_scorer(
+    subject: Subject, measure: Choice, options: dict[str, Any], truncate: int | float | None, seed: Seed
+) -> Callable[[Index], float] | None:
+    """Return a function that scores the remaining rows without some rows; None for a user function."""
+    if isinstance(as_measure(measure), PlainMeasure):
+        return None
+
+    def score(rows: Index) -> float:
+        first, second = (side.take_rows(rows) for side in subject.sides)
+        few = prepare(first, second, measure, options, truncate=truncate, seed=seed)
+        return float(next(iter(few.scores([np.arange(len(rows))])))[0, 0])
+
+    return score
+
+
+def weigh_doubts(
+    doubts: Doubts,
+    subject: Subject,
+    observed: float,
+    null_mean: float,
+    null_sd: float,
+    best: float | None,
+    without: Callable[[Index], float] | None,
+) -> Doubts:
+    """Weight the doubts about a pair by the calibrated measures, and warn of them."""
+    if best is not None:
+        doubts = add_saturation(doubts, {subject.name: (null_mean, _worst_bound(subject), best)}, subject.sides)
+    if without is not None:
+        scale = null_sd * 3 if best is None else abs(best - null_mean)
+        doubts = replace_row_effects(doubts, subject.name, subject.n_rows, observed, scale, without)
+    warn_of_doubts(doubts)
+    return doubts
+
+
+def _worst_bound(subject: Subject) -> float:
+    """The bound of the measure that is not the best value."""
+    low, high = subject.bounds
+    return low if subject.closer == "higher" else high
+
+
+def warn_of_doubts(doubts: Doubts) -> None:
+    """Warn of problems that change the meaning of a p-value or a score."""
+    for doubt in doubts:
+        if doubt.name not in _NO_WARNING:
+            warn(f"{doubt.name}: {doubt.text}. {doubt.advice}", CalibrationWarning)

@@ -1,0 +1,107 @@
+"""`shesha compare` of two files beyond memory: sums over rows in one pass, or samples."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+
+def needs_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: bool) -> bool:
+    """Whether two files are too large for every requested measure, and can be read in stretches.
+
+    `plain` says that nothing was asked for that needs single rows.
+    """
+    from shesha.comparison.memory_needs import none_fits
+    from shesha.comparison.sampled_scores import reason_against
+    from shesha.io.large_matrices import ENDINGS, open_matrix
+    from shesha.measures import choose, takes_moments
+
+    if not plain or len(files) != 2 or any(file.suffix.lower() not in ENDINGS for file in files):
+        return False
+    try:
+        first, second = (open_matrix(file) for file in files)
+        chosen = choose(list(measures))
+        possible = any(takes_moments(measure) or not reason_against(measure) for measure in chosen)
+        return possible and none_fits(first, second, chosen)
+    except ValueError:
+        # What is wrong with the files is for their readers to say.
+        return False
+
+
+def require_shards(files: Sequence[Path], others: Mapping[str, Any]) -> None:
+    """Refuse anything but two directories, and options that need single rows."""
+    from shesha.io.large_matrices import is_sharded
+
+    options = [f"--{name}" for name, value in others.items() if value]
+    if options:
+        raise ValueError(f"{options[0]} must be left out with --shards, got both")
+    if len(files) != 2 or not all(map(is_sharded, files)):
+        raise ValueError(f"--shards needs two directories, got {', '.join(map(str, files)) or 'none'}")
+
+
+def compare_large(
+    files: Sequence[Path], measures: Sequence[str], sample: Mapping[str, Any], *, seed: int, **chance: Any
+) -> Any:
+    """Compare the matrices of two files.
+
+    Measures that sums over the rows suffice for are exact: the sums are kept until all rows have been counted, so that
+    the same command resumes. Others are estimated from a sample.
+    """
+    from shesha.comparison.compare import seed_measures
+    from shesha.comparison.estimated_measures import compare_stored
+    from shesha.comparison.sampled_scores import Sampling
+    from shesha.io.large_matrices import open_matrix
+    from shesha.measures import choose, takes_moments
+
+    chosen = seed_measures(choose(list(measures)), seed)
+    sampling = Sampling.build(**sample, seed=seed)
+    names = [file.resolve().stem for file in files]
+    if names[0] == names[1]:
+        names = [str(file) for file in files]
+    moments, state = None, _state_file(files)
+    if any(map(takes_moments, chosen)):
+        moments = _count_rows(files, names, state)
+    first, second = (open_matrix(file) for file in files)
+    result = compare_stored(first, second, (names[0], names[1]), chosen, sampling, chance, moments)
+    state.unlink(missing_ok=True)
+    return result
+
+
+def _count_rows(files: Sequence[Path], names: Sequence[str], state: Path) -> Any:
+    from shesha.moments import Moments
+
+    typer.echo(f"shesha: {_why_one_pass(files)}: reading all rows in one pass", err=True)
+    try:
+        return Moments.of(*files, names=names, state=state)
+    except KeyboardInterrupt:
+        typer.echo("shesha: interrupted: rerun the same command to resume", err=True)
+        raise
+    except ValueError:
+        # The files must change, and a state of other files is of no use.
+        state.unlink(missing_ok=True)
+        raise
+
+
+def _why_one_pass(files: Sequence[Path]) -> str:
+    from shesha.io.large_matrices import is_sharded, open_matrix
+
+    if not any(map(is_sharded, files)):
+        return "the files do not fit the memory budget"
+    shapes = (open_matrix(file).shape for file in files)
+    return " and ".join(f"{file.name} holds {n:,} x {d:,}" for file, (n, d) in zip(files, shapes, strict=True))
+
+
+def _state_file(files: Sequence[Path]) -> Path:
+    """Return the path of the state of a pass; the name is specific to these files and their contents."""
+    from shesha.io.large_matrices import is_sharded, open_matrix
+
+    parts = [part for file in files for part in (open_matrix(file).files if is_sharded(file) else [file])]  # type: ignore[attr-defined]
+    known = "\n".join(f"{file.resolve()} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in parts)
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shesha"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"moments-{hashlib.blake2b(known.encode(), digest_size=8).hexdigest()}.npz"

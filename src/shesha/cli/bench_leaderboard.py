@@ -1,0 +1,51 @@
+"""`shesha bench submit` and `shesha bench leaderboard`: share results, and rank all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shesha.cli import _outputs
+from shesha.cli.bench import OwnSuite, StoreFile, find_suite
+from shesha.cli.bench import bench as bench
+from shesha.support.plurals import count
+
+_DEFAULT = Path("resi.sqlite")
+
+
+@bench.command("submit")
+def submit_command(
+    folder: Annotated[
+        Path, typer.Argument(help="Output folder; files are written to a subfolder with the suite's name.")
+    ],
+    store: StoreFile = _DEFAULT,
+    measure: Annotated[
+        list[str] | None, typer.Option(help="Only this measure of the store (may be repeated); default: all.")
+    ] = None,
+    suite: OwnSuite = None,
+) -> None:
+    """Write one JSON file per measure, with its scores, the hash of its code, versions and seeds."""
+    from shesha.benchmark import submit
+
+    written = submit(store, folder, measures=measure or (), of=find_suite(suite))
+    typer.echo(f"{count(len(written), 'file')} in {written[0].parent}")
+
+
+@bench.command("leaderboard")
+def leaderboard_command(
+    folder: Annotated[Path, typer.Argument(help="Folder of submissions.")],
+    output: Annotated[Path, typer.Option("--out", help="The Markdown file to write; - for standard output.")] = Path(
+        "-"
+    ),
+    only: Annotated[
+        str | None, typer.Option("--only", help="Only submissions of this suite, if there are several.")
+    ] = None,
+) -> None:
+    """Show the table of submissions: ranges of positions, ties, raw and calibrated values, and published rows."""
+    from shesha.benchmark import leaderboard_page
+
+    _outputs.require_writable(output)
+    _outputs.require_separate({"--out": output}, folder.rglob("*.json") if folder.is_dir() else [])
+    _outputs.write(output, leaderboard_page(folder, suite=only))

@@ -1,0 +1,225 @@
+"""Coherence of groups of rows against controls, with null groups of the same size."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.coherence.group_scores import evidence
+from shesha.coherence.nearest_controls import nearest_control_shifts
+from shesha.coherence.null_groups import NullGroupScores, score_null_groups
+from shesha.coherence.result_rows import lines
+from shesha.coherence.row_chunks import RowPieces
+from shesha.coherence.row_layout import LARGE, Layout, layout
+from shesha.coherence.score_correlations import links
+from shesha.coherence.whitening import whitening_matrix
+from shesha.inputs import align_all_labels
+from shesha.inputs import validation as check
+from shesha.results import CoherenceTable
+from shesha.support.plurals import agree, count
+from shesha.support.seeds import draw_seed, number
+from shesha.support.types import Matrix, Seed
+
+Method = Literal["standard", "whitened", "knn"]
+METHODS: tuple[Method, ...] = get_args(Method)
+Null = Literal["controls", "pooled"]
+NULLS: tuple[Null, ...] = get_args(Null)
+
+
+def coherence_by_group(
+    X: Any,
+    labels: ArrayLike,
+    control: Any,
+    *,
+    method: Method = "standard",
+    k: int = 50,
+    shrinkage: float | None = None,
+    null: Null = "controls",
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    n_draws: int | None = None,
+    min_size: int = 10,
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+    seed: Seed = 0,
+) -> CoherenceTable:
+    """Test whether the rows of each group move together, away from the controls, more than by chance.
+
+    The shift of a row is its position minus the mean of the controls. Small groups look coherent and strong without any
+    effect. Each group is therefore compared with null groups of its size, drawn from the controls. The remaining
+    controls are their reference, with the error of its mean scaled to that of all controls.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, or what gives one of these for a slice of rows; of shape (n, n_features)
+        Sparse rows and rows on disk are never made dense; "whitened" and "knn" take arrays.
+    labels : array of shape (n,)
+        Group of each row: the perturbation of a cell, the class of a sentence.
+    control : label, or several
+        The labels of the controls.
+    method : {"standard", "whitened", "knn"}
+        "standard": shifts from the mean of the controls. "whitened": the same after the covariance of the controls is
+        made the identity. "knn": shifts from the mean of the k nearest controls, for controls of several kinds.
+    k : int
+        For "knn". Rows share their nearest controls, so their shifts depend on one another: use the p-value, not the
+        interval.
+    shrinkage : float, optional
+        For "whitened": the share of the identity in the covariance, in [0, 1]; default: Ledoit and Wolf's.
+    null : {"controls", "pooled"}
+        "controls": null groups are drawn from the controls. "pooled": they are drawn from the controls and the group
+        together (shuffled labels). This is exact if the group is like the controls and needs no more controls than
+        rows, but the group's own effect enters the chance level. Groups of more than 15 % of their controls leave too
+        few controls, so labels are shuffled for these as well (not for "knn"; whole units are first moved back by the
+        group's shift). A note names these groups.
+    blocks : array of shape (n,), optional
+        Batch, replicate or session of each row: shifts start from the controls of the same block, and null groups have
+        as many rows of each block as the group. Without it, a group from one batch looks coherent against controls of
+        all batches.
+    groups : array of shape (n,), optional
+        What was sampled together: the guide, the donor, the template. Intervals resample these as a whole. If no unit
+        has both controls and other rows, null groups are whole units of controls (all choices, if there are few).
+    n_draws : int, optional
+        Null groups; default: 999, and 199 for "knn". 0: no chance level.
+    min_size : int
+        Smaller groups are listed and not scored.
+    alpha, confidence : float
+        Level of the thresholds, and of the intervals.
+    seed : int, Generator or None
+
+    Returns
+    -------
+    CoherenceTable
+        Prints as a table; `to_frame()`; `["name"]` is one group; `links` has the correlation of magnitude and coherence
+        with its null.
+
+    Raises
+    ------
+    ValueError
+        If labels do not fit, there is no group, there are fewer than five controls, or X holds NaN.
+
+    Notes
+    -----
+    Intervals allow for other rows (or units) and other controls, by the influence of each on the score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 20))
+    >>> labels = np.repeat(["control", "nothing", "moved"], [240, 30, 30])
+    >>> X[270:, 0] += 2
+    >>> table = coherence_by_group(X, labels, "control", n_draws=199)
+    >>> [(one.name, round(one.coherence, 2), round(one.null_mean, 2), one.significant) for one in table.groups]
+    [('moved', 0.48, 0.19, True), ('nothing', 0.17, 0.19, False)]
+    """
+    check.choice(method, METHODS, "method")
+    check.choice(null, NULLS, "null")
+    check.fraction(alpha, "alpha", closed=False)
+    check.fraction(confidence, "confidence", closed=False)
+    rows = RowPieces(X)
+    aligned = align_all_labels(X, {"labels": labels, "blocks": blocks, "groups": groups})
+    row_layout = layout(control=control, n_rows=rows.shape[0], min_size=min_size, **aligned)
+    matched = None if method != "knn" else check.count(k, "k")
+    if matched and null == "pooled":
+        raise ValueError(
+            "null must be 'controls' for method='knn', because pooled rows have no fixed neighbours, got 'pooled'"
+        )
+    share = None
+    if method != "standard":
+        rows, share = _whiten_rows(rows, row_layout, method, shrinkage)
+    draws = (
+        check.count(199 if matched else 999, "n_draws")
+        if n_draws is None
+        else check.count(n_draws, "n_draws", minimum=0)
+    )
+    observed = evidence(_evidence_rows(rows, row_layout, matched), row_layout, centred=not matched)
+    null_seed = draw_seed(seed)
+    drawn = (
+        score_null_groups(rows, row_layout, null=null, k=matched, n_draws=draws, seed=null_seed)
+        if draws
+        else _no_null_groups(row_layout)
+    )
+    results = lines(row_layout, observed, drawn, alpha, confidence)
+    return CoherenceTable(
+        groups=tuple(results),
+        excluded=row_layout.excluded,
+        control=row_layout.control,
+        n_controls=len(row_layout.controls),
+        method=method,
+        shrinkage=share,
+        k=matched,
+        null=null,
+        exchanged=drawn.exchanged,
+        n_draws=draws,
+        n_shuffled=sum(map(bool, drawn.shuffled)),
+        links=links(results, drawn),
+        notes=_notes(row_layout, drawn),
+        seed=number(seed),
+        cosines=observed.cosines,
+    )
+
+
+def _whiten_rows(
+    rows: RowPieces, row_layout: Layout, method: str, shrinkage: float | None
+) -> tuple[RowPieces, float | None]:
+    """Return dense rows, whitened if requested."""
+    if rows.sparse:
+        raise ValueError(
+            f"X must be dense for method={method!r}, got sparse rows; reduce them first, for example by PCA"
+        )
+    dense = rows.take(np.arange(rows.shape[0]))
+    if method == "knn":
+        return RowPieces(dense, moved=False), None
+    centred = dense.copy()
+    for block in range(row_layout.n_blocks):
+        here = row_layout.block == block
+        if (here & (row_layout.group == -1)).any():
+            centred[here] -= dense[here & (row_layout.group == -1)].mean(axis=0)
+    turn, share = whitening_matrix(centred[row_layout.controls], shrinkage)
+    return RowPieces(dense @ turn), share
+
+
+def _evidence_rows(rows: RowPieces, row_layout: Layout, k: int | None) -> RowPieces:
+    """Return the input of the scores: the rows, or shifts from a reference per row."""
+    if k is None:
+        return rows
+    dense = rows.take(np.arange(rows.shape[0]))
+    shifts: Matrix = np.zeros_like(dense)
+    for block in range(row_layout.n_blocks):
+        here = np.flatnonzero((row_layout.group >= 0) & (row_layout.block == block))
+        if len(here):
+            controls = dense[row_layout.controls[row_layout.block[row_layout.controls] == block]]
+            shifts[here] = nearest_control_shifts(dense[here], controls, k)
+    return RowPieces(shifts, moved=False)
+
+
+def _no_null_groups(row_layout: Layout) -> NullGroupScores:
+    none = tuple(np.empty((0, 4)) for _ in row_layout.names)
+    return NullGroupScores(none, ("none was requested",) * row_layout.n_groups, "nothing")
+
+
+def _notes(row_layout: Layout, drawn: NullGroupScores) -> tuple[str, ...]:
+    """Return notes that the table does not show."""
+    notes = []
+    if row_layout.n_lonely:
+        rows = f"{count(row_layout.n_lonely, 'row')} {agree(row_layout.n_lonely, 'is', 'are')}"
+        notes.append(f"{rows} left out, because their blocks have too few controls")
+    without = [reason for reason in drawn.reasons if reason]
+    if without and drawn.exchanged != "nothing":
+        notes.append(f"no chance level for {count(len(without), 'group')} ({without[0]})")
+    large = [name for name, shuffled in zip(row_layout.names, drawn.shuffled, strict=False) if shuffled]
+    if large:
+        notes.append(
+            f"{check.join_items(large)}: more than {100 * LARGE:.0f} % as many rows as controls. Null groups "
+            "of controls alone would leave too few as a reference, and p-values would be too small. Labels are "
+            "shuffled instead, as with null='pooled' (whole units if each belongs to one group)"
+        )
+    if row_layout.unit is not None and "unit" not in drawn.exchanged:
+        notes.append(
+            "units of `groups` contain both controls and treated rows, so single rows are exchanged. If whole "
+            "units were treated, p-values are too small: pass the units as `blocks` as well, and read the "
+            "interval"
+        )
+    return tuple(notes)

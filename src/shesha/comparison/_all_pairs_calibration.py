@@ -1,0 +1,118 @@
+"""One permutation null for all pairs of many representations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from shesha.calibration import side_by_side
+from shesha.calibration.dependence_warnings import warn_of_dependence
+from shesha.comparison._subset_intervals import interval
+from shesha.comparison.chance_and_intervals import Evidence, correct_p_values
+from shesha.comparison.input_manifest import IndexedInput
+from shesha.doubting.pair_doubts import saturated_measures
+from shesha.inputs import labels_in_order
+from shesha.inputs import validation as check
+from shesha.measures import Measure
+from shesha.nulls import exchange
+from shesha.nulls.joint_permutations import JointPermutations
+from shesha.nulls.permutations import Design, nonempty_arguments
+from shesha.results import PairScore
+from shesha.runs import FOLLOWED, version_of_code
+from shesha.support.types import Vector
+from shesha.support.warnings import CalibrationWarning, warn
+
+
+def calibrated_code() -> list[Any]:
+    """Return the settings of draws and intervals, apart from the measures."""
+    return [JointPermutations, side_by_side, Evidence, interval]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Additions to each score: the same draws for all pairs, and subsets of the rows for intervals."""
+
+    evidence: Evidence
+    joint: JointPermutations
+
+    @property
+    def key(self) -> str:
+        """Key of everything on which stored draws and intervals depend, besides the data and the measure."""
+        code = version_of_code(*calibrated_code(), follow=(*FOLLOWED, "calibration"))
+        return f"{self.joint.key} {self.evidence.confidence:g} {code}"
+
+    def add_chances(
+        self,
+        scores: Sequence[PairScore],
+        measures: Sequence[Measure],
+        draws: Mapping[tuple[str, tuple[str, str]], Vector],
+    ) -> list[PairScore]:
+        """Add chance levels to scores, with p-values corrected for the pairs of each measure."""
+        corrected = []
+        for measure in measures:
+            family = []
+            for pair_score in scores:
+                values = draws.get((measure.name, (pair_score.first, pair_score.second)))
+                # A representation with itself tests nothing.
+                if (
+                    pair_score.score.measure == measure.name
+                    and values is not None
+                    and pair_score.first != pair_score.second
+                ):
+                    pair_score = replace(pair_score, score=self.evidence.add_chance(measure, pair_score.score, values))
+                if pair_score.score.measure == measure.name:
+                    family.append(pair_score)
+            corrected += correct_p_values(family, draws)
+        _warn_of_saturation(corrected)
+        return corrected
+
+
+@dataclass(frozen=True)
+class Request:
+    """The additions to each score that `compare_all` was asked for."""
+
+    n_permutations: int
+    alpha: float
+    confidence: float | None
+    design: Design
+    seed: int
+
+    def draw(self, known: Mapping[str, IndexedInput]) -> Calibration:
+        """Check the design, warn if rows depend on one another, and draw permutations."""
+        sides = list(known.values())
+        design = cast(Design, labels_in_order((side.names for side in sides), self.design))
+        row_exchange = exchange(sides[0].outline.n_rows, **nonempty_arguments(design))
+        row_exchange.require_enough(self.n_permutations, self.alpha)
+        # Two stand for all: they have the same rows in the same order.
+        warn_of_dependence([sides[0].place.load(), sides[-1].place.load()], design, None)
+        evidence = Evidence.draw_subsets(row_exchange, self.alpha, self.confidence, self.seed)
+        return Calibration(evidence, JointPermutations(row_exchange, self.n_permutations, self.seed))
+
+
+def build_request(design: Design, n_permutations: int, alpha: float, confidence: float | None, seed: int) -> Request:
+    """Check the request."""
+    check.count(n_permutations, "n_permutations")
+    check.fraction(alpha, "alpha", closed=False)
+    if confidence is not None:
+        check.fraction(confidence, "confidence", closed=False)
+    return Request(n_permutations, float(alpha), confidence, design, seed)
+
+
+def _warn_of_saturation(scores: Sequence[PairScore]) -> None:
+    """Warn of measures for which unrelated data reach the best value, and name a pair."""
+    warned: set[str] = set()
+    for pair_score in scores:
+        score = pair_score.score
+        worst, best = (
+            (score.possible_low, score.possible_high)
+            if score.closer == "higher"
+            else (score.possible_high, score.possible_low)
+        )
+        if score.measure not in warned and saturated_measures({score.measure: (score.null_mean, worst, best)}):
+            warned.add(score.measure)
+            warn(
+                f"saturated: {score.measure} saturates for {pair_score.first} and {pair_score.second}: unrelated "
+                "data score the best value. Use more rows, fewer features, or another measure",
+                CalibrationWarning,
+            )

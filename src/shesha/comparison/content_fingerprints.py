@@ -1,0 +1,58 @@
+"""Fingerprints of the content of files and representations."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.support.types import Index
+from shesha.views import Rdm, Representation, Rows
+
+_ENTRIES = 1 << 18
+"""Number of values that are hashed together."""
+
+
+def file_stamp(path: Path) -> str:
+    """Return a value that changes with the content of a file, or of a directory store, without reading it."""
+    if not path.is_dir():
+        known = path.stat()
+        return f"{known.st_size}:{known.st_mtime_ns}"
+    inside = sorted(file for file in path.rglob("*") if file.is_file())
+    parts = [f"{file.relative_to(path)}:{file_stamp(file)}" for file in inside]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def fingerprint(source: Representation) -> str:
+    """Hash a representation's numbers, their shape and their precision."""
+    array = plain_array(source)
+    kind = f"{'distances' if source.has_distances_only else 'features'} {source.shape} {source.precision!r}"
+    digest = hashlib.sha256(kind.encode())
+    digest.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
+    return digest.hexdigest()[:24]
+
+
+def reordered_fingerprint(fingerprint: str, order: Index) -> str:
+    """Return the name of a content with its rows in another order."""
+    return hashlib.sha256(fingerprint.encode() + np.asarray(order, dtype=np.int64).tobytes()).hexdigest()[:24]
+
+
+def fingerprint_as_it_is(X: Rows | Rdm) -> str:
+    """Hash stored numbers, which may be NaN or infinite, in stretches of rows."""
+    if isinstance(X, Rdm):
+        return fingerprint(Representation.build(X))
+    kind = "sparse" if X.is_sparse else str(X.sample.dtype)
+    digest = hashlib.sha256(f"as it is {kind} {X.shape} {X.precision!r}".encode())
+    for _, block in X.blocks(_ENTRIES):
+        digest.update(np.ascontiguousarray(block).view(np.uint8).data if block.size else b"")
+    return digest.hexdigest()[:24]
+
+
+def plain_array(source: Representation) -> NDArray[np.float64]:
+    """Return the numbers of a representation as a NumPy array; distances are condensed."""
+    host = source.to_numpy
+    if host.has_distances_only:
+        return host.condensed_distances("euclidean")[0]
+    return host.rows

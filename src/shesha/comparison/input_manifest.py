@@ -1,0 +1,272 @@
+"""Manifest of the inputs of a comparison: names, shapes and fingerprints, without the numbers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shesha.comparison.content_fingerprints import (
+    file_stamp,
+    fingerprint,
+    fingerprint_as_it_is,
+    reordered_fingerprint,
+)
+from shesha.comparison.representation_locations import InFile, InMemoryRepresentation, RepresentationLocation
+from shesha.inputs import Names, orders
+from shesha.io import open_file
+from shesha.io.file_checks import join_names, require_existing
+from shesha.io.formats import formats
+from shesha.io.list_columns import is_dataset
+from shesha.io.representation_names import full_name
+from shesha.runs import ResultStore
+from shesha.support import argument_types as kinds
+from shesha.support.layer_axis import LayerAxis
+from shesha.support.progress import track
+from shesha.support.types import Index as Order
+from shesha.support.warnings import MeasureWarning, warn
+from shesha.views import Rdm, Representation, Rows, looks_like_distances, rows_or_distances
+
+FILES = "file"
+"""Name in the store for indexed files."""
+_TABLES = (".csv", ".tsv", ".parquet", ".arrow", "")
+"""File types for which keys name columns."""
+_MOST_NAMED = 20
+"""Maximum number of left-out files that are named individually."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files and directories whose arrays are to be compared."""
+
+    paths: Sequence[str | os.PathLike[str]]
+    keys: Sequence[str] | None = None
+    """Names of arrays; None means all."""
+    distances: bool = False
+    """Whether the arrays are distances between rows."""
+    layer_axis: LayerAxis = "guess"
+    """The axis of a three-dimensional array that counts layers."""
+    no_features: Sequence[str] = ()
+    """Columns of tables, and arrays, that hold labels."""
+    as_it_is: bool = False
+    """Whether arrays that no measure could compare (NaN, few rows) are indexed rather than left out."""
+    by_position: bool = False
+    """Whether row i of all is the same input, regardless of row names."""
+    fewest: int = 0
+    """Arrays with fewer columns (such as a UMAP) are left out, unless keys name them or the file holds no others."""
+
+
+@dataclass(frozen=True)
+class IndexedInput:
+    """A representation in the index."""
+
+    place: RepresentationLocation
+    shape: tuple[int, ...]
+    fingerprint: str
+    """Hash of its content."""
+    names: Names | None = field(default=None, compare=False)
+    """Names of its rows."""
+
+    def take_rows(self, order: Order) -> IndexedInput:
+        """The same representation with its rows in another order."""
+        return IndexedInput(self.place.take_rows(order), self.shape, reordered_fingerprint(self.fingerprint, order))
+
+    @property
+    def outline(self) -> Representation:
+        """A placeholder of the same shape that needs no memory."""
+        return Representation(np.broadcast_to(np.float64(0.0), self.shape), 0.0)
+
+
+@dataclass
+class Index:
+    """Representations by name, and the inputs that were left out."""
+
+    known: dict[str, IndexedInput] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Reasons why files cannot be read."""
+    skipped: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Arrays that are not representations, by name: the number of files, and the reason."""
+    ignored: list[str] = field(default_factory=list)
+    """Other files in the directories."""
+    like_distances: list[str] = field(default_factory=list)
+    """Arrays that are read as features but look like distances."""
+
+    def align_rows(self) -> None:
+        """Put all rows in the order of the first that has names; a warning names those that were reordered."""
+        for name, order in orders({name: source.names for name, source in self.known.items()}).items():
+            self.known[name] = self.known[name].take_rows(order)
+
+    def warn_of_left_out(self) -> None:
+        """Warn of inputs that are left out."""
+        for path, reason in list(self.left_out.items())[:_MOST_NAMED]:
+            warn(f"left out: {path}: {reason}", MeasureWarning)
+        if len(self.left_out) > _MOST_NAMED:
+            warn(f"left out: {len(self.left_out) - _MOST_NAMED} more files that cannot be read", MeasureWarning)
+        for (name, reason), n_files in self.skipped.items():
+            warn(f"skipped {name} in {n_files} file{'s' * (n_files > 1)}: {reason}", MeasureWarning)
+        if self.ignored:
+            warn(f"skipped {join_names(self.ignored)}: unsupported kind of file", MeasureWarning)
+        if self.like_distances:
+            names = join_names(self.like_distances)
+            warn(f"{names} look like distances between rows; if they are, use Rdm or --rdm", MeasureWarning)
+
+
+def index_files(files: Files, store: ResultStore) -> Index:
+    """Index every array of every file; a file that cannot be read is left out, with its reason.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a path does not exist.
+    ValueError
+        If a path is given twice, or a directory holds no file that can be read.
+    """
+    index = Index()
+    # A store may lie among the files.
+    paths = list(_expand_paths(files.paths, index, store.path.name))
+    repeated = [str(path) for path in dict.fromkeys(paths) if paths.count(path) > 1]
+    if repeated:
+        raise ValueError(f"FILE must be given once each, got {', '.join(repeated)} repeatedly")
+    for path in track(paths, len(paths), "reading"):
+        for name, known in _arrays(path, files, store, index):
+            index.known[full_name(path, name, index.known, alone=len(paths) == 1)] = known
+    return index
+
+
+def index_mapping(representations: Mapping[Any, Any], store: ResultStore, *, hashed: bool) -> Index:
+    """Index arrays, and arrays of files, by name; without `hashed`, all arrays count as different."""
+    index = Index()
+    for label, value in representations.items():
+        name = str(label)
+        new = (
+            {name: _index_array(value, name, hashed)}
+            if not kinds.is_path(value)
+            else _index_path(Path(value), name, store, index)
+        )
+        if {*new} & {*index.known}:
+            labels = ", ".join(map(repr, representations))
+            raise ValueError(f"representations must have names that differ as text, got {labels}")
+        index.known |= new
+    return index
+
+
+def _index_array(value: Any, name: str, hashed: bool) -> IndexedInput:
+    source = Representation.build(value, name)
+    # Without a store the name is as good: it is looked at once.
+    return IndexedInput(
+        InMemoryRepresentation(source), source.shape, fingerprint(source) if hashed else name, source.names
+    )
+
+
+def _index_path(path: Path, label: str, store: ResultStore, index: Index) -> dict[str, IndexedInput]:
+    return index_file(label, Files([path]), store, index)
+
+
+def index_file(label: str, files: Files, store: ResultStore, index: Index) -> dict[str, IndexedInput]:
+    """Index the arrays of one file under a label instead of the file's name."""
+    path = Path(files.paths[0])
+    if is_folder(path):
+        raise IsADirectoryError(f"{label} must be an array or a file, got the directory {path}")
+    arrays = dict(_arrays(require_existing(path), files, store, index))
+    return {label if len(arrays) == 1 else f"{label}:{name}": known for name, known in arrays.items()}
+
+
+def _expand_paths(paths: Iterable[str | os.PathLike[str]], index: Index, own_prefix: str) -> Iterator[Path]:
+    """Yield files, and the sorted files with known endings in directories; note the rest."""
+    for value in paths:
+        path = require_existing(value)
+        if not is_folder(path):
+            yield path
+            continue
+        inside = [file for file in sorted(path.iterdir()) if not file.name.startswith((".", own_prefix))]
+        endings = formats()
+        readable = [file for file in inside if file.suffix.lower() in endings]
+        if not readable:
+            raise ValueError(f"{path} must contain files that end in one of {', '.join(endings)}, got none")
+        index.ignored += [str(file) for file in inside if file not in readable]
+        yield from readable
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a directory of files, rather than one that counts as a file."""
+    return path.is_dir() and path.suffix.lower() not in formats() and not is_dataset(path)
+
+
+def too_narrow(shapes: Mapping[str, tuple[int, ...]], keys: Any, fewest: int) -> dict[str, str]:
+    """Find arrays of a file with too few columns to be scored, if others have enough and none was named."""
+    few = {name: shape[1] for name, shape in shapes.items() if len(shape) == 2 and shape[1] < fewest}
+    if keys is not None or len(few) == len(shapes):
+        return {}
+    return {
+        name: f"has only {d} column{'s' * (d != 1)}, like a UMAP; name it with --key to score it"
+        for name, d in few.items()
+    }
+
+
+def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Iterator[tuple[str, IndexedInput]]:
+    """Yield the arrays of a file; use the index in the store if the file has not changed."""
+    request: list[Any] = [None if files.keys is None else list(files.keys), files.distances, files.layer_axis]
+    if files.as_it_is or files.no_features:
+        request += [list(files.no_features), files.as_it_is]
+    key = json.dumps([str(path.absolute()), *request, "names"])
+    try:
+        stamp = file_stamp(path)
+        record = json.loads(store.get(FILES, key) or "{}")
+        if record.get("stamp") != stamp or record["reason"]:
+            record = {"stamp": stamp, "reason": "", **_inspect_file(path, files)}
+            store.put(FILES, {key: json.dumps(record)})
+    except (OSError, ValueError, TypeError, ImportError, MemoryError) as error:
+        index.left_out[str(path)] = reason = str(error) or type(error).__name__
+        store.put(FILES, {key: json.dumps({"stamp": "", "reason": reason})})
+        return
+    for entry in record["skipped"].items():
+        if files.keys is None and entry[0] not in files.no_features:
+            index.skipped[entry] = index.skipped.get(entry, 0) + 1
+    few = too_narrow({name: tuple(shape) for name, shape, *_ in record["arrays"]}, files.keys, files.fewest)
+    for entry in few.items():
+        index.skipped[entry] = index.skipped.get(entry, 0) + 1
+    no_features = tuple(files.no_features)
+    names = None
+    if record.get("names") and not files.by_position:
+        names = Names.lazy(record["names"], partial(_names_in, path, files))
+    for name, shape, content, like_distances in record["arrays"]:
+        if name in few:
+            continue
+        if like_distances:
+            index.like_distances.append(name if name == path.stem else f"{path.stem}:{name}")
+        columns = path.suffix.lower() in _TABLES and name == path.stem
+        keys = (name,) if not columns else None if files.keys is None else tuple(files.keys)
+        place = InFile(str(path.absolute()), name, keys, files.distances, files.layer_axis, stamp, no_features)
+        yield name, IndexedInput(place, tuple(shape), content, names)
+
+
+def _names_in(path: Path, files: Files) -> Any:
+    contents = open_file(path, keys=files.keys, labels_column=tuple(files.no_features), layer_axis=files.layer_axis)
+    assert contents.row_names is not None
+    return contents.row_names.values
+
+
+def _inspect_file(path: Path, files: Files) -> dict[str, Any]:
+    no_features = tuple(files.no_features) or None
+    contents = open_file(
+        path, keys=files.keys, labels_column=no_features, layer_axis=files.layer_axis, distances=files.distances
+    )
+    make: Callable[[Any, str], Any] = Rdm if files.distances else lambda array, _: array
+    arrays = []
+    for name, array in contents.representations.items():
+        if files.as_it_is:
+            rows = rows_or_distances(make(array, name), name, min_rows=0, min_columns=0)
+            shape = rows.shape if isinstance(rows, Rows) else (rows.n_rows,)
+            arrays.append([name, list(shape), fingerprint_as_it_is(rows), False])
+            continue
+        source = Representation.build(make(array, name), name)
+        like = not files.distances and looks_like_distances(array)
+        arrays.append([name, list(source.shape), fingerprint(source), like])
+    names = None if contents.row_names is None else contents.row_names.record
+    return {"arrays": arrays, "skipped": contents.skipped, "names": names}

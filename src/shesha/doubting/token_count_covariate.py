@@ -1,0 +1,41 @@
+"""Text lengths behind the rows, if they were recorded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from shesha.support.types import Vector
+
+NAME = "number of tokens"
+
+
+def text_lengths(representations: Any) -> dict[str, Vector]:
+    """Return the number of tokens of each row as a covariate; nothing if it is unknown or constant.
+
+    Length alone separates texts: the longer a text, the nearer its mean-pooled row to a common direction.
+    `Activations`, and files that an extraction wrote, record the numbers.
+
+    Examples
+    --------
+    >>> text_lengths({"layer": np.zeros((3, 2))})
+    {}
+    """
+    counts = getattr(representations, "n_tokens", None)
+    if counts is None and (paths := _paths(representations)):
+        from shesha.io.token_counts import shared_token_counts
+
+        counts = shared_token_counts(paths)
+    return {} if counts is None or len(set(counts)) < 2 else {NAME: np.array(counts, dtype=np.float64)}
+
+
+def _paths(representations: Any) -> list[Any]:
+    """Return the paths of an input: a path, several paths, a mapping of paths, or files to be read when needed."""
+    paths = getattr(representations, "paths", representations)
+    if isinstance(paths, Mapping):
+        paths = list(paths.values())
+    inputs = paths if isinstance(paths, list | tuple) else [paths]
+    return [path for path in inputs if isinstance(path, str | os.PathLike)]

@@ -1,0 +1,134 @@
+"""Test a recorded stream for changes other than an expected change of the mix of groups."""
+
+from __future__ import annotations
+
+from math import log10
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.drift.input_stream import ReferenceDistribution
+from shesha.drift.martingales import composite_jumper, first_alarm
+from shesha.drift.stream_ranks import group_ranks, weighted_ranks
+from shesha.drift.stream_update import FEWEST
+from shesha.inputs import validation as check
+from shesha.results import StreamVerdict
+from shesha.support.seeds import generator
+from shesha.support.types import Seed, Vector
+
+_STRANGEST = 5
+_MOST_WEIGHTED = 2000
+"""Maximum number of rows with weights, because the time grows with the cube of their number."""
+
+
+def conformal_stream(
+    reference: ArrayLike,
+    new: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    alpha: float = 0.01,
+    seed: Seed = 0,
+) -> StreamVerdict:
+    """Test whether a stream of new rows changed, apart from a mix that is expected to change.
+
+    Use it for a recorded stream whose topics, languages or users are known to take turns, where `DriftMonitor.update`
+    would alarm for the mix alone. Rows are ranked by their distance from the middle of one half of the reference, among
+    the other half and all earlier new rows. A composite jumper bets on these ranks, so that slow, sudden and passing
+    shifts need no setting.
+
+    Parameters
+    ----------
+    reference : array of shape (n_reference, n_features)
+        Usual inputs, at least 20, independent of each other.
+    new : array of shape (n_new, n_features)
+        New inputs in their order.
+    groups : array of shape (n_reference + n_new,), optional
+        Known kind of each row, first of the reference. Rows are ranked within their group, so shares of groups may
+        change in any way, gradually as well. Choose it where kinds are known.
+    weights : array of shape (n_reference + n_new,), optional
+        How much likelier a row like this is now than in the reference, up to a factor: a ratio of densities that was
+        known before the stream, the same for all new rows. At most 2,000 rows. Weights that were estimated from these
+        rows do not keep the rate.
+    alpha : float
+        Probability of ever raising an alarm where nothing else changed, at most.
+    seed : int, Generator or None
+        Deals the reference into halves, and breaks ties.
+
+    Returns
+    -------
+    StreamVerdict
+        `alarm_since` counts new rows from 1.
+
+    Raises
+    ------
+    ValueError
+        If both groups and weights are given, or anything cannot be compared.
+
+    References
+    ----------
+    Vovk, Gammerman and Shafer 2005, "Algorithmic Learning in a Random World" (ranks within groups). Prinster, Han, Liu
+    and Saria 2025, "WATCH: adaptive monitoring via weighted-conformal martingales", arXiv:2505.04608 (weights). Vovk et
+    al. 2021, "Retrain or not retrain" (the composite jumper).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> kinds = np.r_[rng.random(200) < 0.1, rng.random(300) < np.linspace(0.1, 0.9, 300)].astype(int)
+    >>> rows = rng.standard_normal((500, 4)) * (1 + kinds)[:, None]
+    >>> conformal_stream(rows[:200], rows[200:]).state, conformal_stream(rows[:200], rows[200:], groups=kinds).state
+    ('alert', 'ok')
+    """
+    reference_rows, rows = check.matrix(reference, "reference", min_rows=FEWEST), check.matrix(new, "new", min_rows=1)
+    if reference_rows.shape[1] != rows.shape[1]:
+        raise ValueError(f"new must have the {reference_rows.shape[1]} features of the reference, got {rows.shape[1]}")
+    if groups is not None and weights is not None:
+        raise ValueError("groups and weights must not both be given, got both: ranks within groups need no weights")
+    check.fraction(alpha, "alpha", closed=False)
+    rng = generator(seed)
+    order = rng.permutation(len(reference_rows))
+    fitted, earlier = order[: len(reference_rows) // 2], np.sort(order[len(reference_rows) // 2 :])
+    ranked = np.r_[earlier, np.arange(len(reference_rows), len(reference_rows) + len(rows))]
+    typical = ReferenceDistribution.build(reference_rows[fitted])
+    scores = np.concatenate([typical.scores(reference_rows[earlier]), typical.scores(rows)])
+    n_total = len(reference_rows) + len(rows)
+    if weights is None:
+        codes = (
+            np.zeros(n_total, np.intp) if groups is None else check.labels(groups, n_total, "groups", min_classes=1)[0]
+        )
+        p = group_ranks(scores, codes[ranked], len(earlier), rng)
+    else:
+        p = weighted_ranks(scores, _check_weights(weights, n_total, len(rows))[ranked], len(earlier), rng)
+    return _verdict(p, scores[len(earlier) :], alpha)
+
+
+def _check_weights(weights: ArrayLike, n_rows: int, n_new: int) -> Vector:
+    values = check.real(weights, "weights")
+    if values.shape != (n_rows,):
+        raise ValueError(f"weights must have one number for each of the {n_rows} rows, got shape {values.shape}")
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise ValueError("weights must be finite and at least 0, got other values")
+    if (values[-n_new:] == 0).any():
+        raise ValueError("weights must be above 0 for new rows, got 0: such a row could not have occurred")
+    if n_rows > _MOST_WEIGHTED:
+        raise ValueError(
+            f"weights must have at most {_MOST_WEIGHTED:,} rows, got {n_rows:,}: pass groups, or a part of the stream"
+        )
+    return values
+
+
+def _verdict(p: Vector, scores: Vector, alpha: float) -> StreamVerdict:
+    path, threshold = composite_jumper(np.atleast_2d(p))[0], -log10(alpha)
+    since = first_alarm(path, threshold)
+    return StreamVerdict(
+        state="alert" if since else "watch" if path[-1] >= threshold - 1 else "ok",
+        n_rows=len(p),
+        n_seen=len(p),
+        alpha=alpha,
+        log10_martingale=float(path[-1]),
+        log10_highest=max(0.0, float(path.max())),
+        log10_threshold=threshold,
+        mean_p_value=float(p.mean()),
+        strangest=tuple(np.argsort(-scores, kind="stable")[:_STRANGEST].tolist()),
+        alarm_since=since,
+    )

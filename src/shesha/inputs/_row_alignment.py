@@ -1,0 +1,113 @@
+"""Align the rows of representations by name, and refuse different rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from shesha.inputs._other_libraries import split_names
+from shesha.inputs._row_names import Names
+from shesha.support.types import Index
+from shesha.support.warnings import RowNamesWarning, warn
+
+_TOLD = 3
+"""Maximum number of reordered representations that are named."""
+
+
+def orders(named: Mapping[str, Names | None]) -> dict[str, Index]:
+    """Return the row order of each representation that matches the first with names.
+
+    What stands so already, or has no names, is left out. Numbers as names count only where they are the same numbers:
+    stretches and selections of one table are paired by position.
+
+    Raises
+    ------
+    ValueError
+        If names differ, and not only in their order.
+    """
+    index_by_name: dict[str, Index] = {}
+    known = {name: names for name, names in named.items() if names is not None}
+    if len(known) > 1:
+        # A first column of text is names only if it tells rows apart.
+        known = {name: names for name, names in known.items() if names.distinct or not names.doubtful}
+        text = {name: names for name, names in known.items() if names.kind == "text"}
+        index_by_name = _family(text) | _family({name: names for name, names in known.items() if name not in text})
+    if index_by_name:
+        first = next(name for name in known if name not in index_by_name)
+        listing = ", ".join(list(index_by_name)[:_TOLD]) + (
+            f" and {len(index_by_name) - _TOLD} more" if len(index_by_name) > _TOLD else ""
+        )
+        warn(
+            f"rows of {listing} are in a different order from those of {first}, so they were matched by name",
+            RowNamesWarning,
+        )
+    return index_by_name
+
+
+def _family(known: Mapping[str, Names]) -> dict[str, Index]:
+    index_by_name: dict[str, Index] = {}
+    reference: tuple[str, Names] | None = None
+    for name, names in known.items():
+        if reference is None:
+            reference = name, names
+        elif (order := _order(*reference, name, names)) is not None:
+            index_by_name[name] = order
+    return index_by_name
+
+
+def _order(first: str, reference: Names, name: str, names: Names) -> Index | None:
+    if names.has_same_order(reference):
+        return None
+    if not (names.distinct and reference.distinct):
+        culprit = name if not names.distinct else first
+        warn(f"row names of {culprit} repeat, so rows of {name} and {first} were paired by position", RowNamesWarning)
+        return None
+    if names.has_same_names(reference):
+        return names.positions(reference)
+    if "counted" in (names.kind, reference.kind):
+        return None
+    shared = len(np.intersect1d(names.values, reference.values))
+    if shared == 0 and (names.kind == "numbered" or (names.doubtful and reference.doubtful)):
+        return None
+    raise ValueError(
+        f"rows of {name} must be named as those of {first}, got {shared:,} shared names of {len(names):,} and "
+        f"{len(reference):,} ({_example(names, reference)}): pass the shared rows of both, or, if row i of both is "
+        "the same input, arrays without names (.to_numpy(), --by-position)"
+    )
+
+
+def _example(names: Names, reference: Names) -> str:
+    alone = np.setdiff1d(names.values, reference.values)
+    other = np.setdiff1d(reference.values, names.values)
+    return f"only one has {alone[0]!s}" if len(alone) else f"only one has {other[0]!s}"
+
+
+def align_labels(X: Any, y: Any, name: str = "y", other: str = "X") -> Any:
+    """Return labels in the order of a representation's rows, if both have names."""
+    if hasattr(y, "iloc") and hasattr(y, "columns"):
+        # A table keeps its columns, of which some may be text.
+        order = orders({other: _row_names(X, other), name: Names.build(y.index)}).get(name)
+        return y if order is None else y.iloc[order]
+    values, names = split_names(y, name)
+    if names is None:
+        return y
+    order = orders({other: _row_names(X, other), name: names}).get(name)
+    return y if order is None else np.asarray(values)[order]
+
+
+def _row_names(X: Any, name: str) -> Names | None:
+    names = X if isinstance(X, Names) else getattr(X, "names", None)
+    return names if isinstance(names, Names) else split_names(X, name)[1]
+
+
+def align_all_labels(X: Any, labels: Mapping[str, Any]) -> dict[str, Any]:
+    """Return several labels in the order of a representation's rows; labels without names are unchanged."""
+    return {name: align_labels(X, y, name) for name, y in labels.items()}
+
+
+def labels_in_order(rows: Iterable[Names | None], labels: Mapping[str, Any]) -> dict[str, Any]:
+    """Return several labels in the order of representations that were reordered."""
+    known = sorted((names for names in rows if names is not None), key=lambda names: names.kind != "text")
+    return align_all_labels(known[0], labels) if known else dict(labels)

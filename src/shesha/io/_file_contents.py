@@ -1,0 +1,187 @@
+"""Rules that turn the arrays of a file into named representations."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shesha.inputs import Names
+from shesha.io.file_checks import UnreadableFileError, join_names
+from shesha.support.layer_axis import MOST_LAYERS, LayerAxis, Split, split
+from shesha.support.types import Array
+
+Keys = Sequence[str] | None
+
+_LABEL_KINDS = "fiubUST"
+_UNUSABLE_KINDS = {
+    "O": "Python objects, and pickled data is never read",
+    "U": "text, not numbers",
+    "S": "text, not numbers",
+    "T": "text, not numbers",
+    "c": "complex numbers, not real ones",
+    "V": "records, not numbers",
+    "M": "dates, not numbers",
+    "m": "durations, not numbers",
+}
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The representations of a file, and its other contents.
+
+    Attributes
+    ----------
+    representations : dict of str to ndarray
+        2-D arrays of real numbers by name, in file order or, with keys, in theirs.
+    skipped : dict of str to str
+        What is not a representation, and why.
+    labels_available : tuple of str
+        Names that `read_labels` accepts as `column`.
+    split : dict of str to Split
+        How each array of three dimensions was read; `said()` tells it in words.
+    row_names : Names, optional
+        What an index, obs_names or a first column of text calls the rows.
+    """
+
+    representations: dict[str, Array]
+    skipped: dict[str, str]
+    labels_available: tuple[str, ...]
+    split: dict[str, Split] = field(default_factory=dict)
+    row_names: Names | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class StoredArray:
+    """An array in a file, described before it is read; `refusal` is the reason if it cannot be."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    load: Callable[[], Array]
+    refusal: str | None = None
+
+    @property
+    def is_label_like(self) -> bool:
+        """Whether the array can hold one label per row."""
+        return self.refusal is None and len(self.shape) == 1 and self.dtype.kind in _LABEL_KINDS
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """Sort layer 2 before layer 10, if a file has no order."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def why_not(array: StoredArray, layer_axis: LayerAxis = "guess", distances: bool = False) -> str | None:
+    """Return why an array is not a representation (or distances between rows), or None if it is."""
+    if array.refusal is not None:
+        return array.refusal
+    if array.dtype.kind in _UNUSABLE_KINDS:
+        return f"holds {_UNUSABLE_KINDS[array.dtype.kind]}"
+    if distances and _is_distances(array.shape):
+        return None
+    dimensions = len(array.shape)
+    shape = f"is {dimensions}-D, {array.shape}"
+    if dimensions == 0:
+        return "is a single value"
+    if dimensions == 1:
+        return f"{shape}, like labels"
+    if dimensions > 3:
+        return f"{shape}; flatten it to (rows, features)"
+    # Images and counts are 3-D too, and their second axis is not one of layers; hidden states are floats.
+    if dimensions == 3 and layer_axis == "guess" and (array.dtype.kind != "f" or array.shape[1] == 0):
+        return f"{shape} of {array.dtype}; only floats are split into layers, so flatten it to (rows, features)"
+    return None
+
+
+def _is_distances(shape: tuple[int, ...]) -> bool:
+    """Whether an array could be a condensed triangle, or a stack of square matrices."""
+    if len(shape) == 1:
+        n = math.isqrt(2 * shape[0]) + 1
+        return shape[0] > 0 and n * (n - 1) == 2 * shape[0]
+    return len(shape) == 3 and shape[1] == shape[2]
+
+
+def contents(
+    path: Path,
+    arrays: Mapping[str, StoredArray],
+    keys: Keys,
+    layer_axis: LayerAxis = "guess",
+    distances: bool = False,
+) -> Contents:
+    """Read the arrays that are representations, those of three dimensions layer by layer."""
+    reasons = {name: why_not(array, layer_axis, distances) for name, array in arrays.items()}
+    skipped = {name: reason for name, reason in reasons.items() if reason is not None}
+    usable = {name: array for name, array in arrays.items() if name not in skipped}
+    stacked = {name: distances and _is_distances(array.shape) for name, array in usable.items()}
+    splits = {
+        name: split(array.shape, 0 if stacked[name] else layer_axis)
+        for name, array in usable.items()
+        if len(array.shape) == 3
+    }
+    offered = {name: splits[name].names(name) if name in splits else [name] for name in usable}
+    origin = _origins(path, offered)
+    chosen = [(key, *origin[key]) for key in choose(path, offered, skipped, keys)]
+    used = dict.fromkeys(name for _, name, _ in chosen if name in splits)
+    for name in used:
+        if sum(other == name for _, other, _ in chosen) > MOST_LAYERS:
+            splits[name].require_few(f"{name} in {path}")
+    loaded = {name: usable[name].load() for name in dict.fromkeys(name for _, name, _ in chosen)}
+    representations = {
+        key: splits[name].layer(loaded[name], layer) if name in splits else loaded[name] for key, name, layer in chosen
+    }
+    rows = {len(matrix) for matrix in representations.values()}
+    labels = (name for name, array in arrays.items() if array.is_label_like and array.shape[0] in rows)
+    return Contents(representations, skipped, tuple(labels), {name: splits[name] for name in used})
+
+
+def _origins(path: Path, offered: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, int]]:
+    """Map each representation to its array and layer."""
+    origin: dict[str, tuple[str, int]] = {}
+    for name, layers in offered.items():
+        for layer, representation in enumerate(layers):
+            if representation in origin:
+                raise UnreadableFileError(f"names in {path} must be distinct, got {representation!r} twice")
+            origin[representation] = name, layer
+    return origin
+
+
+def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[str, str], keys: Keys) -> list[str]:
+    """Return the names that match the keys, or all; a key of several layers matches each."""
+    everything = [name for names in offered.values() for name in names]
+    if not everything:
+        listing = join_names(f"{name} ({reason})" for name, reason in skipped.items())
+        raise UnreadableFileError(
+            f"{path} must contain numbers as a 2-D array (rows, features), a 3-D one (rows, layers, features) "
+            f"or numeric columns, got {listing}"
+        )
+    if keys is None:
+        return everything
+    single = dict.fromkeys(everything)
+    chosen: dict[str, None] = {}
+    for key in _check_names(keys):
+        if key not in offered and key not in single:
+            raise ValueError(_refusal(path, key, everything, skipped))
+        chosen |= dict.fromkeys(offered.get(key, [key]))
+    return list(chosen)
+
+
+def _check_names(keys: Iterable[str]) -> list[str]:
+    if isinstance(keys, str) or not isinstance(keys, Iterable) or getattr(keys, "ndim", 1) == 0:
+        raise TypeError(f"keys must be a sequence of names, got {keys!r}")
+    names = list(keys)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"keys must be a sequence of names, got {keys!r}")
+    if not names:
+        raise ValueError("keys must contain at least one name, got none; leave keys out to read everything")
+    return names
+
+
+def _refusal(path: Path, key: str, known: Iterable[str], skipped: Mapping[str, str]) -> str:
+    """Return the error for an unknown key, with the known names."""
+    reason = f", which cannot be used because it {skipped[key]}" if key in skipped else ""
+    return f"keys must be among {join_names(known)} in {path}, got {key!r}{reason}"

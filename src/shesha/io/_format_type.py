@@ -1,0 +1,43 @@
+"""The type of a file format: how its labels and contents are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shesha.inputs import NamedRows
+from shesha.io._file_contents import Contents, Keys, StoredArray, contents
+from shesha.io._labels import labels_of_arrays
+from shesha.io._tables import Table, labels_of_table, matrix_of_table
+from shesha.support.layer_axis import LayerAxis
+from shesha.support.types import Array
+
+
+@dataclass(frozen=True)
+class Format:
+    """The readers of files of one ending."""
+
+    labels: Callable[[Path, str | None], Array | NamedRows]
+    contents: Callable[[Path, Keys, str | Sequence[str] | None, LayerAxis], Contents]
+    folder: bool = False
+    """Whether the file is a directory."""
+    distances: Callable[[Path, Keys], Contents] | None = None
+    """Reader of distances between rows, if they can be more than one square matrix."""
+
+
+def array_format(describe: Callable[[Path], Mapping[str, StoredArray]]) -> Format:
+    """Return the format of files that hold arrays with names."""
+    return Format(
+        labels=lambda path, column: labels_of_arrays(path, describe(path), column),
+        contents=lambda path, keys, _, layer_axis: contents(path, describe(path), keys, layer_axis),
+        distances=lambda path, keys: contents(path, describe(path), keys, distances=True),
+    )
+
+
+def table_format(describe: Callable[[Path], Table]) -> Format:
+    """Return the format of files that hold one matrix as columns."""
+    return Format(
+        labels=lambda path, column: labels_of_table(path, describe(path), column),
+        contents=lambda path, keys, labels, _: matrix_of_table(path, describe(path), keys, labels),
+    )

@@ -1,0 +1,84 @@
+"""Safety checks of HDF5 files and Zarr groups: external links, memory, and numbers of chunks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shesha.io._zarr_chunk_sizes import require_bounded_chunks
+from shesha.io.file_checks import UnreadableFileError, require_memory, require_plausible
+
+MOST_CHUNKS = 1 << 18
+"""Maximum number of chunks of an array, because a reader looks up each one separately."""
+
+
+def require_own(path: Path, root: Any, names: Iterable[str]) -> None:
+    """Refuse links and external values in parts of a file."""
+    for name in names:
+        if name in _keys(root):
+            for place, dataset in _datasets(path, root, name, name, set()):
+                if getattr(dataset, "is_virtual", False) or getattr(dataset, "external", None):
+                    raise UnreadableFileError(
+                        f"{path} must contain {place} itself, got values in other files; copy them into it"
+                    )
+
+
+def require_sound(path: Path, place: str, element: Any) -> None:
+    """Refuse an array or group with an implausible declared size, before it is read."""
+    if not hasattr(element, "keys"):
+        _require_sound(path, place, element)
+        return
+    for name in _keys(element):
+        require_sound(path, f"{place}/{name}", element[name])
+
+
+def _keys(group: Any) -> Iterable[str]:
+    return map(str, group.keys())
+
+
+def _datasets(path: Path, group: Any, name: str, place: str, seen: set[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the arrays below a name, after checking that each is in this file once."""
+    link = group.get(name, getlink=True) if hasattr(group, "file") else None
+    if link is not None and type(link).__name__ != "HardLink":
+        target = getattr(link, "filename", "") or getattr(link, "path", "")
+        raise UnreadableFileError(f"{path} must contain {place} itself, got a link to {target}; copy its target")
+    member = group[name]
+    if not hasattr(member, "keys"):
+        yield place, member
+        return
+    identity = member.id if hasattr(member, "file") else place
+    if identity in seen:
+        raise UnreadableFileError(f"{path} must contain every group once, got {place} again")
+    seen.add(identity)
+    for inner in _keys(member):
+        yield from _datasets(path, member, inner, f"{place}/{inner}", seen)
+
+
+def _require_sound(path: Path, place: str, dataset: Any) -> None:
+    if dataset.shape is None:
+        return
+    shape, dtype = tuple(dataset.shape), np.dtype(dataset.dtype)
+    require_memory(path, place, shape, dtype, "write fewer rows")
+    require_chunks(path, place, shape, dataset.chunks, dtype)
+    if not hasattr(dataset, "file"):
+        require_bounded_chunks(path, place, path / dataset.path, tuple(dataset.chunks), dtype)
+    stored = dataset.id.get_storage_size() if hasattr(dataset, "file") else dataset.nbytes_stored()
+    require_plausible(path, place, math.prod(shape) * dtype.itemsize, stored)
+
+
+def require_chunks(
+    path: Path, place: str, shape: tuple[int, ...], chunks: tuple[int, ...] | None, dtype: np.dtype[Any]
+) -> None:
+    """Refuse chunks that do not fit into memory, or are too many to read."""
+    if not chunks or not all(chunks):
+        return
+    require_memory(path, f"a chunk of {place}", tuple(chunks), dtype, "store it in smaller chunks")
+    n_chunks = math.prod(math.ceil(n / chunk) for n, chunk in zip(shape, chunks, strict=True))
+    if n_chunks > MOST_CHUNKS:
+        raise UnreadableFileError(
+            f"{place} in {path} must be stored in at most {MOST_CHUNKS:,} chunks, got {n_chunks:,} of shape {chunks}"
+        )

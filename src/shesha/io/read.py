@@ -1,0 +1,167 @@
+"""Readers of files by ending."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from shesha.inputs import NamedRows
+from shesha.inputs import validation as check
+from shesha.io._file_contents import Contents
+from shesha.io._format_type import Format
+from shesha.io._labels import read_lines
+from shesha.io._unsupported_formats import how_to_convert
+from shesha.io.file_checks import require_existing, require_file
+from shesha.io.formats import formats
+from shesha.io.list_columns import is_dataset
+from shesha.io.token_counts import ReadArrays, shared_token_counts
+from shesha.support.layer_axis import LayerAxis, normalise_axis
+from shesha.support.types import Array
+from shesha.support.warnings import GuessedLayersWarning, warn
+
+Reader = TypeVar("Reader")
+
+
+def _locate(
+    path: str | os.PathLike[str], readers: Mapping[str, Reader], folders: Collection[str]
+) -> tuple[Path, Reader]:
+    """Return an existing path and its format."""
+    target = require_existing(path)
+    if is_dataset(target):
+        return target, readers[".arrow"]
+    ending = target.suffix.lower()
+    if ending not in readers:
+        raise ValueError(f"path must end in one of {', '.join(readers)}, got {str(target)!r}{how_to_convert(target)}")
+    return target if ending in folders else require_file(target), readers[ending]
+
+
+def _folders(known: Mapping[str, Format]) -> set[str]:
+    return {ending for ending, file_format in known.items() if file_format.folder}
+
+
+def open_file(
+    path: str | os.PathLike[str],
+    *,
+    keys: Sequence[str] | None = None,
+    labels_column: str | Sequence[str] | None = None,
+    layer_axis: LayerAxis = "guess",
+    distances: bool = False,
+) -> Contents:
+    """Open the representations of a file, with a description of its other contents.
+
+    Parameters
+    ----------
+    path : str or path
+        A .npy, .npz, .safetensors, .parquet, .csv, .tsv or .h5ad file, a .zarr directory, or a file of an ending
+        that a `reader` is marked with. Nothing is ever unpickled. A .npy file is mapped, not loaded.
+    keys : sequence of str, optional
+        What to read, in this order: names of arrays (or of single layers, such as ``hidden[3]``), columns of a table,
+        or ``X``, ``layers/NAME`` and ``obsm/KEY`` of AnnData. Default: every representation; of a table, every numeric
+        column that is not named as labels are; of AnnData, the embeddings in obsm, or X if there are none.
+    layer_axis : int, None or 'guess'
+        Which axis of a 3-D array counts layers, each a representation; None: the array is one representation, of token
+        sequences. 'guess': (rows, layers, features), or (layers, rows, features) if the first axis is at most a third
+        as long as the second; no more than 300 layers, and floats only. `split` of the result says how each was read.
+    labels_column : str or sequence of them, optional
+        The columns of a table that hold labels, and so are no features whatever their names.
+    distances : bool
+        Whether the arrays are distances between rows: square, condensed (1-D), or stacks (k, n, n) of square ones.
+
+    Returns
+    -------
+    Contents
+        The matrices in their own number type, with NaN where values are missing, and what was skipped and why.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.npz"
+    >>> np.savez(path, hidden=np.zeros((5, 2, 3)), label=np.arange(5))
+    >>> found = open_file(path)
+    >>> {name: matrix.shape for name, matrix in found.representations.items()}
+    {'hidden[0]': (5, 3), 'hidden[1]': (5, 3)}
+    >>> found.skipped
+    {'label': 'is 1-D, (5,), like labels'}
+    >>> found.labels_available
+    ('label',)
+    """
+    known = formats()
+    target, file_format = _locate(path, known, _folders(known))
+    axis = normalise_axis(layer_axis)
+    if check.boolean(distances, "distances") and file_format.distances is not None:
+        return file_format.distances(target, keys)
+    return file_format.contents(target, keys, labels_column, axis)
+
+
+def read(
+    path: str | os.PathLike[str], *, keys: Sequence[str] | None = None, layer_axis: LayerAxis = "guess"
+) -> dict[str, Array]:
+    """Read the representations of a file by name.
+
+    Parameters
+    ----------
+    path, keys, layer_axis
+        As in `open_file`; a warning names arrays whose shape contradicts (rows, layers, features).
+
+    Returns
+    -------
+    dict of str to ndarray
+        2-D arrays of real numbers; rows are inputs, columns are features. An array or table that is alone in its file
+        has the name of the file; the layers of a 3-D array ``hidden`` are ``hidden[0]``, ``hidden[1]`` and so on. Its
+        attribute ``n_tokens`` holds the numbers of tokens that an extraction recorded, or None.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.npy"
+    >>> np.save(path, np.zeros((5, 3), dtype=np.float16))
+    >>> {name: (matrix.shape, matrix.dtype) for name, matrix in read(path).items()}
+    {'model': ((5, 3), dtype('float16'))}
+    """
+    contents = open_file(path, keys=keys, layer_axis=layer_axis)
+    for name, split in contents.split.items():
+        if split.against_default:
+            warn(f"{name} in {path} is {split.describe()}", GuessedLayersWarning)
+    return ReadArrays(contents.representations, shared_token_counts([path]))
+
+
+def read_labels(path: str | os.PathLike[str], column: str | None = None) -> Array:
+    """Read one label per row.
+
+    Parameters
+    ----------
+    path : str or path
+        Any file that `read` accepts, or a .txt file with one label per line.
+    column : str, optional
+        The array or column that holds the labels. Default: the only one, or the only one named label, labels, y,
+        class or target; AnnData always needs the name of a column of obs.
+
+    Returns
+    -------
+    ndarray
+        1-D, of numbers, text or objects; missing labels are kept as they are.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.csv"
+    >>> _ = path.write_text("sentence,label\\ngood,1\\nbad,0\\n")
+    >>> read_labels(path).tolist()
+    [1, 0]
+    """
+    return np.asarray(read_named_labels(path, column))
+
+
+def read_named_labels(path: str | os.PathLike[str], column: str | None = None) -> Array | NamedRows:
+    """Read one label per row, with the names of the rows if the file has some."""
+    if not isinstance(column, str | None):
+        raise TypeError(f"column must be a name or None, got {column!r}")
+    known = formats()
+    readers = {ending: file_format.labels for ending, file_format in known.items()}
+    readers[".txt"] = read_lines
+    target, reader = _locate(path, readers, _folders(known))
+    return reader(target, column)

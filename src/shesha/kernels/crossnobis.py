@@ -1,0 +1,124 @@
+"""Cross-validated squared distances between conditions, unbiased by independent noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import combinations
+
+import numpy as np
+from scipy import sparse
+
+from shesha.support.types import Labels, Mask, Matrix, Vector
+
+Weigh = Callable[[Matrix], Matrix]
+
+
+def across_runs(rows: Matrix, codes: Labels, runs: Labels, n_conditions: int, weigh: Weigh | None) -> Matrix:
+    """Mean over all pairs of runs of the product of the differences between two conditions.
+
+    Parameters
+    ----------
+    rows : array of shape (n_trials, n_channels)
+    codes : array of shape (n_trials,)
+        -1 for trials that are left out.
+    runs : array of shape (n_trials,)
+        Parts of the recording whose noise is independent.
+    n_conditions : int
+    weigh : callable or None
+        Multiplies rows by the inverse of the covariance of the noise.
+
+    Returns
+    -------
+    array of shape (n_conditions, n_conditions)
+        NaN for pairs that fewer than two runs have both of.
+    """
+    present = np.zeros((int(runs.max()) + 1, n_conditions), dtype=bool)
+    present[runs[codes >= 0], codes[codes >= 0]] = True
+    # A run without any condition is none.
+    present = present[present.any(axis=1)]
+    means = _means(rows, codes, runs, n_conditions)
+    if present.all():
+        return _complete(means, len(present), weigh)
+    return _incomplete(list(means), present, weigh)
+
+
+def _means(rows: Matrix, codes: Labels, runs: Labels, n_conditions: int) -> Iterator[Matrix]:
+    """Yield the mean response of each condition, run by run; zero if there is none."""
+    order = np.lexsort((codes, runs))
+    order = order[codes[order] >= 0]
+    for trials_of_run in np.split(order, np.flatnonzero(np.diff(runs[order])) + 1):
+        counts = np.bincount(codes[trials_of_run], minlength=n_conditions)
+        if (counts == 1).all():
+            yield rows[trials_of_run]
+            continue
+        places = (codes[trials_of_run], np.arange(len(trials_of_run)))
+        indicator = sparse.csr_matrix(
+            (1.0 / counts[codes[trials_of_run]], places), shape=(n_conditions, len(trials_of_run))
+        )
+        yield np.asarray(indicator @ rows[trials_of_run])
+
+
+def _complete(means: Iterator[Matrix], n_runs: int, weigh: Weigh | None) -> Matrix:
+    """Process all pairs of runs together: products of the sums minus those within runs, with one run in memory."""
+    total, within = None, None
+    for mean in means:
+        total = mean.copy() if total is None else np.add(total, mean, out=total)
+        product = (mean if weigh is None else weigh(mean)) @ mean.T
+        within = product if within is None else np.add(within, product, out=within)
+    if total is None or within is None or n_runs < 2:
+        n = 0 if total is None else len(total)
+        return np.full((n, n), np.nan)
+    products = (total if weigh is None else weigh(total)) @ total.T - within
+    return from_products(products / (n_runs * (n_runs - 1)))
+
+
+def _incomplete(means: list[Matrix], present: Mask, weigh: Weigh | None) -> Matrix:
+    """Process pairs of runs one by one; each pair of conditions uses the runs that have both."""
+    n = present.shape[1]
+    sums, counts = np.zeros((n, n)), np.zeros((n, n))
+    weighted = means if weigh is None else [weigh(mean) for mean in means]
+    for a, b in combinations(range(len(means)), 2):
+        both = present[a] & present[b]
+        shared = np.outer(both, both)
+        sums += np.where(shared, from_products(weighted[a] @ means[b].T), 0.0)
+        counts += shared
+    distances: Matrix = sums / np.where(counts > 0, counts, np.nan)
+    return distances
+
+
+def crossvalidated_products(sums: Matrix, weighted: Matrix, squares: Vector, counts: Vector) -> Matrix:
+    """Inner products of mean responses without products of a trial with itself, if the noise of trials is independent.
+
+    Parameters
+    ----------
+    sums : array of shape (n_conditions, n_channels)
+    weighted : array of shape (n_conditions, n_channels)
+        The sums, multiplied by the inverse of the covariance of the noise; or the sums themselves.
+    squares : array of shape (n_conditions,)
+        Sums of the products of the trials with themselves, weighted alike.
+    counts : array of shape (n_conditions,)
+        Numbers of trials; with fewer than two a condition's product with itself is NaN.
+
+    Returns
+    -------
+    array of shape (n_conditions, n_conditions)
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        products = weighted @ sums.T / np.outer(counts, counts)
+        diagonal = (np.einsum("kn,kn->k", weighted, sums) - squares) / (counts * (counts - 1))
+    products[np.diag_indices(len(products))] = np.where(counts > 1, diagonal, np.nan)
+    return products
+
+
+def from_products(products: Matrix) -> Matrix:
+    """Squared distances from inner products, which may be asymmetric if they come from two runs."""
+    diagonal = np.diagonal(products)
+    distances: Matrix = diagonal[:, None] + diagonal - products - products.T
+    np.fill_diagonal(distances, np.where(np.isnan(diagonal), np.nan, 0.0))
+    return distances
+
+
+def centred_products(products: Matrix) -> Matrix:
+    """Inner products about the mean of the conditions."""
+    deviations: Matrix = products - products.mean(axis=0) - products.mean(axis=1)[:, None] + products.mean()
+    return deviations

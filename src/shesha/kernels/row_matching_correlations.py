@@ -1,0 +1,117 @@
+"""Feature halves with randomly matched rows, from pairs within small blocks of rows.
+
+A block of 16 rows has 120 pairs but gathers 16 rows, where as many independent pairs would gather 240; each pair then
+shares a row with 28 others, which widens a null a little and never narrows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels import ranks
+from shesha.kernels.distances import Metric
+from shesha.kernels.rounding_and_scaling import ROUNDING
+from shesha.kernels.sampled_feature_halves import Masks, Planes
+from shesha.support.types import Index, Matrix, Vector
+
+Cube = NDArray[np.float64]
+
+BLOCK = 16
+"""Rows of a block."""
+_PER_BLOCK = BLOCK * (BLOCK - 1) // 2
+_ENTRIES = 1 << 18
+"""Number of values that are gathered at once; fixed, so that sums do not depend on the available memory."""
+
+
+def row_matching_correlations(
+    rows: Matrix,
+    n_pairs: int,
+    metric: Metric,
+    draw: Masks | Planes,
+    partners: Sequence[Index],
+    rng: np.random.Generator,
+) -> Vector:
+    """Rank correlation of distances in the first half with those of each row's partner in the second.
+
+    Parameters
+    ----------
+    rows : array of shape (n_rows, n_features)
+        Finite.
+    n_pairs : int
+        Pairs of rows, at least, the same for all matchings.
+    metric : {'cosine', 'correlation', 'euclidean'}
+        Within the halves.
+    draw : Masks or Planes
+        A single partition.
+    partners : sequence of arrays of shape (n_rows,)
+        The row whose second half is matched with the first half of each row.
+
+    Returns
+    -------
+    array of shape (n_partners,)
+        NaN where fewer than two pairs are defined, or all distances are equal.
+    """
+    ids = rng.integers(len(rows), size=(-(-n_pairs // _PER_BLOCK), BLOCK))
+    i, j = np.triu_indices(BLOCK, k=1)
+    of_first = _closeness(_first_half(rows, draw), metric)
+    of_second = _closeness(_second_half(rows, draw), metric)
+    different = (ids[:, i] != ids[:, j]).ravel()
+
+    def closeness(of_half: Callable[[Index], Cube], blocks: Index) -> Vector:
+        step = max(1, _ENTRIES // (BLOCK * rows.shape[1]))
+        parts = [of_half(blocks[start : start + step])[:, i, j] for start in range(0, len(blocks), step)]
+        return np.concatenate(parts).ravel()
+
+    first = closeness(of_first, ids)
+
+    def correlation(order: Index) -> float:
+        second = closeness(of_second, order[ids])
+        kept = different & np.isfinite(first) & np.isfinite(second)
+        a, b = first[kept], second[kept]
+        return ranks.spearman(a, b, (_level(a, metric), _level(b, metric))) if len(a) > 1 else float("nan")
+
+    return np.array([correlation(order) for order in partners])
+
+
+def _first_half(x: Matrix, draw: Masks | Planes) -> Matrix:
+    return x @ draw.bases[0] if isinstance(draw, Planes) else x[:, draw.first[:, 0] > 0]
+
+
+def _second_half(x: Matrix, draw: Masks | Planes) -> Matrix:
+    return draw.second_half(x, 0, "cosine")
+
+
+def _closeness(half: Matrix, metric: Metric) -> Callable[[Index], Cube]:
+    """Return a function for the closeness of all pairs of each block, where larger is closer."""
+    if metric == "euclidean":
+        half = half - half.mean(axis=0)
+        lengths = np.einsum("ij,ij->i", half, half)
+
+        def distances(blocks: Index) -> Cube:
+            block_lengths = lengths[blocks]
+            return np.asarray(2 * _products(half[blocks]) - block_lengths[:, :, None] - block_lengths[:, None, :])
+
+        return distances
+    total = np.einsum("ij,ij->i", half, half)
+    if metric == "correlation":
+        half = half - half.mean(axis=1, keepdims=True)
+    squared = np.einsum("ij,ij->i", half, half)
+    # What is left of a constant row after centring is rounding.
+    defined = squared > (np.finfo(float).eps ** 2 * total if metric == "correlation" else 0.0)
+    half = half * np.where(defined, 1.0 / np.sqrt(np.where(defined, squared, 1.0)), np.nan)[:, None]
+
+    def cosines(blocks: Index) -> Cube:
+        return _products(half[blocks])
+
+    return cosines
+
+
+def _products(blocks: Cube) -> Cube:
+    return np.asarray(blocks @ blocks.transpose(0, 2, 1))
+
+
+def _level(closeness: Vector, metric: Metric) -> float:
+    return ROUNDING if metric != "euclidean" else ROUNDING * -float(np.median(closeness))

@@ -1,0 +1,116 @@
+"""The null distribution of a score of trials, from permutations of their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.inputs import align_labels
+from shesha.inputs import validation as check
+from shesha.kernels.standardisation import is_constant
+from shesha.kernels.threads import single_threaded_blas
+from shesha.neuro._trials import Trials
+from shesha.nulls import draw_permutations, identity_first, summarise
+from shesha.nulls.permutations import Design
+from shesha.results import TrialScore
+from shesha.support.seeds import generator, number
+from shesha.support.types import Index, Seed, Vector
+
+Null = Literal["shift", "permute", "stretches"]
+NULLS: tuple[Null, ...] = get_args(Null)
+
+
+@dataclass(frozen=True, eq=False)
+class Orders:
+    """The recorded order of the trials, followed by the permutations of a null."""
+
+    orders: tuple[Index, ...]
+    exchanged: str
+    alpha: float
+    seed: int | None
+
+    @classmethod
+    def build(
+        cls,
+        n_trials: int,
+        n_permutations: int,
+        null: Null = "shift",
+        *,
+        blocks: ArrayLike | None = None,
+        of: Any = None,
+        block_length: int | None = None,
+        alpha: float = 0.05,
+        seed: Seed = 0,
+    ) -> Orders:
+        """Draw the permutations; only the recorded order if none are requested.
+
+        Blocks with names are put in the order of the trials of what they are blocks of.
+        """
+        check.choice(null, NULLS, "null")
+        generator(seed)
+        if check.count(n_permutations, "n_permutations", minimum=0) == 0:
+            return cls((np.arange(n_trials),), "", check.fraction(alpha, "alpha", closed=False), number(seed))
+        if (null == "stretches") != (block_length is not None):
+            got = "none" if block_length is None else f"null={null!r}"
+            raise ValueError(f"block_length must be given with null='stretches' and only then, got {got}")
+        blocks = align_labels(of, blocks, "blocks")
+        design: Design = {"blocks": blocks, "shift": null == "shift", "block_length": block_length}
+        drawn, text = draw_permutations(n_trials, n_permutations, alpha, design=design, seed=seed)
+        return cls(tuple(identity_first(drawn)), text, alpha, number(seed))
+
+    def summarise(
+        self,
+        name: str,
+        values: Vector,
+        trials: Trials,
+        *,
+        closer: str = "higher",
+        best: float | None = 1.0,
+        reason: str = "",
+        **fields: Any,
+    ) -> TrialScore:
+        """Compare the observed value with its null; NaN, with a warning, if there is no value."""
+        observed, null = float(values[0]), np.asarray(values[1:], dtype=np.float64)
+        if np.isnan(observed):
+            check.not_estimable(f"{name}: {reason}")
+        score = TrialScore(
+            name=name,
+            observed=observed,
+            closer=closer,
+            n_trials=trials.n_trials,
+            n_neurons=trials.n_neurons,
+            alpha=self.alpha,
+            n_permutations=len(null),
+            exchanged=self.exchanged,
+            null=tuple(null.tolist()),
+            seed=self.seed,
+            reason=reason if np.isnan(observed) else "",
+            **fields,
+        )
+        if np.isnan(observed) or not len(null):
+            return score
+        return replace(score, **_summary(observed, null, closer, self.alpha, best))
+
+
+def _summary(observed: float, null: Vector, closer: str, alpha: float, best: float | None) -> Mapping[str, Any]:
+    if closer != "either":
+        summary = summarise(observed, null, closer, alpha, best)
+        return {name: getattr(summary, name) for name in summary.to_dict()}
+    # Two-sided: how far from the middle of the null, in either direction.
+    middle = float(np.nanmean(null)) if not np.isnan(null).all() else 0.0
+    summary = summarise(abs(observed - middle), np.abs(null - middle), "higher", alpha, None)
+    spread = float(np.nanstd(null)) if not np.isnan(null).all() else np.nan
+    z = (observed - middle) / spread if len(null) and not is_constant(null) else float("nan")
+    fields = {name: getattr(summary, name) for name in summary.to_dict()}
+    return {**fields, "null_mean": middle, "null_sd": spread, "centred": observed - middle, "z": z}
+
+
+def over_orders(score: Callable[[Index], float], orders: Orders) -> Vector:
+    """Score every permutation."""
+    # The products of a single order are small: threads would wait for each other.
+    with single_threaded_blas():
+        return np.array([score(order) for order in orders.orders])

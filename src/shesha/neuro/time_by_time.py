@@ -1,0 +1,196 @@
+"""Compare the distances between conditions at every time with those at every other time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.inputs import coordinate_values, split_names
+from shesha.inputs import validation as check
+from shesha.kernels.condition_distances import centred_ranks
+from shesha.kernels.distances import METRICS, Metric
+from shesha.kernels.threads import single_threaded_blas
+from shesha.neuro._trial_permutations import Null, Orders
+from shesha.neuro._trials import Conditions, Trials
+from shesha.neuro.equal_trials import EqualTrials, Numbers, unused_trials
+from shesha.neuro.trial_halves import Halves, How
+from shesha.neuro.trial_split import FEWEST_CONDITIONS, SplitScore
+from shesha.nulls import summarise
+from shesha.results import OverTime
+from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.seeds import spawn
+from shesha.support.types import Labels, Matrix, Seed, Vector
+
+_FEWEST_PAIRS = 3
+"""Fewest conditions with a distance on both sides; fewer have no meaningful rank correlation."""
+
+
+def over_time(
+    X: Any,
+    conditions: Conditions,
+    *,
+    times: ArrayLike | None = None,
+    how: How = "odd-even",
+    metric: Metric = "cosine",
+    normalize: bool = True,
+    n_splits: int = 20,
+    n_blocks: int = 8,
+    trials_per_half: Numbers = "equal",
+    min_trials: int = 2,
+    n_permutations: int = N_PERMUTATIONS,
+    null: Null = "shift",
+    blocks: ArrayLike | None = None,
+    block_length: int | None = None,
+    alpha: float = 0.05,
+    seed: Seed = 0,
+) -> OverTime:
+    """Rank correlation of the distances at every two times, in two halves of the trials.
+
+    The diagonal says when the geometry is reliable, the rest whether it is the same at other times. Many entries are
+    looked at, so each is held against the largest that other orders of the conditions give anywhere.
+
+    Parameters
+    ----------
+    X : array of shape (n_trials, n_neurons, n_times), or xarray.DataArray
+    conditions : array of shape (n_trials,) or (n_trials, n_columns), or names of coordinates of a DataArray
+    times : array of shape (n_times,), optional
+        The times in your units; default: those of a DataArray, or their numbers.
+    how, metric, normalize, n_splits, n_blocks, trials_per_half, min_trials
+        As for `trial_split`. Pairs of conditions without a distance at some time count as average there.
+    n_permutations, null, blocks, block_length, alpha, seed
+        As for `trial_split`.
+
+    Returns
+    -------
+    OverTime
+        `values`, `chance` and corrected `p_values` of shape (n_times, n_times), symmetric; NaN, with a reason and a
+        warning, where fewer than three conditions have trials in both halves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> shown = rng.integers(8, size=200)
+    >>> gain = np.array([0, 0, 1, 1])
+    >>> rates = 2 + gain * rng.gamma(1, 2, size=(8, 20))[shown][:, :, None]
+    >>> found = over_time(rng.poisson(rates), shown, times=[-100, 0, 100, 200], n_permutations=39)
+    >>> found.argmax, found.significant
+    ((100, 100), True)
+    """
+    check.choice(metric, METRICS, "metric")
+    check.boolean(normalize, "normalize")
+    trials = Trials.build(X, conditions, min_trials=check.count(min_trials, "min_trials"))
+    if trials.values.ndim != 3:
+        raise ValueError(f"X must be (n_trials, n_neurons, n_times), got shape {trials.values.shape}")
+    halves = Halves.build(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
+    orders = Orders.build(
+        trials.n_trials, n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
+    )
+    named = _times(times, trials)
+    fields: dict[str, Any] = {
+        "times": named,
+        "n_trials": trials.n_trials,
+        "n_neurons": trials.n_neurons,
+        "n_conditions": trials.n_conditions,
+        "alpha": orders.alpha,
+        "exchanged": orders.exchanged,
+        "seed": orders.seed,
+        "notes": trials.notes,
+        "options": {
+            "how": how,
+            "metric": metric,
+            "normalize": bool(normalize),
+            "null": null,
+            "trials_per_half": trials_per_half,
+        },
+    }
+    equal = EqualTrials.build(trials_per_half, halves, n_splits, seed)
+    if trials.n_conditions < FEWEST_CONDITIONS:
+        correlations = np.full((1, len(named), len(named)), np.nan)
+        return _result(correlations, "fewer than three conditions have enough trials", fields)
+    use = unused_trials(equal, trials, "half")
+    fields |= {"n_conditions": trials.n_conditions - len(use.dropped), "notes": (*trials.notes, *use.notes)}
+    scores = [
+        SplitScore.build(trials.values[:, :, time], trials.n_conditions, halves, metric, normalize, equal)
+        for time in range(len(named))
+    ]
+    with single_threaded_blas():
+        correlations = np.array([_table(scores, trials.codes[order]) for order in orders.orders])
+    return _result(
+        correlations,
+        "no two times have three pairs of conditions with responses and unequal distances in both halves",
+        fields,
+    )
+
+
+def _times(times: ArrayLike | None, trials: Trials) -> tuple[float, ...]:
+    n = trials.values.shape[2]
+    if times is None and trials.source is not None and trials.source.dims[2] in trials.source.coords:
+        times = coordinate_values(trials.source, str(trials.source.dims[2]))[1]
+    values = np.arange(n) if times is None else np.asarray(split_names(times, "times")[0])
+    if values.shape != (n,) or values.dtype.kind not in "fiu":
+        raise ValueError(f"times must be one number for each of the {n} times, got {values.dtype} {values.shape}")
+    return tuple(values.tolist())
+
+
+def _table(scores: list[SplitScore], codes: Labels) -> Matrix:
+    """Agreement of every two times, averaged over splits and over the order of halves."""
+    both = [score.distances(codes) for score in scores]
+    # Each half: (n_splits, n_times, n_pairs).
+    halves = [np.array([pair[side] for pair in both]).transpose(1, 0, 2) for side in (0, 1)]
+    # A pair that one half never knows (its conditions have no trials there) says nothing about agreement.
+    shared = np.logical_and(*(np.isfinite(half).any(axis=1, keepdims=True) for half in halves))
+    halves = [np.where(shared, half, np.nan) for half in halves]
+    first, second = (np.array([centred_ranks(split) for split in half]) for half in halves)
+    products = first @ second.transpose(0, 2, 1)
+    jointly = np.isfinite(halves[0]).astype(np.float64) @ np.isfinite(halves[1]).astype(np.float64).transpose(0, 2, 1)
+    known = ~np.isnan(products) & (jointly >= _FEWEST_PAIRS)
+    total = np.where(known, products, 0.0).sum(axis=0)
+    counts = known.sum(axis=0)
+    mean = total / np.where(counts > 0, counts, np.nan)
+    table: Matrix = (mean + mean.T) / 2
+    return table
+
+
+def _result(tables: Matrix, reason: str, fields: dict[str, Any]) -> OverTime:
+    observed = tables[0]
+    largest = _largest(tables)
+    if np.isnan(largest[0]):
+        check.not_estimable(f"over time: {reason}")
+    fields["reason"] = reason if np.isnan(largest[0]) else ""
+    null = largest[1:]
+    chance = _mean(tables[1:]) if len(null) else np.full(observed.shape, np.nan)
+    p_values = np.full(observed.shape, np.nan)
+    null_fields: dict[str, Any] = {}
+    if len(null) and not np.isnan(largest[0]):
+        for i, j in np.argwhere(~np.isnan(observed)):
+            p_values[i, j] = summarise(float(observed[i, j]), null, "higher", fields["alpha"], 1.0).p_value
+        summary = summarise(float(largest[0]), null, "higher", fields["alpha"], 1.0)
+        null_fields = {
+            name: getattr(summary, name) for name in ("null_mean", "null_sd", "threshold", "score", "p_value")
+        }
+    values, means, corrected = (tuple(map(tuple, matrix.tolist())) for matrix in (observed, chance, p_values))
+    return OverTime(
+        values=values,
+        chance=means,
+        p_values=corrected,
+        observed=float(largest[0]),
+        n_permutations=len(null),
+        null=tuple(null.tolist()),
+        **fields,
+        **null_fields,
+    )
+
+
+def _largest(tables: Matrix) -> Vector:
+    filled = np.where(np.isnan(tables), -np.inf, tables).max(axis=(1, 2))
+    return np.where(np.isinf(filled), np.nan, filled)
+
+
+def _mean(tables: Matrix) -> Matrix:
+    known = ~np.isnan(tables)
+    counts = known.sum(axis=0)
+    mean: Matrix = np.where(known, tables, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan)
+    return mean

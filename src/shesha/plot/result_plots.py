@@ -1,0 +1,187 @@
+"""Plots of results, one function per question; each takes and returns matplotlib Axes.
+
+    ax = shesha.plot.stability(shesha.audit(layers))
+    shesha.plot.representations(shesha.compare_all(models, "CKA"), "CKA", ax=ax2)
+
+One quiet style, told apart by shape and shade as well as by colour. Needs the extra `plot`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from shesha.charts import curves, similarity_map
+from shesha.charts import spectra as _spectra
+from shesha.inputs import validation as check
+from shesha.plot.heat_maps import full_name
+from shesha.results import Audit, CoherenceTable, DriftPath, PairwiseComparison
+from shesha.results.null_summary import BesideNull
+from shesha.support import argument_types as kinds
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+def stability(audit: Audit, ax: Axes | None = None) -> Axes:
+    """Draw stability with its interval and its chance level, over layers or checkpoints in their order.
+
+    Parameters
+    ----------
+    audit : Audit
+        Of several representations, or one.
+    ax : matplotlib Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    kinds.instance(audit, Audit, "audit", "an Audit")
+    return audit.plot(ax=ax)
+
+
+def null(result: BesideNull, ax: Axes | None = None) -> Axes:
+    """Draw the null distribution with the value and the threshold.
+
+    Parameters
+    ----------
+    result : result of `calibrate`, `chance` or anything else that keeps its null
+    ax : matplotlib Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    drawn: Any = kinds.instance(result, BesideNull, "result", "a result with its null distribution")
+    return drawn.plot(ax=ax)  # type: ignore[no-any-return]
+
+
+def drift(path: DriftPath | Sequence[Mapping[str, Any]], measure: str | None = None, ax: Axes | None = None) -> Axes:
+    """Draw drift over checkpoints, or over the checks of a monitor with their thresholds.
+
+    Parameters
+    ----------
+    path : DriftPath, or what `DriftMonitor.history` returns
+    measure : str, optional
+        Of a monitor's checks; default: the first.
+    ax : matplotlib Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    if isinstance(path, DriftPath):
+        values = {"from the first": path.from_first, "from the previous": path.from_previous}
+        ax = curves(range(len(path.names)), values, labels=("", "drift (0: the same geometry)"), ax=ax)
+        ax.set_xticks(range(len(path.names)), path.names, rotation=40, ha="right")
+        return ax
+    scores = [_primary_score(check, measure) for check in kinds.several(path, dict, "path", "checks, or a DriftPath")]
+    if not scores:
+        raise ValueError("path must contain at least one check, got none")
+    series = {name: [float(score[name]) for score in scores] for name in ("drift", "threshold")}
+    return curves(range(1, len(scores) + 1), series, labels=("check", f"drift by {scores[0]['measure']}"), ax=ax)
+
+
+def coherence(table: CoherenceTable, *, unbiased: bool = False, ax: Axes | None = None) -> Axes:
+    """Draw magnitude against coherence of groups, with null groups of the same sizes.
+
+    Parameters
+    ----------
+    table : CoherenceTable
+    unbiased : bool
+        The score that does not grow as groups shrink.
+    ax : matplotlib Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    kinds.instance(table, CoherenceTable, "table", "a CoherenceTable")
+    return table.plot(ax, unbiased=check.boolean(unbiased, "unbiased"))
+
+
+def ranks(results: pd.DataFrame, axes: Any = None) -> Any:
+    """Draw the ranks of measures over the tests of the benchmark, best on top, one panel per domain.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As `shesha.benchmark.published` or `shesha.benchmark.table` return it.
+    axes : sequence of matplotlib Axes, optional
+        One per domain; default: a new figure.
+
+    Returns
+    -------
+    array of matplotlib Axes
+    """
+    from shesha.benchmark import plot_ranks
+
+    return plot_ranks(results, axes)
+
+
+def representations(
+    pairs: PairwiseComparison, measure: str, *, groups: Sequence[str] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw representations in a plane, near each other if they are similar (classical scaling).
+
+    Parameters
+    ----------
+    pairs : PairwiseComparison
+    measure : str
+        One of those that were compared.
+    groups : sequence of str, optional
+        One per representation (a family of models), shown by colour and shape.
+    ax : matplotlib Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        Its label says which share of the distances the plane shows.
+    """
+    kinds.instance(pairs, PairwiseComparison, "pairs", "a PairwiseComparison")
+    placed = pairs.embed(measure)
+    explained = float(placed.attrs["explained"])
+    title = full_name(pairs, measure)
+    return similarity_map(
+        placed.to_numpy(dtype=float), list(placed.index), explained=explained, groups=groups, title=title, ax=ax
+    )
+
+
+def spectra(representations: Mapping[str, Any], ax: Axes | None = None, *, ordered: bool = False) -> Axes:
+    """Draw how the variance of representations is shared out among their directions.
+
+    Parameters
+    ----------
+    representations : mapping of str to array of shape (n_rows, n_features)
+    ordered : bool
+        Whether they are in an order, as layers are: colours then run from dark to light.
+    ax : matplotlib Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    from shesha.views import Representation, Variances
+
+    kinds.mapping(representations, "representations")
+    return _spectra(
+        {name: Variances.build(Representation.build(X)).shares for name, X in representations.items()},
+        ordered=check.boolean(ordered, "ordered"),
+        ax=ax,
+    )
+
+
+def _primary_score(check: Mapping[str, Any], measure: str | None) -> Mapping[str, Any]:
+    """Return the score of one measure in a check's plain values."""
+    known: dict[str, Mapping[str, Any]] = {score["measure"]: score for score in check["scores"]}
+    wanted = next(iter(known)) if measure is None else measure
+    if wanted not in known:
+        raise ValueError(f"measure must be one of {', '.join(known)}, got {measure!r}")
+    return known[wanted]

@@ -1,0 +1,119 @@
+"""Agreement of geometries between times, beside the largest by chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.report import page_width, wrap
+from shesha.results.base import reaches_level
+from shesha.results.null_summary import BesideNull
+from shesha.results.plot_docstring import draws_axes
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class OverTime(BesideNull):
+    """Agreement of the distances between all times; the null is that of the maximum."""
+
+    ALIGNED = (("times", "values"),)
+
+    times: tuple[float, ...]
+    values: tuple[tuple[float, ...], ...]
+    """Agreement between halves of the trials at times i and j."""
+    chance: tuple[tuple[float, ...], ...]
+    """Mean of each entry over permutations."""
+    p_values: tuple[tuple[float, ...], ...]
+    """p-value of the largest entry, corrected for all entries."""
+    observed: float
+    """The largest."""
+    n_trials: int
+    n_neurons: int
+    n_conditions: int
+    alpha: float = 0.05
+    n_permutations: int = 0
+    exchanged: str = ""
+    null: tuple[float, ...] = ()
+    """The largest entry in each permutation."""
+    seed: int | None = None
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def argmax(self) -> tuple[float, float]:
+        """Times of the largest value; NaN if there is none."""
+        cells = np.array(self.values)
+        if np.isnan(cells).all():
+            return float("nan"), float("nan")
+        i, j = np.unravel_index(int(np.nanargmax(cells)), cells.shape)
+        return self.times[i], self.times[j]
+
+    @property
+    def significant(self) -> bool:
+        """Return whether any entry is above the threshold of the maximum."""
+        return reaches_level(self.p_value, self.alpha)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per pair of times."""
+        import pandas as pd
+
+        grid = [(i, j) for i in range(len(self.times)) for j in range(len(self.times))]
+        return pd.DataFrame(
+            [
+                {
+                    "time": self.times[i],
+                    "other_time": self.times[j],
+                    "value": self.values[i][j],
+                    "chance": self.chance[i][j],
+                    "p_value": self.p_values[i][j],
+                }
+                for i, j in grid
+            ]
+        )
+
+    def to_xarray(self) -> Any:
+        """Return the values as an xarray.DataArray with both times."""
+        from shesha.inputs import make_data_array
+
+        axes = {"time": self.times, "other time": self.times}
+        return make_data_array(np.array(self.values), axes, "agreement", "neuro")
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the values, with frames around those above the threshold of the maximum."""
+        from shesha.charts import frame_cell, heat_map
+
+        names = [f"{time:g}" for time in self.times]
+        ax = heat_map(np.array(self.values), names, names, title="agreement of distances between times", ax=ax)
+        for i, line in enumerate(self.p_values):
+            for j, p in enumerate(line):
+                if reaches_level(p, self.alpha):
+                    frame_cell(ax, i, j)
+        return ax
+
+    def __str__(self) -> str:
+        """Print the largest value, its chance level, and the share of the table above it."""
+        if self.observed != self.observed:
+            return "\n".join(wrap(f"over time: not estimable ({self.reason})", page_width()))
+        n_above = sum(reaches_level(p, self.alpha) for line in self.p_values for p in line)
+        first, second = self.argmax
+        verdict = f", {'above' if self.significant else 'not above'} chance" if self.has_null else ""
+        lines = [f"largest agreement between times: {self.observed:.4f}, at {first:g} and {second:g}{verdict}"]
+        if self.has_null:
+            lines.append(
+                f"  the largest by chance {self.null_mean:.4f} +- {self.null_sd:.2g}, p = {self.p_value:.3g} "
+                f"({self.n_permutations} {'orders' if self.exchanged == 'all rows' else self.exchanged})"
+            )
+            lines.append(
+                f"  {n_above} of {len(self.times) ** 2} entries above {self.threshold:.4f}, the chance "
+                "threshold of the maximum"
+            )
+        lines.append(f"  {self.n_trials:,} trials x {self.n_neurons:,} neurons, {self.n_conditions} conditions")
+        lines += [f"  note: {text}" for text in self.notes]
+        return "\n".join(part for line in lines for part in wrap(line, page_width(), hanging="    "))

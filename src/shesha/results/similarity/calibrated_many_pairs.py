@@ -1,0 +1,92 @@
+"""Several calibrated pairs, with p-values corrected for their number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shesha.report import page_width, wrap
+from shesha.results.base import Result, reaches_level
+from shesha.results.similarity.calibrated import Calibrated
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NAMED = 5
+"""Pairs that the headline names."""
+
+
+@dataclass(frozen=True)
+class CalibratedMany(Result):
+    """Several pairs, each with its null, with p-values corrected for the number of tests."""
+
+    ALIGNED = (("pairs", "results", "holm", "benjamini_hochberg"),)
+
+    pairs: tuple[str, ...]
+    results: tuple[Calibrated, ...]
+    holm: tuple[float, ...]
+    benjamini_hochberg: tuple[float, ...]
+    correction: str
+    """The correction that determines significance."""
+    seed: int | None = None
+    interrupted: bool = False
+    """Whether pairs are missing and the last has fewer permutations than requested."""
+
+    @property
+    def corrected_p_values(self) -> tuple[float, ...]:
+        """The corrected p-values that determine significance."""
+        return self.holm if self.correction == "holm" else self.benjamini_hochberg
+
+    def __iter__(self) -> Iterator[Calibrated]:
+        """Iterate over the results."""
+        return iter(self.results)
+
+    def __getitem__(self, pair: str) -> Calibrated:
+        """Return the result of the pair of this name."""
+        name = str(pair)
+        if name not in self.pairs:
+            raise KeyError(f"pair must be one of {', '.join(self.pairs)}, got {name}")
+        return self.results[self.pairs.index(name)]
+
+    @property
+    def headline(self) -> str:
+        """How many pairs are above chance, and which."""
+        first = self.results[0]
+        lines = zip(self.pairs, self.results, self.corrected_p_values, strict=True)
+        above = [name for name, result, p in lines if reaches_level(p, result.alpha)]
+        named = f": {', '.join(above[:_NAMED])}{', ...' if len(above) > _NAMED else ''}" if above else ""
+        return (
+            f"{len(above)} of {len(self.pairs)} pairs are above chance at {first.alpha:g} by {first.measure}, "
+            f"corrected for their number{named}."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per pair."""
+        import pandas as pd
+
+        fields = ("measure", "closer", "observed", "score", "p_value", "threshold", "null_mean", "null_sd", "n_rows")
+        return pd.DataFrame(
+            [
+                {
+                    "pair": name,
+                    **{field: getattr(result, field) for field in fields},
+                    "p_holm": p_holm,
+                    "p_benjamini_hochberg": p_bh,
+                    "significant": reaches_level(p, result.alpha),
+                    "reason": result.reason,
+                }
+                for name, result, p_holm, p_bh, p in zip(
+                    self.pairs, self.results, self.holm, self.benjamini_hochberg, self.corrected_p_values, strict=True
+                )
+            ]
+        )
+
+    def __str__(self) -> str:
+        """Print the table."""
+        columns = ["pair", "observed", "null_mean", "threshold", "score", "p_value", "p_holm", "p_benjamini_hochberg"]
+        head = f"{self.results[0].measure} ({self.results[0].closer} is closer), significance by {self.correction}"
+        text = self.to_frame()[[*columns, "significant"]].to_string(index=False, float_format="%.4g")
+        why = [f"{name}: {test.reason}" for name, test in zip(self.pairs, self.results, strict=True) if test.reason]
+        end = ["Interrupted: the rest was not calibrated."] if self.interrupted else []
+        return "\n".join([*wrap(self.headline, page_width(), hanging=""), "", head, text, *why, *end])

@@ -1,0 +1,114 @@
+"""Tables of all pairs with chance levels, for text and pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shesha.report import Column, Metric, Table, page_width, table, wrap
+from shesha.results.base import reaches_level
+
+if TYPE_CHECKING:
+    from shesha.results.similarity.comparison import Score
+    from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
+
+CALIBRATED_PAIRS_NOTE = (
+    "Chance is the mean value when rows are matched at random. Calibrated is 0 up to the chance threshold and 1 at "
+    "the best value; without a best value, it is the excess. Corrected p allows for the number of pairs of "
+    "one measure, not for the number of measures."
+)
+_MOST_LINES = 60
+"""Maximum number of printed pairs; of more, those with the smallest p-values."""
+
+
+def measure_lines(result: PairwiseComparison, measure: str) -> list[str]:
+    """Return one line per pair for a measure, and the number of pairs above chance."""
+    width = page_width()
+    pairs = choose_printed_pairs(result, measure)
+    closer = pairs[0].score.closer
+    n_left = len(select_pairs(result, measure)) - len(pairs)
+    rest = [f"  {n_left} more pairs, none with a smaller p: to_frame() has all of them"] if n_left else []
+    return [
+        f"{measure} ({closer} is closer)",
+        f"  {significance_sentence(result, measure)}",
+        *table([f"{pair.first}, {pair.second}" for pair in pairs], [[column] for column in _columns(pairs)], width),
+        *rest,
+    ]
+
+
+def measure_table(result: PairwiseComparison, measure: str) -> Table:
+    """Return the table of one measure for a page."""
+    pairs = select_pairs(result, measure)
+    names = tuple(f"{pair.first}, {pair.second}" for pair in pairs)
+    return Table(names, tuple((column,) for column in _columns(pairs)), measure, "pair")
+
+
+def significance_sentence(result: PairwiseComparison, measure: str) -> str:
+    """Return the number of pairs of a measure above chance, in words."""
+    tested = [pair.score for pair in select_pairs(result, measure) if pair.score.has_null]
+    above = sum(reaches_level(score.corrected_p_value, result.alpha) for score in tested)
+    if not tested:
+        return "no chance level for any pair"
+    if len(tested) == 1:
+        return f"the pair is{'' if above else ' not'} above chance at {result.alpha:g}"
+    return f"{above} of {len(tested)} pairs above chance at {result.alpha:g}, corrected for their number"
+
+
+def pair_metrics(result: PairwiseComparison) -> list[Metric]:
+    """Return the values with their nulls for the header of a card: those of the first of each pair."""
+    return [
+        Metric(
+            pair.first,
+            f"{score.measure} with {pair.second}",
+            score.value,
+            score.interval_low,
+            score.interval_high,
+            score.null_mean,
+            score.threshold,
+            score.deciding_p_value,
+        )
+        for pair in result.scores
+        for score in (pair.score,)
+        if score.has_null
+    ]
+
+
+def select_pairs(result: PairwiseComparison, measure: str) -> list[PairScore]:
+    """Return the pairs of different representations of one measure."""
+    return [pair for pair in result.scores if pair.score.measure == measure and pair.first != pair.second]
+
+
+def choose_printed_pairs(result: PairwiseComparison, measure: str) -> list[PairScore]:
+    """Return the pairs for a page: all if they are few, otherwise those farthest from chance."""
+    pairs = select_pairs(result, measure)
+    if len(pairs) <= _MOST_LINES:
+        return pairs
+    # NaN comes last.
+    return sorted(
+        pairs, key=lambda pair: (not pair.score.has_null, pair.score.deciding_p_value, -pair.score.calibrated)
+    )[:_MOST_LINES]
+
+
+def _columns(pairs: list[PairScore]) -> list[Column]:
+    scores = [pair.score for pair in pairs]
+    cells: dict[str, list[str]] = {
+        "value": [f"{score.value:.3f}" if score.has_value else "none" for score in scores],
+        "interval": [_interval(score) for score in scores],
+        "chance": [_format_number(score.null_mean) for score in scores],
+        "calibrated": [_format_number(score.calibrated) for score in scores],
+        "p": [_format_number(score.p_value) for score in scores],
+        "corrected p": [_format_number(score.corrected_p_value) for score in scores],
+    }
+    return [Column(head, tuple(column)) for head, column in cells.items()]
+
+
+def note_lines() -> list[str]:
+    """Return an explanation of the columns."""
+    return wrap(CALIBRATED_PAIRS_NOTE, page_width(), hanging="")
+
+
+def _interval(score: Score) -> str:
+    return f"[{score.interval_low:.3f}, {score.interval_high:.3f}]" if score.has_interval else ""
+
+
+def _format_number(value: float) -> str:
+    return "" if value != value else f"{value:.3f}"

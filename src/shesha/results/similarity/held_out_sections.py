@@ -1,0 +1,39 @@
+"""Held-out values beside in-sample ones, as lines and as a section."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from shesha.report import Column, Section, Table, columns, page_width, wrap
+
+if TYPE_CHECKING:
+    from shesha.results.similarity.comparison import Score
+
+_NOTE = (
+    "Held out: the map is fitted on the rows outside each fold and evaluated on those inside. All rows: it is "
+    "evaluated on the rows that fitted it, so it looks closer than it is."
+)
+
+
+def held_out_lines(scores: Sequence[Score], folds: int | None) -> list[str]:
+    """Return a table of values on all rows and held out; nothing if not requested."""
+    held_out_scores = [score for score in scores if score.held_out is not None]
+    if not held_out_scores:
+        return []
+    rows = [["measure", "all rows", "held out"]]
+    rows += [[score.measure, f"{score.value:.4g}", f"{score.held_out:.4g}"] for score in held_out_scores]
+    return ["", f"Held out, {folds} folds", *columns(rows, "<>>", indent="  "), *wrap(_NOTE, page_width(), hanging="")]
+
+
+def held_out_sections(scores: Sequence[Score], folds: int | None) -> tuple[Section, ...]:
+    """Return the section of a page; nothing if not requested."""
+    held_out_scores = [score for score in scores if score.held_out is not None]
+    if not held_out_scores:
+        return ()
+    cells = (
+        Column("all rows", tuple(f"{score.value:.4g}" for score in held_out_scores)),
+        Column("held out", tuple(f"{score.held_out:.4g}" for score in held_out_scores)),
+    )
+    table = Table(tuple(score.measure for score in held_out_scores), (cells,), f"{folds} folds", "measure")
+    return (Section("Held out", (table,), _NOTE),)

@@ -1,0 +1,223 @@
+"""Turn published lines into checks.
+
+A line of a published table says *where*, *what* and what is *published*: a number, or a claim in words. A study says
+what it `Found`: *ours*, by which rule it is judged (a distance within errors and rounding, or a verdict), and *why* it
+does not agree.
+
+Two kinds of lines may stand in one file (`apart`): those with a `key`, by which a study answers them (`against`), and
+those with a `row` and a `number`, as in a printed table, answered many at a time (`stand_ins`, `derived`, `models`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from shesha.studies.checks import AGREES, DIFFERS, NOT_RUN, UNREACHABLE, Check, judge_number
+from shesha.studies.tolerance import JOINT
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PAPER = "Geometric Stability, "
+ABSENT = "these rows do not contain the cells that decide it"
+_WORDED = "claim/"
+Table = Any
+"""A DataFrame. The stubs of pandas know neither what a row nor what a cell holds."""
+Answers = dict[str, "Found"]
+"""Results by the key of the published line."""
+Ours = Callable[[str, str], float | None]
+"""Function from row and number of a line to our value, or None."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Our answer to one published number or claim.
+
+    Parameters
+    ----------
+    ours : float, str or None
+    error : float
+        Standard deviation of a single draw, where the published number is one draw.
+    why : str
+        Reason, told unless it agrees.
+    verdict : str, optional
+        Where the data decide nothing; otherwise numbers are judged by their distance, and words by whether they are the
+        same. Claims in words are answered by rules: see `study_rules`.
+    decimals : int, optional
+        Of the published number; default: what its line says, else 3.
+    note : str
+        What must be known even where it agrees.
+    """
+
+    ours: float | str | None
+    error: float = 0.0
+    why: str = ""
+    verdict: str | None = None
+    decimals: int | None = None
+    note: str = ""
+
+
+def draws(values: pd.Series, why: str = "") -> Found:
+    """Mean of our draws, with the spread of a single draw."""
+    error = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    return Found(float(values.mean()) if len(values) else None, error, why)
+
+
+def unreachable(why: str, ours: float | str | None = None) -> Found:
+    """Record that a line cannot be repeated here, and what is missing; `ours` is the value of a stand-in."""
+    return Found(ours, why=why, verdict=UNREACHABLE)
+
+
+def against(
+    published: pd.DataFrame | None,
+    answers: Mapping[str, Found],
+    missing: Mapping[str, str] | None = None,
+) -> tuple[Check, ...]:
+    """Convert every published line into a check by its key.
+
+    Parameters
+    ----------
+    published : DataFrame
+        Columns `where`, `what`, `key`, `published` (a number or words); if need be `error`, and `decimals` (default 3).
+    answers : mapping of key to Found
+    missing : mapping of str to str
+        What keys that cannot be repeated begin with, and what is missing.
+
+    Returns
+    -------
+    tuple of Check
+        In the order of the lines. Lines whose keys are in neither are "not run".
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> lines = pd.DataFrame({"where": "Paper, 1", "what": ["a", "b"], "key": ["a", "b"], "published": ["0.50", "yes"]})
+    >>> [one.verdict for one in against(lines, {"a": Found(0.51, 0.01), "b": Found("no", why="a control")})]
+    ['agrees', 'differs']
+    """
+    assert published is not None
+    keyed = ((line, str(line.key)) for _, line in published.iterrows())
+    return tuple(judge_line(line, answers.get(key) or _missing(key, missing or {})) for line, key in keyed)
+
+
+def _missing(key: str, reasons: Mapping[str, str]) -> Found:
+    matches = [reason for start, reason in reasons.items() if key.startswith(start)]
+    return unreachable(matches[0]) if matches else Found(None, why=ABSENT, verdict=NOT_RUN)
+
+
+def judge_line(line: Any, answer: Found, unit: str = "") -> Check:
+    """Judge one published line.
+
+    Raises
+    ------
+    TypeError
+        If words are published and numbers found without a verdict, or the other way round. Words agree if they are
+        the same, and a number agrees with a bound, such as "< 0.001", that it is below.
+    """
+    where, what, number = str(line["where"]), _what(line, unit), as_number(line["published"])
+    if answer.verdict is not None:
+        why = "" if answer.verdict == AGREES else answer.why
+        return Check(where, what, number, answer.ours, answer.verdict, why or answer.note)
+    if isinstance(number, str) and isinstance(answer.ours, str):
+        same = number == answer.ours
+        return Check(where, what, number, answer.ours, AGREES if same else DIFFERS, answer.note if same else answer.why)
+    if isinstance(number, str) and number.startswith("<") and isinstance(answer.ours, float):
+        below = answer.ours < float(number.removeprefix("<"))
+        return Check(
+            where, what, number, answer.ours, AGREES if below else DIFFERS, answer.note if below else answer.why
+        )
+    if isinstance(number, str) or isinstance(answer.ours, str):
+        raise TypeError(f"published must be a number where ours has no verdict, got {number!r} and {answer.ours!r}")
+    absent = answer.ours is None or isnan(answer.ours)
+    return judge_number(
+        where,
+        what,
+        number,
+        answer.ours,
+        error=answer.error,
+        published_error=_or(line.get("error"), 0.0),
+        decimals=answer.decimals if answer.decimals is not None else int(_or(line.get("decimals"), 3)),
+        why=answer.why or (ABSENT if absent else ""),
+    )
+
+
+def as_number(value: object) -> float | str:
+    """Return a published number, or its words."""
+    try:
+        return float(str(value))
+    except ValueError:
+        return str(value)
+
+
+def count_decimals(text: str) -> int:
+    """Count the printed decimals of a number, without zeros at the end.
+
+    Examples
+    --------
+    >>> count_decimals("0.250"), count_decimals("12")
+    (2, 0)
+    """
+    return len(text.partition(".")[2].rstrip("0"))
+
+
+def claim_key(line: Any) -> str:
+    """Return the key by which a claim in words is answered, "" for a line that has none."""
+    key = line.get("key")
+    return key.removeprefix(_WORDED) if isinstance(key, str) else ""
+
+
+def line_label(line: Any) -> tuple[str, str]:
+    """Return the place and the label of a published line, as its check has them."""
+    return str(line["where"]), _what(line, "")
+
+
+def split_numbers_and_claims(published: pd.DataFrame | None) -> tuple[Table, Table]:
+    """Separate printed numbers from claims in words, and remove the prefix "claim/" from the latter's keys."""
+    assert published is not None
+    worded = published.key.astype(str).str.startswith(_WORDED)
+    claims = published[worded]
+    return published[~worded], claims.assign(key=claims.key.str.removeprefix(_WORDED))
+
+
+def lines_of(published: Table, *where: str) -> Table:
+    """Return the lines of tables or sections: "Table 47", "10.3"."""
+    return published[published["where"].isin([PAPER + place for place in where])]
+
+
+def number(published: Table, where: str, row: str, name: str) -> float:
+    """Return one published number."""
+    lines = lines_of(published, where)
+    return float(lines[(lines.row.astype(str) == row) & (lines.number == name)].published.iloc[0])
+
+
+def stand_ins(lines: Table, ours: Ours, why: str, unit: str = "") -> Iterator[Check]:
+    """Yield published numbers of other models, with those of a stand-in if available."""
+    for _, line in lines.iterrows():
+        yield judge_line(line, unreachable(why, ours(str(line.row), line.number)), unit)
+
+
+def models(lines: Table, at_hand: Mapping[str, str], why: str) -> Iterator[Check]:
+    """Yield one check for each line of a table of models: whether the model is available."""
+    for _, line in lines.iterrows():
+        model = at_hand.get(str(line.row))
+        yield judge_line(line, unreachable(why) if model is None else Found(model, why="another name"))
+
+
+def text_checks(lines: Table, ours: Ours, why: str, unit: str = "", *, rounding: float = 0.0) -> Iterator[Check]:
+    """Compare numbers of the text with the values that follow from the rounded published tables."""
+    for _, line in lines.iterrows():
+        value = ours(str(line.row), line.number)
+        decimals = count_decimals(str(line.published))
+        yield judge_line(line, Found(value, error=rounding / JOINT, decimals=decimals, why=why), unit)
+
+
+def _what(line: Any, unit: str) -> str:
+    label = line.get("what")
+    return label if isinstance(label, str) else f"{unit + ' ' if unit else ''}{line['row']}: {line['number']}"
+
+
+def _or(value: Any, default: float) -> float:
+    return default if value is None or isnan(float(value)) else float(value)

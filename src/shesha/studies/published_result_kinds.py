@@ -1,0 +1,78 @@
+"""Count published results without labels, sample sizes, arithmetic, repeats and claims of our own."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.studies.checks import OWN_NUMBERS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RESULT, TRANSCRIPTION, ARITHMETIC, REPEAT, OWN = "result", "transcription", "arithmetic", "repeat", "own"
+KINDS = (RESULT, ARITHMETIC, TRANSCRIPTION, REPEAT, OWN)
+MEANINGS = {
+    RESULT: "a number or claim that an experiment, or its absence, decides",
+    ARITHMETIC: "a number that follows from other numbers of the paper",
+    TRANSCRIPTION: "a label, a parameter, a sample size, or a definition that cannot come out otherwise",
+    REPEAT: "the same number of the paper with the same of ours, printed in another place",
+    OWN: "a claim or formula of our own, which no paper has published",
+}
+_OURS = "new"
+"""First word of the place of our own claims."""
+_TRANSCRIBED = re.compile(
+    r"""
+    ^counts:                                        # models, observations, sentences
+    | :\s(?:n|N|type|family|size|weights|layers|rows)$
+    | \bobservations\b
+    | (?:^|:\s)(?:sessions|seeds)$
+    | ,\srows$
+    | ^(?:areas\sand\ssessions|areas\sof\sthe\sbrain|pairs\sof\scontrasts|models)$
+    | :\s(?:perturbations(?:\ssimulated)?|cells\sanalysed|control\scells)$
+    | (?:fewest|most|median)\scells
+    | guides\spooled
+    | \bstars\b
+    | bit\sfor\sbit                                 # the same code on the same rows, compared with itself
+    | valid\soutputs|NaN\sor\sinfinite
+    """,
+    re.VERBOSE,
+)
+
+
+def kinds(checks: pd.DataFrame) -> pd.Series[str]:
+    """Set how each check counts.
+
+    Parameters
+    ----------
+    checks : DataFrame
+        Columns `study`, `where`, `what`, `published`, `ours`, `basis`.
+
+    Returns
+    -------
+    Series of {"result", "arithmetic", "transcription", "repeat", "own"}
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> lines = [("Striatum: n", "6", "6"), ("rho", "0.5", "0.4"), ("text: rho", "0.5", "0.4")]
+    >>> table = pd.DataFrame(lines, columns=["what", "published", "ours"])
+    >>> kinds(table.assign(study="a", where=["Paper, 1", "Paper, 1", "Paper, 2"], basis="")).tolist()
+    ['transcription', 'result', 'repeat']
+    >>> kinds(table.assign(study="a", where="new", basis="")).tolist()
+    ['own', 'own', 'own']
+    """
+    import pandas as pd
+
+    numeric = pd.to_numeric(checks.published, errors="coerce").notna()
+    reached = checks.ours.astype(str) != ""
+    repeated = checks.duplicated(["study", "published", "ours"]) & reached
+    is_own = checks["where"].astype(str).str.split(",").str[0] == _OURS
+    labels = np.select(
+        [is_own, checks.what.astype(str).str.contains(_TRANSCRIBED), numeric & (checks.basis == OWN_NUMBERS), repeated],
+        [OWN, TRANSCRIPTION, ARITHMETIC, REPEAT],
+        RESULT,
+    )
+    return pd.Series(labels, index=checks.index)

@@ -1,0 +1,236 @@
+"""Arrays of other libraries (torch, CuPy, ...): device, transfers, and functions that differ.
+
+NumPy comes first: its kernels work in blocks, in threads, in compiled code. An array on a device is processed there,
+whole arrays at a time, by functions of the array API standard; `elsewhere` names them beside the kernel whose place
+they take. What the standard lacks (the smallest of many, a way to the host) is here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.support.types import Index, Vector
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+_NO_DOUBLES = ("mps", "meta")
+"""Kinds of torch devices without double precision, or without numbers."""
+_SMALL = 128
+"""Number of rows or columns up to which a matrix is decomposed on the host."""
+
+
+def is_numpy(array: Any) -> bool:
+    """Return whether the array is processed by NumPy."""
+    return isinstance(array, np.ndarray)
+
+
+def stays(array: Any) -> bool:
+    """Return whether an array is processed on its device, which must have double precision.
+
+    What lies in the host's memory is worked on by NumPy, which is faster there; SHESHA_ARRAYS=own leaves it to its
+    own library.
+    """
+    if is_numpy(array) or not hasattr(array, "device") or _is_jax(array):
+        return False
+    from array_api_compat import is_array_api_obj
+
+    if not is_array_api_obj(array):
+        return False
+    if os.environ.get("SHESHA_ARRAYS") == "own":
+        return True
+    kind = str(getattr(array.device, "type", array.device)).lower()
+    return "cpu" not in kind and kind not in _NO_DOUBLES
+
+
+def _is_jax(array: Any) -> bool:
+    # Its arrays have single precision unless the whole process is told otherwise.
+    return type(array).__module__.split(".")[0] in ("jax", "jaxlib")
+
+
+def namespace(array: Any) -> Any:
+    """The functions of the array API standard for an array."""
+    if is_numpy(array):
+        return np
+    from array_api_compat import array_namespace
+
+    return array_namespace(array)
+
+
+def refuse_masked(X: Any, name: str) -> None:
+    """Refuse masked entries: `np.asarray` would bring back the numbers behind them, without a word."""
+    if np.ma.is_masked(X):
+        hidden = int(np.ma.count_masked(X))  # type: ignore[no-untyped-call]
+        raise ValueError(f"{name} must not be masked, got {hidden} masked entries: fill them or leave out their rows")
+
+
+def to_host(array: Any, name: str = "X") -> NDArray[Any]:
+    """Return any array as a NumPy array; tensors are copied from their device without gradients."""
+    if isinstance(array, np.ndarray):
+        refuse_masked(array, name)
+        # A product of np.matrix is another one than that of arrays, and it never has one axis.
+        return np.asarray(array) if isinstance(array, np.matrix | np.ma.MaskedArray) else array
+    if hasattr(array, "detach") and hasattr(array, "cpu"):
+        tensor = array.detach().cpu()
+        # NumPy has no bfloat16; single precision holds it exactly.
+        return np.asarray((tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy())
+    if hasattr(array, "get") and hasattr(array, "__cuda_array_interface__"):
+        return np.asarray(array.get())
+    if hasattr(array, "__array_namespace__") and hasattr(array, "__dlpack__") and stays(array):
+        host = np.from_dlpack(array, device="cpu", copy=True)
+        # NumPy 2.1 and 2.2 let nobody write into it, copy or not.
+        return host if host.flags.writeable else host.copy()
+    try:
+        return np.asarray(array)
+    except (ValueError, TypeError) as error:
+        if hasattr(array, "dtype"):
+            raise TypeError(
+                f"{name} must be an array, got {type(array).__name__}, which cannot be converted: {error}"
+            ) from error
+        raise ValueError(f"{name} must be an array, got lists of unequal lengths: {error}") from error
+
+
+def array_shape(value: Any) -> tuple[int, ...]:
+    """Return the shape of any array; lists of unequal lengths have one axis."""
+    try:
+        return np.shape(value)
+    except ValueError:
+        return (len(value),)
+
+
+def convert_like(host: NDArray[Any] | float, array: Any) -> Any:
+    """Return a NumPy array as an array of another one's library and device."""
+    if is_numpy(array):
+        return host
+    xp = namespace(array)
+    return xp.asarray(host, device=array.device)
+
+
+def doubles(array: Any) -> Any:
+    """Return the numbers in double precision and without gradients, on their device."""
+    if is_numpy(array):
+        return np.ascontiguousarray(array, dtype=np.float64)
+    if hasattr(array, "detach"):
+        array = array.detach()
+    xp = namespace(array)
+    return xp.astype(array, xp.float64, copy=False)
+
+
+def elsewhere(other: Callable[..., Any]) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
+    """Dispatch arrays on devices to another function, based on the first argument."""
+
+    def mark(kernel: Callable[P, Result]) -> Callable[P, Result]:
+        @wraps(kernel)
+        def dispatch(*args: P.args, **options: P.kwargs) -> Result:
+            return kernel(*args, **options) if is_numpy(args[0]) else cast(Result, other(*args, **options))
+
+        return dispatch
+
+    return mark
+
+
+def free_memory(array: Any) -> int | None:
+    """Free memory on the device of an array in bytes; None if unknown."""
+    library = type(array).__module__.split(".")[0]
+    if library == "cupy":
+        return int(array.device.mem_info[0])
+    if library != "torch" or array.device.type != "cuda":
+        return None
+    from torch import cuda
+
+    # What torch has reserved and not given to anybody is free as well.
+    reserved = cuda.memory_reserved(array.device) - cuda.memory_allocated(array.device)
+    return int(cuda.mem_get_info(array.device)[0]) + reserved
+
+
+def take_rows(array: Any, index: Any) -> Any:
+    """Rows of a matrix (or entries of a vector), in the order of the index."""
+    if is_numpy(array):
+        return array[index]
+    return namespace(array).take(array, convert_like(index, array) if is_numpy(index) else index, axis=0)
+
+
+def squared_lengths(rows: Any) -> Any:
+    """Squared length of each row."""
+    return np.einsum("ij,ij->i", rows, rows) if is_numpy(rows) else namespace(rows).sum(rows * rows, axis=1)
+
+
+def norm(array: Any) -> float:
+    """Root of the sum of squares."""
+    return float(np.linalg.norm(array)) if is_numpy(array) else float(namespace(array).sum(array * array)) ** 0.5
+
+
+def total(array: Any) -> float:
+    """Sum of all entries."""
+    return float(array.sum()) if is_numpy(array) else float(namespace(array).sum(array))
+
+
+def largest(array: Any) -> float:
+    """Largest absolute value."""
+    xp = namespace(array)
+    # Both ends, which need no copy as absolute values do.
+    return max(abs(float(xp.max(array))), abs(float(xp.min(array))))
+
+
+def spread(array: Any) -> float:
+    """Difference between the largest and the smallest value."""
+    xp = namespace(array)
+    return float(xp.max(array)) - float(xp.min(array))
+
+
+def column_medians(rows: Any) -> Any:
+    """Median of each column of finite numbers, without NumPy's slow check for NaN."""
+    low, high = (rows.shape[0] - 1) // 2, rows.shape[0] // 2
+    if not is_numpy(rows):
+        ordered = namespace(rows).sort(rows, axis=0)
+        return (ordered[low, :] + ordered[high, :]) / 2
+    # Columns that lie in one piece, and one place of the order instead of two, are several times faster.
+    columns = np.array(rows.T, order="C")
+    columns.partition(high, axis=1)
+    upper = columns[:, high]
+    lower = upper if low == high else columns[:, :high].max(axis=1)
+    return (lower + upper) / 2
+
+
+def order_statistics(values: Any, ranks: list[int]) -> list[float]:
+    """Values with the given ranks (from 0)."""
+    statistics = np.partition(values, ranks) if is_numpy(values) else namespace(values).sort(values)
+    return [float(statistics[rank]) for rank in ranks]
+
+
+def smallest(block: Any, m: int) -> Index:
+    """Columns of the m smallest entries of each row, in any order."""
+    if is_numpy(block):
+        return np.asarray(np.argpartition(block, m - 1, axis=1)[:, :m])
+    if hasattr(block, "topk"):
+        return to_host(block.topk(m, dim=1, largest=False, sorted=False).indices)
+    return to_host(namespace(block).argsort(block, axis=1)[:, :m])
+
+
+def singular_values(matrix: Any) -> Vector:
+    """Singular values, largest first; small matrices are decomposed on the host, which is faster."""
+    if is_numpy(matrix) or min(matrix.shape) <= _SMALL:
+        return np.linalg.svd(to_host(matrix), compute_uv=False)
+    return to_host(namespace(matrix).linalg.svdvals(matrix))
+
+
+def thin_svd(matrix: Any) -> tuple[Any, Vector, Any]:
+    """Left singular vectors (columns), singular values, right singular vectors (rows)."""
+    left, values, right = namespace(matrix).linalg.svd(matrix, full_matrices=False)
+    return left, to_host(values), right
+
+
+def input_precision(X: Any) -> float:
+    """Relative rounding error of the stored numbers of an array."""
+    if stays(X):
+        xp = namespace(X)
+        kind = X.dtype if xp.isdtype(X.dtype, "real floating") else xp.float64
+        return float(xp.finfo(kind).eps)
+    dtype = X.dtype if hasattr(X, "toarray") else to_host(X).dtype
+    return float(np.finfo(dtype if dtype.kind == "f" else float).eps)

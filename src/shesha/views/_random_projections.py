@@ -1,0 +1,37 @@
+"""Rows projected on random directions, sorted, so that the order of the rows does not matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shesha.inputs import validation as check
+from shesha.support.seeds import generator
+from shesha.support.types import Index, Matrix, Seed
+from shesha.views._features import Features
+from shesha.views.representation import Representation, View
+
+
+@dataclass(frozen=True)
+class Projections(View):
+    """The rows projected on random unit directions, each projection sorted."""
+
+    values: Matrix
+    """One line per direction."""
+    n_features: int
+
+    @classmethod
+    def build(cls, source: Representation, *, n_projections: int = 100, seed: Seed = None) -> Projections:
+        """Draw the directions from the seed and the number of features alone."""
+        count = check.count(n_projections, "n_projections")
+        features = source.view(Features)
+        d = features.rows.shape[1]
+        directions = generator(seed).standard_normal((d, count))
+        directions /= np.linalg.norm(directions, axis=0)
+        values = (features.rows @ directions).T * features.unit
+        return cls(np.sort(values, axis=1), d)
+
+    def permute(self, order: Index) -> Projections:
+        """The order of the rows does not matter."""
+        return self

@@ -1,0 +1,103 @@
+"""Both halves of the features for random pairs of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.inputs import validation as check
+from shesha.kernels import row_matching_correlations, sampled_feature_halves
+from shesha.kernels.distances import Metric, find_undirected_rows
+from shesha.kernels.rounding_and_scaling import length_unit
+from shesha.support.seeds import generator
+from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.views._rows import Rows
+from shesha.views.feature_halves import Draw, draw_sampler, half_metric
+from shesha.views.undirected_rows import UndirectedRowsError
+
+FEWEST_PAIRS = 1000
+"""Smallest number of pairs per partition; a rank correlation of fewer is biased."""
+_FIRST_ROWS = 256
+_SMALLEST, _LARGEST = 1e-200, 1e200
+"""Range of squared lengths for which products do not overflow."""
+
+
+@dataclass(frozen=True)
+class SampledHalves:
+    """Like `SplitHalves`, for random pairs that are drawn when needed."""
+
+    rows: Rows
+    metric: Metric
+    rotated: bool
+
+    @property
+    def _half_metric(self) -> Metric:
+        return half_metric(self.metric, self.rotated)
+
+    def sampler(self, seed: Seed) -> Callable[[], Draw]:
+        """Return the sampler of partitions, in the order of the documented functions."""
+        return draw_sampler(self.rows.shape[1], self.rotated, generator(seed))
+
+    def score(self, draw: Draw, pairs: tuple[Index, Index]) -> sampled_feature_halves.SampledScore:
+        """Correlate the halves of one partition over some pairs."""
+        return sampled_feature_halves.score(
+            self.reader(), self.rows.shape[1], pairs, self._half_metric, self._plan(draw)
+        )
+
+    def row_matching_correlations(
+        self, chosen: Matrix, draw: Draw, partners: Sequence[Index], n_pairs: int, rng: np.random.Generator
+    ) -> Vector:
+        """Correlate the first half of random pairs of some rows with the second half of their partners."""
+        return row_matching_correlations.row_matching_correlations(
+            chosen, n_pairs, self._half_metric, self._plan(draw), partners, rng
+        )
+
+    def _plan(self, draw: Draw) -> sampled_feature_halves.Masks | sampled_feature_halves.Planes:
+        if isinstance(draw, np.random.Generator):
+            return sampled_feature_halves.Planes.build(self.rows.shape[1], [draw])
+        return sampled_feature_halves.Masks.build([draw])
+
+    def reader(self) -> sampled_feature_halves.Rows:
+        """Return a reader of rows with checks."""
+        centre = self.metric == "correlation" and self.rotated
+        unit = self._unit() if self.metric == "euclidean" else 1.0
+
+        def read(ids: Index) -> Matrix:
+            rows = self.rows.read(ids)
+            if unit != 1.0:
+                rows = rows / unit
+            # One pass: a sum is finite only if all its terms are, and zero lengths are looked into.
+            with np.errstate(over="ignore"):
+                lengths = np.einsum("ij,ij->i", rows, rows)
+            if not np.isfinite(lengths).all():
+                self._require_finite(rows, ids)
+            self._require_directions(rows, lengths, ids)
+            extreme = ~((lengths > _SMALLEST) & (lengths < _LARGEST))
+            if self.metric != "euclidean" and extreme.any():
+                # Directions do not depend on the scale, but squares of such numbers leave the range.
+                rows[extreme] /= np.abs(rows[extreme]).max(axis=1, keepdims=True)
+            if centre:
+                rows -= rows.mean(axis=1, keepdims=True)
+            return rows
+
+        return read
+
+    def _unit(self) -> float:
+        """Return a unit so that squared distances do not overflow, from the first rows."""
+        first = self.rows.read(slice(0, _FIRST_ROWS))
+        return length_unit(first) if np.isfinite(first).all() else 1.0
+
+    def _require_finite(self, rows: Matrix, ids: Index) -> None:
+        bad = ids[~np.isfinite(rows).all(axis=1)]
+        if len(bad):
+            name = self.rows.name
+            raise ValueError(f"{name} must be finite, got NaN or infinity in rows {check.join_items(np.unique(bad))}")
+
+    def _require_directions(self, rows: Matrix, lengths: NDArray[np.float64], ids: Index) -> None:
+        suspect = np.flatnonzero(lengths == 0) if self.metric == "cosine" else np.arange(len(rows))
+        undirected = suspect[find_undirected_rows(rows[suspect], self.metric)] if len(suspect) else suspect
+        if len(undirected):
+            raise UndirectedRowsError(np.unique(ids[undirected]), self.metric)

@@ -1,0 +1,24 @@
+"""The error for rows that have no direction: zero rows under cosine, constant rows under correlation."""
+
+from __future__ import annotations
+
+from shesha.inputs import validation as check
+from shesha.support.types import Index
+from shesha.support.warnings import NotEstimable
+
+
+class UndirectedRowsError(NotEstimable):
+    """Raised if some rows have no direction under the metric."""
+
+    def __init__(self, rows: Index, metric: str, name: str = "X") -> None:
+        super().__init__(rows, metric, name)
+        self.rows, self.metric, self.name = rows, metric, name
+
+    @property
+    def kind(self) -> str:
+        """The kind of fault of the rows."""
+        return "zero" if self.metric == "cosine" else "constant"
+
+    def __str__(self) -> str:
+        """Name the rows."""
+        return f"{self.kind} rows have no {self.metric} distance: rows {check.join_items(self.rows)}"
