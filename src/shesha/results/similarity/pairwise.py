@@ -15,6 +15,7 @@ from shesha.results.base import Result
 from shesha.results.plot_docstring import draws_axes
 from shesha.results.similarity.calibrated_pair_tables import measure_lines, note_lines, pair_metrics
 from shesha.results.similarity.comparison import Score, plain_name
+from shesha.results.similarity.printed_grid import printed_grid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -223,6 +224,10 @@ class LayerComparison(_Tabled, Result):
     closer: str
     seed: int | None = None
     interrupted: bool = False
+    names: tuple[str, str] | tuple[()] = ()
+    """Names of the two models, where they are known."""
+    n_rows: int = 0
+    """Number of inputs."""
 
     @property
     def measure(self) -> str:
@@ -242,6 +247,29 @@ class LayerComparison(_Tabled, Result):
         """Reasons for missing values."""
         return "; ".join(dict.fromkeys(pair.score.reason for pair in self.scores if pair.score.reason))
 
+    @property
+    def size(self) -> str:
+        """The number of layers and inputs, with the names of the models if they are known."""
+        sizes = f"{len(self.rows)} x {len(self.columns)} layers"
+        if self.names:
+            first, second = self.names
+            sizes = f"{len(self.rows)} layers of {first} (rows) and {len(self.columns)} of {second} (columns)"
+        return f"{sizes} over {self.n_rows:,} inputs" if self.n_rows else sizes
+
+    @property
+    def pair_of_best(self) -> str:
+        """The closest layers, with their models where these are known."""
+        pair = (self.best.first, self.best.second)
+        return " and ".join(map(" of ".join, zip(pair, self.names, strict=True)) if self.names else pair)
+
+    @property
+    def same_layers(self) -> tuple[PairScore, ...]:
+        """Pairs of layers with the same name, closest first; empty unless both models have the same layer names."""
+        if self.rows != self.columns or len(self.rows) < 2:
+            return ()
+        pairs = [pair for pair in self.scores if pair.first == pair.second and pair.score.has_value]
+        return tuple(sorted(pairs, key=lambda pair: pair.score.value, reverse=self.closer == "higher"))
+
     def matrix(self) -> pd.DataFrame:
         """Return the grid: one row per layer of the first, one column per layer of the second."""
         return self._grid(self.measure, self.rows, self.columns)
@@ -257,30 +285,23 @@ class LayerComparison(_Tabled, Result):
         return layers_page(self)
 
     def __str__(self) -> str:
-        """Print the grid and the closest pair."""
-        from shesha.results.similarity.layer_pages import projection_lines
+        """Print the closest pair, how far apart the same layers are, and the grid."""
+        from shesha.results.similarity.layer_pages import answer_lines, projection_lines
 
-        lines = [f"{self.measure} ({self.closer} is closer)", self.matrix().to_string(float_format="%.4g")]
+        lines = [self.size]
         if any(pair.score.has_value for pair in self.scores):
-            best = self.best
-            lines.append(f"closest: {best.first} and {best.second}, {best.score.value:.4g}{_p_of_best(best)}")
-            if not best.score.has_null:
+            lines += answer_lines(self)
+            if not self.best.score.has_null:
                 lines.append(
                     "The closest of many pairs is close by chance alone: calibrate the maximum, not a single entry."
                 )
+        lines += ["", *printed_grid(self.measure, self.closer, self.matrix())]
         lines += projection_lines(self)
         if self.reason:
             lines.append(f"no value: {self.reason}")
         if self.interrupted:
             lines.append("Interrupted: the rest was not compared.")
         return "\n".join(lines)
-
-
-def _p_of_best(best: PairScore) -> str:
-    p = best.score.corrected_p_value
-    if p != p:
-        return ""
-    return f", p {'< 0.001' if p < 0.001 else f'= {p:.3f}'} after correction for the number of pairs"
 
 
 def _heat_map(table: pd.DataFrame, measure: str, closer: str, ax: Axes | None) -> Axes:
