@@ -11,7 +11,7 @@ from shesha.results.similarity.pages import NO_CHANCE, measure_explained, measur
 
 if TYPE_CHECKING:
     from shesha.results.similarity.calibrated_layers import CalibratedLayers
-    from shesha.results.similarity.pairwise import LayerComparison
+    from shesha.results.similarity.layer_comparison import LayerComparison
 
 _BEST_OF_MANY = Text(
     "The closest of many pairs is close by chance alone: use the p-value of the maximum, not that of its cell."

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from shesha.report import Metric, Page
 from shesha.results.base import Result
-from shesha.results.plot_docstring import draws_axes
 from shesha.results.similarity.calibrated_pair_tables import measure_lines, note_lines, pair_metrics
 from shesha.results.similarity.comparison import Score, plain_name
-from shesha.results.similarity.printed_grid import printed_grid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +33,7 @@ class PairScore(Result):
     score: Score
 
 
-class _Tabled:
+class PairTables:
     """Scores of pairs, as tables and plots."""
 
     scores: tuple[PairScore, ...]
@@ -80,7 +78,7 @@ class _Tabled:
 
 
 @dataclass(frozen=True)
-class PairwiseComparison(_Tabled, Result):
+class PairwiseComparison(PairTables, Result):
     """All pairs of several representations of the same inputs, by several measures."""
 
     ALIGNED = (("names", "shapes"),)
@@ -147,7 +145,7 @@ class PairwiseComparison(_Tabled, Result):
         score = self._pairs_for(measure)[0].score
         closer = {"value": score.closer, "null_mean": score.closer, "calibrated": "higher"}.get(what, "lower")
         name = score.measure if what == "value" else f"{score.measure}, {what.replace('_', ' ')}"
-        return _heat_map(self.matrix(measure, what), name, closer, ax)
+        return draw_pair_heat_map(self.matrix(measure, what), name, closer, ax)
 
     def embed(self, measure: str, n_dimensions: int = 2) -> pd.DataFrame:
         """Place the representations in a plane so that distances show one measure (classical scaling).
@@ -214,97 +212,8 @@ class PairwiseComparison(_Tabled, Result):
         return "\n\n".join(parts)
 
 
-@dataclass(frozen=True)
-class LayerComparison(_Tabled, Result):
-    """Every layer of one model against every layer of another."""
-
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    scores: tuple[PairScore, ...]
-    closer: str
-    seed: int | None = None
-    interrupted: bool = False
-    names: tuple[str, str] | tuple[()] = ()
-    """Names of the two models, where they are known."""
-    n_rows: int = 0
-    """Number of inputs."""
-
-    @property
-    def measure(self) -> str:
-        """Name of the measure."""
-        return self.scores[0].score.measure
-
-    @property
-    def best(self) -> PairScore:
-        """The closest pair of layers."""
-        pairs = [pair for pair in self.scores if pair.score.has_value]
-        if not pairs:
-            raise ValueError(f"there must be a value for at least one pair of layers, got none: {self.reason}")
-        return (max if self.closer == "higher" else min)(pairs, key=lambda pair: pair.score.value)
-
-    @property
-    def reason(self) -> str:
-        """Reasons for missing values."""
-        return "; ".join(dict.fromkeys(pair.score.reason for pair in self.scores if pair.score.reason))
-
-    @property
-    def size(self) -> str:
-        """The number of layers and inputs, with the names of the models if they are known."""
-        sizes = f"{len(self.rows)} x {len(self.columns)} layers"
-        if self.names:
-            first, second = self.names
-            sizes = f"{len(self.rows)} layers of {first} (rows) and {len(self.columns)} of {second} (columns)"
-        return f"{sizes} over {self.n_rows:,} inputs" if self.n_rows else sizes
-
-    @property
-    def pair_of_best(self) -> str:
-        """The closest layers, with their models where these are known."""
-        pair = (self.best.first, self.best.second)
-        return " and ".join(map(" of ".join, zip(pair, self.names, strict=True)) if self.names else pair)
-
-    @property
-    def same_layers(self) -> tuple[PairScore, ...]:
-        """Pairs of layers with the same name, closest first; empty unless both models have the same layer names."""
-        if self.rows != self.columns or len(self.rows) < 2:
-            return ()
-        pairs = [pair for pair in self.scores if pair.first == pair.second and pair.score.has_value]
-        return tuple(sorted(pairs, key=lambda pair: pair.score.value, reverse=self.closer == "higher"))
-
-    def matrix(self) -> pd.DataFrame:
-        """Return the grid: one row per layer of the first, one column per layer of the second."""
-        return self._grid(self.measure, self.rows, self.columns)
-
-    @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the grid as a heat map."""
-        return _heat_map(self.matrix(), self.measure, self.closer, ax)
-
-    def _page(self) -> Page:
-        from shesha.results.similarity.layer_pages import layers_page
-
-        return layers_page(self)
-
-    def __str__(self) -> str:
-        """Print the closest pair, how far apart the same layers are, and the grid."""
-        from shesha.results.similarity.layer_pages import answer_lines, projection_lines
-
-        lines = [self.size]
-        if any(pair.score.has_value for pair in self.scores):
-            lines += answer_lines(self)
-            if not self.best.score.has_null:
-                lines.append(
-                    "The closest of many pairs is close by chance alone: calibrate the maximum, not a single entry."
-                )
-        lines += ["", *printed_grid(self.measure, self.closer, self.matrix())]
-        lines += projection_lines(self)
-        if self.reason:
-            lines.append(f"no value: {self.reason}")
-        if self.interrupted:
-            lines.append("Interrupted: the rest was not compared.")
-        return "\n".join(lines)
-
-
-def _heat_map(table: pd.DataFrame, measure: str, closer: str, ax: Axes | None) -> Axes:
+def draw_pair_heat_map(table: pd.DataFrame, measure: str, closer: str, ax: Axes | None) -> Axes:
+    """Draw one number of all pairs."""
     from shesha.charts import heat_map
 
     values, title = table.to_numpy(dtype=float), f"{measure} ({closer} is closer)"

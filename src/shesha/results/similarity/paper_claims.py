@@ -9,8 +9,8 @@ from shesha.results.similarity import paper_claims_of_many as paper_claims_of_ma
 from shesha.results.similarity.calibrated import Calibrated
 from shesha.results.similarity.calibrated_layers import AGGREGATE_NAMES, CalibratedLayers
 from shesha.results.similarity.comparison import Comparison, Score
+from shesha.results.similarity.layer_comparison import LayerComparison
 from shesha.results.similarity.noise_ceiling import NoiseCeiling
-from shesha.results.similarity.pairwise import LayerComparison
 from shesha.results.similarity.recommended_measures import RECOMMENDED
 from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
 from shesha.results.similarity.unit_matching import UnitMatching
