@@ -193,11 +193,13 @@ class PairwiseComparison(PairTables, Result):
         parts = []
         for measure in self.measures:
             score = self._pairs_for(measure)[0].score
-            matrix = self.matrix(measure).to_string(float_format="%.4g")
-            lines = (
-                measure_lines(self, measure) if self.exchanged else [f"{measure} ({score.closer} is closer)", matrix]
-            )
-            parts.append("\n".join(lines))
+            title = f"{measure} ({score.closer} is closer)"
+            if self.exchanged:
+                parts.append("\n".join(measure_lines(self, measure)))
+            elif any(pair.score.has_value for pair in self._pairs_for(measure)):
+                parts.append(f"{title}\n{self.matrix(measure).to_string(float_format='%.4g')}")
+            else:
+                parts.append(title)
             reasons = Counter(p.score.reason for p in self._pairs_for(measure) if p.score.reason)
             parts += [
                 f"  no value for {n} of {len(self._pairs_for(measure))} pairs: {why}" for why, n in reasons.items()
