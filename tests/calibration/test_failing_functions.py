@@ -50,15 +50,15 @@ def test_a_function_of_tied_values_is_never_significant(either, scripted):
 
 
 def test_nan_for_the_observed_pairing_is_nan_with_a_reason(scalar, scripted):
-    with pytest.warns(NotEstimableWarning, match="the measure gave NaN for the observed pairing"):
+    with pytest.warns(NotEstimableWarning, match="the measure returned NaN for the observed pairing"):
         found = scalar(scripted([np.nan] + [0.1] * K))
     assert np.isnan([found.observed, found.p_value, found.score, found.threshold]).all()
-    assert found.reason == "the measure gave NaN for the observed pairing"
+    assert found.reason == "the measure returned NaN for the observed pairing"
     assert not found.significant
 
 
 def test_nan_for_the_observed_grid_is_refused(layered, scripted):
-    with pytest.raises(ValueError, match=r"must have a score to be calibrated, got none by .* for 0 and 0"):
+    with pytest.raises(ValueError, match=r"must have a score to be calibrated, got no score of .* for 0 and 0"):
         layered(scripted([np.nan] + [0.1] * K))
 
 

@@ -113,7 +113,7 @@ def test_the_class_that_lost_its_surroundings_is_named(rows, rng):
         (np.arange(300) % 40, "the labels have 40 classes of at least 5 rows, more than the limit of 30"),
         (
             np.linspace(0, 1, 300),
-            "at least 2 need 5 rows or more, got 0. If the labels are numbers, divide them into classes first",
+            "at least 2 must have 5 rows or more, got 0. If the labels are numbers, divide them into classes first",
         ),
     ],
 )

@@ -248,7 +248,7 @@ def test_a_warning_is_one_line_without_its_place_in_the_code(process, folder, mo
 BAD = {
     "other rows": (["X.npy", "short.npy"], r"must have the same rows, got different numbers: X \(40\), short \(30\)"),
     "one array": (["X.npy"], "FILE must contain at least two representations in total, got X"),
-    "one file twice": (["X.npy", "X.npy"], "FILE must be given once each, got .*X.npy repeatedly"),
+    "one file twice": (["X.npy", "X.npy"], "FILE must not be repeated, got .*X.npy more than once"),
     "a missing file": (["X.npy", "nowhere.npy"], "FILE must be an existing file, got .*nowhere.npy"),
     "an unknown measure": (
         ["X.npy", "Y.npy", "--measures", "jacard"],
@@ -259,7 +259,7 @@ BAD = {
     "no measure": (["X.npy", "Y.npy", "--measures", " , "], "measures must name at least one measure, got none"),
     "no distances": (["X.npy", "Y.npy", "--rdm"], r"must be a square matrix or its condensed triangle"),
     "no picture": (["X.npy", "Y.npy", "--plot", "a.gif"], "--plot must end in one of .png, .pdf, .svg, got 'a.gif'"),
-    "no folder": (["X.npy", "Y.npy", "--json", "none/a.json"], "the folder of the file to write must exist"),
+    "no folder": (["X.npy", "Y.npy", "--json", "none/a.json"], "output must be in an existing folder"),
     "a negative seed": (["X.npy", "Y.npy", "--seed", "-1"], "seed must be zero or positive, got -1"),
     "no process": (["X.npy", "Y.npy", "Z.npy", "--workers", "0"], "--workers must be at least 1, got 0"),
     "no process for two": (["X.npy", "Y.npy", "--workers", "-1"], "--workers must be at least 1, got -1"),

@@ -112,7 +112,7 @@ def test_two_folders_of_shards_are_two_representations(invoke, folders, tmp_path
     out = tmp_path / "found.json"
     done = invoke("compare", *paths, "--shards", "--measures", "CKA,CCA,RSA", "--calibrate", "--json", out)
     assert done.status == 0
-    assert f"model_a holds {len(X):,} x 12 and model_b holds {len(Y):,} x 9: reading all rows in one pass" in done.err
+    assert f"one pass (model_a: {len(X):,} rows x 12 features; model_b: {len(Y):,} rows x 9 features)" in done.err
     expected = shesha.compare(X, Y, ["CKA", "CCA"])
     found = {score["measure"]: score for score in json.loads(out.read_text())["scores"]}
     for score in expected:

@@ -121,9 +121,12 @@ def test_texts_with_commas_that_are_not_quoted_are_refused(tmp_path, rows):
 
 
 CASES = {
-    "no texts": (["audit", "--model", "first"], "--texts must be given with --model, got none"),
+    "no texts": (
+        ["audit", "--model", "first"],
+        "--texts must name a file of texts (one per line, or a table) with --model, got none",
+    ),
     "no model": (["audit", "--texts", "lines.txt"], "--texts must come with --model, got --texts alone"),
-    "nothing": (["audit"], "Missing argument 'FILE...': it must be given unless --model is"),
+    "nothing": (["audit"], "Missing argument 'FILE...': pass it, or name a model with --model"),
     "no file of texts": (
         ["audit", "--model", "first", "--texts", "no.txt"],
         "--texts must be an existing file, or a col",

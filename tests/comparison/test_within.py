@@ -95,7 +95,7 @@ def test_donors_move_together_as_equally_large_groups(cells):
         kept = counts[counts >= 3]
         assert found.sizes[name] == len(kept) * kept.min()
         assert "groups" in comparison.exchanged
-    with pytest.raises(ValueError, match=r"B: 0 groups of at least 40 rows, fewer than 3"):
+    with pytest.raises(ValueError, match=r"B: 0 groups with at least 40 rows, fewer than 3"):
         found_in(cells, "RSA", groups=donor, min_group=40)
 
 

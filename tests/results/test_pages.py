@@ -294,9 +294,9 @@ def test_a_page_in_a_folder_that_is_not_there_is_refused_before_the_work(layers,
             def run(place, command=command, option=option):
                 CliRunner().invoke(app, [*map(str, command), option, str(place)], catch_exceptions=False)
 
-            with pytest.raises(FileNotFoundError, match=r"the folder of the file to write must exist, got .*nowhere"):
+            with pytest.raises(FileNotFoundError, match=r"output must be in an existing folder, got .*nowhere"):
                 run(tmp_path / "nowhere" / "x")
-            with pytest.raises(IsADirectoryError, match="the file to write must be a file, got the directory"):
+            with pytest.raises(IsADirectoryError, match="output must be a file, got the directory"):
                 run(tmp_path)
             with pytest.MonkeyPatch.context() as patching:
                 patching.setattr("os.access", lambda place, mode, **_: mode != os.W_OK)

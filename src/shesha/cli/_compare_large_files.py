@@ -89,11 +89,11 @@ def compare_large(
 def _count_rows(files: Sequence[Path], names: Sequence[str], state: Path) -> Any:
     from shesha.moments import Moments
 
-    typer.echo(f"shesha: {_why_one_pass(files)}: reading all rows in one pass", err=True)
+    typer.echo(f"shesha: reading all rows in one pass ({_why_one_pass(files)})", err=True)
     try:
         return Moments.of(*files, names=names, state=state)
     except KeyboardInterrupt:
-        typer.echo("shesha: interrupted: rerun the same command to resume", err=True)
+        typer.echo("shesha: interrupted; rerun the same command to resume", err=True)
         raise
     except ValueError:
         # The files must change, and a state of other files is of no use.
@@ -107,7 +107,7 @@ def _why_one_pass(files: Sequence[Path]) -> str:
     if not any(map(is_sharded, files)):
         return "the files do not fit the memory budget"
     shapes = (open_matrix(file).shape for file in files)
-    return " and ".join(f"{file.name} holds {n:,} x {d:,}" for file, (n, d) in zip(files, shapes, strict=True))
+    return "; ".join(f"{file.name}: {n:,} rows x {d:,} features" for file, (n, d) in zip(files, shapes, strict=True))
 
 
 def _state_file(files: Sequence[Path]) -> Path:

@@ -68,9 +68,9 @@ def is_stream(place: Path) -> bool:
 def require_replaceable(place: Path) -> None:
     """Refuse to replace a file that nobody may write, whoever asks, and a link that leads to itself."""
     if Path(os.path.realpath(place)).is_symlink():
-        raise OSError(f"the file to write must be a file, got {place}, a link that leads to itself")
+        raise OSError(f"output must be a file, got {place}, a link that leads to itself")
     if place.is_file() and not is_stream(place) and not place.stat().st_mode & 0o222:
-        raise PermissionError(f"the file to write must be writable, got {place}, which is read-only")
+        raise PermissionError(f"output must be writable, got {place}, which is read-only")
 
 
 @contextmanager
