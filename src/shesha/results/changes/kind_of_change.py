@@ -32,8 +32,8 @@ class StructureChange(Result):
     """Share of the variance after the change that the best linear map of the old vectors explains on held-out
     rows."""
     new: float
-    """Share of the variance after the change that no linear map explains. The shares are relative to the variance of the
-    old vectors that a map fitted on as many rows explains."""
+    """Share of the variance after the change that no linear map explains, relative to the share of the old vectors that
+    a map fitted on as many rows explains."""
     scale: float
     """Ratio of the spread after the change to the spread before."""
     rank_before: float
@@ -48,7 +48,8 @@ class StructureChange(Result):
         """The kind of change, with its numbers."""
         rank = f"effective number of directions {self.rank_before:.0f} before and {self.rank_after:.0f} after"
         share = (
-            f"share of the first direction {self.anisotropy_before:.0%} before and {self.anisotropy_after:.0%} after"
+            f"variance along the first direction {self.anisotropy_before:.0%} before and {self.anisotropy_after:.0%} "
+            "after"
         )
         new = f"; {self.new:.0%} of the variance is new" if self.new == self.new else ""
         return f"{_SAID[self.kind]}{new}; {rank}; {share}"

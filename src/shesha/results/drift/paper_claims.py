@@ -1,4 +1,4 @@
-"""What a paper would say of a check of a monitor, of a stream, and of two samples."""
+"""Sentences for a paper about checks of a drift monitor, streams, and pairs of samples."""
 
 from __future__ import annotations
 

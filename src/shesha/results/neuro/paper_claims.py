@@ -1,4 +1,4 @@
-"""What a paper would say of scores of trials and sessions."""
+"""Sentences for a paper about scores of trials and sessions."""
 
 from __future__ import annotations
 

@@ -88,9 +88,9 @@ class PairwiseComparison(_Tabled, Result):
     shapes: tuple[tuple[int, ...], ...]
     scores: tuple[PairScore, ...]
     symmetric: dict[str, bool]
-    """For each measure, whether the value of (b, a) is that of (a, b)."""
+    """For each measure, whether it is symmetric: the value of (b, a) equals that of (a, b)."""
     self_values: dict[str, float | None]
-    """For each measure, the value of a representation with itself, if it is always the same."""
+    """For each measure, the value of a representation with itself, if it is a constant."""
     seed: int | None = None
     interrupted: bool = False
     exchanged: str = ""
@@ -209,7 +209,7 @@ class PairwiseComparison(_Tabled, Result):
             parts.append("\n".join(note_lines()))
             parts += [f"Exchanged: {self.exchanged}."] if self.exchanged != "all rows" else []
         if self.interrupted:
-            parts.append("Interrupted: the rest was not compared.")
+            parts.append("Interrupted: the remaining pairs were not compared.")
         return "\n\n".join(parts)
 
 
@@ -266,13 +266,13 @@ class LayerComparison(_Tabled, Result):
             lines.append(f"closest: {best.first} and {best.second}, {best.score.value:.4g}{_p_of_best(best)}")
             if not best.score.has_null:
                 lines.append(
-                    "The closest of many pairs is close by chance alone: calibrate the maximum, not a single entry."
+                    "The closest of many pairs is close by chance alone. Calibrate the maximum, not a single entry."
                 )
         lines += projection_lines(self)
         if self.reason:
             lines.append(f"no value: {self.reason}")
         if self.interrupted:
-            lines.append("Interrupted: the rest was not compared.")
+            lines.append("Interrupted: the remaining pairs were not compared.")
         return "\n".join(lines)
 
 

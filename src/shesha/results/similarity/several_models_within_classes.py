@@ -24,7 +24,7 @@ class SeveralWithinClasses(Result):
 
     reference: str
     comparisons: tuple[WithinClasses, ...]
-    """One per representation, each corrected over its classes."""
+    """One comparison per representation, each corrected for the number of classes."""
 
     def __iter__(self) -> Iterator[WithinClasses]:
         """Go through the comparisons with the reference."""
@@ -55,7 +55,9 @@ class SeveralWithinClasses(Result):
     @property
     def column_note(self) -> str:
         """What the columns mean."""
-        return f"{WithinClasses.calibrated_note} P-values are corrected over the classes of one representation."
+        return (
+            f"{WithinClasses.calibrated_note} p-values are corrected for the number of classes of one representation."
+        )
 
     @property
     def headline(self) -> str:

@@ -29,7 +29,7 @@ class WithinClasses(Result):
     sizes: dict[str, int]
     """Number of compared rows of each class."""
     whole: Comparison
-    """Comparison of all rows: its null keeps the differences between classes, so its p-value concerns structure
+    """Comparison of all rows: its null keeps the differences between classes, so its p-value tests the structure
     within classes."""
     excluded: dict[str, str]
     """Classes that were not compared, with the reason."""
@@ -37,11 +37,11 @@ class WithinClasses(Result):
     """p-values by measure and class, corrected over classes (Benjamini and Hochberg)."""
     calibrated_note: ClassVar[str] = (
         "Chance is the mean value when rows are matched at random within the class (and block). Calibrated is 0 up to "
-        "the chance threshold and 1 at the best value."
+        "the chance threshold and 1 at the best possible value."
     )
     column_note: ClassVar[str] = (
-        f"{calibrated_note} '{_ALL}' permutes rows within classes only. Its value is high because classes differ, and "
-        "its p concerns structure within classes."
+        f"{calibrated_note} The line '{_ALL}' permutes rows within classes only. Its value is high because classes "
+        "differ, and its p-value tests the structure within classes."
     )
 
     def __iter__(self) -> Iterator[Comparison]:
@@ -71,7 +71,7 @@ class WithinClasses(Result):
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Classes within which no measure does."""
+        """Classes within which no measure finds a shared geometry above chance."""
         return self._classes_with(lambda n_above: not n_above)
 
     def _classes_with(self, holds: Callable[[int], bool]) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ class WithinClasses(Result):
             parts.append(f"kept {it} within {where} (above chance by {_every_measure(self.measures)})")
         clause = " and ".join(parts)
         if mixed:
-            some = f"by some measures only within {_join(mixed)}"
+            some = f"by only some of the measures within {_join(mixed)}"
             clause = f"{clause}; above chance {some}" if clause else f"shares the geometry above chance {some}"
         return f"{self.second}, compared with {self.first}, {clause}."
 
@@ -174,7 +174,7 @@ class WithinClasses(Result):
 
 
 _NAMED = 3
-"""Classes that a sentence names before it counts them."""
+"""Largest number of classes that a sentence names."""
 
 
 def _join(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a paper would say of a stability score, of its chance level, and of drift along a sequence."""
+"""Sentences for a paper about stability scores, their chance levels, and drift along a sequence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a paper would say of steering, of its predictors, and of the choice of a layer."""
+"""Sentences for a paper about steering, its predictors, and the choice of a layer."""
 
 from __future__ import annotations
 
