@@ -58,4 +58,4 @@ def _count_phrase(n: int, total: int) -> str:
         return "The measure is" if n else "The measure is not"
     if n == total:
         return f"All {total} measures are"
-    return f"{n or 'None'} of {total} measures {'is' if n < 2 else 'are'}"
+    return f"{n or 'None'} of {total} measures {'is' if n == 1 else 'are'}"

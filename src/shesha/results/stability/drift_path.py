@@ -24,7 +24,7 @@ class DriftPath(Result):
     method: str
     metric: str
     reasons: tuple[str, ...] = ()
-    """Reason for a missing drift, one text per representation; empty if it is a number."""
+    """Reason for a missing drift, one per representation; empty where there is a drift."""
 
     @property
     def headline(self) -> str:
