@@ -92,7 +92,8 @@ def test_a_headline_holds_for_scattered_changes():
         "2 of 4 layers changed beyond noise, starting with layer 0. The largest change beyond noise is in layer 2: "
     )
     assert headline(layers("within noise")) == (
-        "No change exceeds noise: RDM drift 0.100. Noise alone reaches 0.020 (3 re-encodings), and the limit is 0.040."
+        "No change exceeds noise: RDM drift 0.100. Noise alone reaches 0.020 (3 re-encodings), and a change must "
+        "exceed 0.040."
     )
 
 
@@ -116,7 +117,7 @@ def test_a_claim_counts_verdicts_and_names_the_largest_change_that_is_known():
     found = layers("changed", "not estimable", "changed", "within noise")
     found.layers[1].change = found.layers[3].change = math.nan
     said = diff_claim(found)
-    assert said.startswith("Of 4 layers compared between old and new on 1,200 inputs, the geometry of 2 changed, ")
+    assert said.startswith("The geometry of 4 layers was compared between old and new on 1,200 inputs: 2 changed, ")
     assert "1 not estimable, 1 within noise; the largest change was in layer 2 (RDM drift of 0.300" in said
     for one in found:
         one.change = math.nan

@@ -26,7 +26,7 @@ _SCALE = (
     "digits network 0.60 to 0.76, MiniLM 0.64 to 0.80."
 )
 _AGREEMENT = "Alignment: are rows with the same label closer to each other than to other rows?"
-_REST = Section("More", (Text("`full_text()` shows every number. `save_html('audit.html')` writes a page to share."),))
+_REST = Section("More", (Text("`full_text()` prints every number; `save_html('audit.html')` saves a page."),))
 
 
 def first_screen(audit: Audit, words: Callable[[str], str] = str, more: Section = _REST) -> list[Section]:

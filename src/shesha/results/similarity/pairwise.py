@@ -209,7 +209,7 @@ class PairwiseComparison(_Tabled, Result):
             parts.append("\n".join(note_lines()))
             parts += [f"Exchanged: {self.exchanged}."] if self.exchanged != "all rows" else []
         if self.interrupted:
-            parts.append("Interrupted: the remaining pairs were not compared.")
+            parts.append("Interrupted: the remaining values were not computed.")
         return "\n\n".join(parts)
 
 
@@ -272,7 +272,7 @@ class LayerComparison(_Tabled, Result):
         if self.reason:
             lines.append(f"no value: {self.reason}")
         if self.interrupted:
-            lines.append("Interrupted: the remaining pairs were not compared.")
+            lines.append("Interrupted: the remaining values were not computed.")
         return "\n".join(lines)
 
 

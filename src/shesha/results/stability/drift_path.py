@@ -33,7 +33,7 @@ class DriftPath(Result):
         if not known:
             return "Drift could not be estimated for any representation."
         value, name = max(known)
-        return f"Largest drift from {self.names[0]}: {value:.3f} ({name}); 0 is the same geometry, 1 unrelated."
+        return f"Largest drift from {self.names[0]}: {value:.3f} ({name}). 0 means the same geometry, 1 unrelated."
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per representation."""
