@@ -229,7 +229,7 @@ def test_the_report_tells_reasons_in_place_of_numbers(layers, quick_audit):
 def test_a_fault_of_several_is_told_once(layers, quick_audit):
     zeros = {name: np.where(np.arange(12) == 3, 0.0, X) for name, X in layers.items()}
     data = told(blocks(str(quick_audit(zeros)))["Data"])
-    assert data == "all 3: ! constant columns: 1 (columns 3)"
+    assert data == "all 3: ! constant columns: 1 (column 3)"
 
 
 def test_a_drift_that_cannot_be_given_has_a_reason(layers, quick_audit):

@@ -18,6 +18,7 @@ from shesha.results.plot_docstring import draws_axes
 from shesha.results.stability.chance import Chance
 from shesha.results.stability.drift_path import DriftPath
 from shesha.results.stability.estimate import Estimate
+from shesha.support.plurals import agree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,12 +40,12 @@ class Faults(Result):
     def lines(self) -> list[str]:
         """Describe each fault: its number and location."""
         faults = [
-            (f"NaN or infinite entries: {self.not_finite:,} (rows", self.not_finite_rows),
-            (f"rows of zeros: {len(self.zero_rows):,} (rows", self.zero_rows),
-            (f"rows that repeat an earlier row: {len(self.duplicate_rows):,} (rows", self.duplicate_rows),
-            (f"constant columns: {len(self.constant_columns):,} (columns", self.constant_columns),
+            (f"NaN or infinite entries: {self.not_finite:,} (row", self.not_finite_rows),
+            (f"rows of zeros: {len(self.zero_rows):,} (row", self.zero_rows),
+            (f"rows that repeat an earlier row: {len(self.duplicate_rows):,} (row", self.duplicate_rows),
+            (f"constant columns: {len(self.constant_columns):,} (column", self.constant_columns),
         ]
-        return [f"{text} {list_indices(where)})" for text, where in faults if where]
+        return [f"{text}{agree(len(where), '', 's')} {list_indices(where)})" for text, where in faults if where]
 
 
 @dataclass(frozen=True)

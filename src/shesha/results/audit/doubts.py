@@ -34,7 +34,7 @@ class Doubt(Result):
 
     def __str__(self) -> str:
         """Print the problem and the advice."""
-        return f"{self.name} ({self.evidence}): {self.text}. {self.advice}"
+        return f"{self.name} ({self.evidence}): {self.text}. {self.advice}."
 
     @property
     def evidence(self) -> str:

@@ -66,7 +66,7 @@ def _fault_lines(finding: RepresentationAudit) -> Iterable[str]:
     elif finding.left_out:
         n = len(finding.left_out)
         were = agree(n, "was", "were")
-        yield f"{count(n, 'row')} without a direction {were} not scored: {list_indices(finding.left_out)}"
+        yield f"{count(n, 'row')} without a direction {were} not scored ({agree(n, 'row', 'rows')} {list_indices(finding.left_out)})"
 
 
 def drift(audit: Audit) -> Section | None:

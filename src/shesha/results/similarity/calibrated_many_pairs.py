@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from shesha.report import page_width, wrap
 from shesha.results.base import Result, reaches_level
 from shesha.results.similarity.calibrated import Calibrated
+from shesha.support.plurals import agree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,8 +58,8 @@ class CalibratedMany(Result):
         above = [name for name, result, p in lines if reaches_level(p, result.alpha)]
         named = f": {', '.join(above[:_NAMED])}{', ...' if len(above) > _NAMED else ''}" if above else ""
         return (
-            f"{len(above)} of {len(self.pairs)} pairs are above chance at {first.alpha:g} by {first.measure}, "
-            f"corrected for the number of pairs{named}."
+            f"{len(above)} of {len(self.pairs)} pairs {agree(len(above), 'is', 'are')} above chance at {first.alpha:g} "
+            f"by {first.measure}, corrected for the number of pairs{named}."
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -134,8 +134,8 @@ class Consensus(Result):
         text = [*wrap(self.headline, width, hanging=""), "", *columns(rows, "<><>>", indent="  "), ""]
         text += wrap(
             "Distance is the Procrustes distance to the mean shape of the other representations, from 0 (equal up to "
-            "rotation) to 1.414. Brackets are {self.confidence:.0%} intervals. The spread around the mean of all "
-            "representations is {self.spread:.3f} ({self.n_rows:,} rows).",
+            f"rotation) to 1.414. Brackets are {self.confidence:.0%} intervals. The spread around the mean of all "
+            f"representations is {self.spread:.3f} ({self.n_rows:,} rows).",
             width,
             hanging="",
         )

@@ -10,6 +10,7 @@ from shesha.report import Page
 from shesha.results.base import Result, reaches_level
 from shesha.results.plot_docstring import draws_axes
 from shesha.results.similarity.comparison import Comparison, Score
+from shesha.support.plurals import agree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -178,7 +179,10 @@ _NAMED = 3
 
 
 def _join(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} classes"
+    if len(names) > _NAMED:
+        return f"{len(names)} classes"
+    listed = ", ".join(names)
+    return f"{agree(len(names), 'class', 'classes')} {listed}" if all(map(str.isdigit, names)) else listed
 
 
 def _no_measure(measures: Sequence[str]) -> str:
