@@ -64,12 +64,12 @@ def test_a_change_names_the_first_layer_and_the_largest():
     [
         (
             ("changed", "changed"),
-            "All 2 layers changed beyond noise. The largest change is in layer 1: RDM drift 0.200. ",
+            "Both layers changed beyond noise. The largest change is in layer 1: RDM drift 0.200. ",
         ),
-        (("replaced", "replaced"), "All 2 layers were replaced. The largest change is in layer 1: "),
+        (("replaced", "replaced"), "Both layers were replaced. The largest change is in layer 1: "),
         (
             ("changed", "replaced"),
-            "All 2 layers changed beyond noise (1 was replaced). The largest change is in layer 1: ",
+            "Both layers changed beyond noise (1 was replaced). The largest change is in layer 1: ",
         ),
         (("within noise", "replaced"), "1 of 2 layers was replaced. The largest change is in layer 1: "),
         (("changed",), "The geometry changed beyond noise: RDM drift 0.100. Noise alone reaches 0.020 "),
@@ -78,7 +78,7 @@ def test_a_change_names_the_first_layer_and_the_largest():
             ("within noise", "within noise"),
             "No change exceeds noise. The largest change is in layer 1: RDM drift 0.200. ",
         ),
-        (("unchanged", "unchanged"), "Nothing changed: all 2 layers have the same geometry to nine digits."),
+        (("unchanged", "unchanged"), "Nothing changed: both layers have the same geometry to nine digits."),
         (("unchanged",), "Nothing changed: the representation has the same geometry to nine digits."),
     ],
 )

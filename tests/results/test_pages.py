@@ -78,7 +78,7 @@ def test_the_page_of_an_audit_answers_first():
     assert ran["command"] == "shesha audit x.npz"
     assert ran["seed"] == "3"
     assert "n_permutations=19" in ran["parameters"]
-    assert "3 of 40 rows x 12 features" in ran["data"]
+    assert "3 representations of 40 rows x 12 features" in ran["data"]
     assert page.doubts
 
 
@@ -209,12 +209,14 @@ def test_a_threshold_of_zero_gives_no_ratio():
     assert found.page().numbers[0].columns[-3].cells == ("", "1.00")
 
 
-@pytest.mark.parametrize(("n", "more"), [(199, None), (200, None), (201, "1 more rows"), (1300, "1,100 more rows")])
+@pytest.mark.parametrize(
+    ("n", "more"), [(199, None), (200, None), (201, "1 more row is"), (1300, "1,100 more rows are")]
+)
 def test_a_page_of_a_long_table_says_how_many_lines_it_leaves_out(n, more):
     found = shesha.DriftPath(tuple(map(str, range(n))), (0.0,) * n, (0.0,) * n, "spearman", "cosine")
     (section,) = [one for one in generic_page(found).sections if one.title == "Every number"]
-    told = [part.text for part in section.parts if hasattr(part, "text") and "more rows" in part.text]
-    assert told == ([] if more is None else [f"{more}: `to_frame()` has them all"])
+    told = [part.text for part in section.parts if hasattr(part, "text") and "more row" in part.text]
+    assert told == ([] if more is None else [f"{more} in `to_frame()`"])
     assert len(section.parts[0].names) == min(n, 200)
 
 

@@ -27,7 +27,7 @@ def ranking(n_models, n_best, p=0.01):
         (3, 1, None, "It was not tested whether other rows would change the order."),
         (3, 1, NAN, "It was not tested whether other rows would change the order."),
         (2, 1, 0.01, "m0 explains the data best (RSA 0.500), significantly better than m1."),
-        (3, 1, 0.01, "m0 explains the data best (RSA 0.500), significantly better than all 2 others."),
+        (3, 1, 0.01, "m0 explains the data best (RSA 0.500), significantly better than both others."),
         (3, 2, 0.01, "m0 is closest (RSA 0.500), but not significantly closer than m1."),
         (9, 5, 0.01, "but not significantly closer than m1, m2, m3, m4."),
         (9, 6, 0.01, "but not significantly closer than m1, m2, m3, m4 and 1 more."),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from shesha._version import DISTRIBUTION, __version__
 from shesha.report import Column, Explained, Item, Lines, Page, Part, Section, Table
 from shesha.results.paper_sentences import claim, has_sentence
+from shesha.support.plurals import agree, count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,8 +39,9 @@ def generic_page(result: Tabular) -> Page:
     text = str(result).split("\n")
     frame = result.to_frame()
     parts: list[Part] = [as_table(frame.head(_MOST), "All numbers") if len(frame) != 1 else _as_list(frame)]
-    if len(frame) > _MOST:
-        parts.append(Item(f"{len(frame) - _MOST:,} more rows are in `to_frame()`"))
+    n_left = len(frame) - _MOST
+    if n_left > 0:
+        parts.append(Item(f"{count(n_left, 'more row')} {agree(n_left, 'is', 'are')} in `to_frame()`"))
     more = (Section("In full", (Lines(tuple(text)),)),) if len(text) > 1 else ()
     return Page(
         title=_split_class_name(type(result).__name__),

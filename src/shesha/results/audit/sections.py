@@ -65,8 +65,8 @@ def _fault_lines(finding: RepresentationAudit) -> Iterable[str]:
         yield f"! no scores: {finding.reason}"
     elif finding.left_out:
         n = len(finding.left_out)
-        were = agree(n, "was", "were")
-        yield f"{count(n, 'row')} without a direction {were} not scored ({agree(n, 'row', 'rows')} {list_indices(finding.left_out)})"
+        were, rows = agree(n, "was", "were"), agree(n, "row", "rows")
+        yield f"{count(n, 'row')} without a direction {were} not scored ({rows} {list_indices(finding.left_out)})"
 
 
 def drift(audit: Audit) -> Section | None:

@@ -35,7 +35,11 @@ def headline(result: Diff) -> str:
 
 
 def _count_with_verb(n: int) -> str:
-    return "the representation has" if n == 1 else f"all {n} layers have"
+    return "the representation has" if n == 1 else f"{_all_layers(n)} have"
+
+
+def _all_layers(n: int) -> str:
+    return "both layers" if n == 2 else f"all {n} layers"
 
 
 def _count_changes(layers: list[LayerChange], changed: list[LayerChange]) -> str:
@@ -46,7 +50,7 @@ def _count_changes(layers: list[LayerChange], changed: list[LayerChange]) -> str
     if n == 1:
         return f"The geometry {what}"
     if n_changed == n:
-        return f"All {n} layers {what}"
+        return f"{_all_layers(n).capitalize()} {what}"
     # A layer between two changed ones, or after them, may be within noise.
     all_later = layers.index(changed[0]) + n_changed == n
     where = f", from {changed[0].name} on" if all_later else f", starting with {changed[0].name}"

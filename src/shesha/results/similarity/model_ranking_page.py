@@ -24,7 +24,9 @@ def headline(result: ModelRanking) -> str:
     if ties:
         several = f"{', '.join(ties[:4])}{f' and {len(ties) - 4} more' if len(ties) > 4 else ''}"
         return f"{first.name} is closest ({value}), but not significantly closer than {several}."
-    others = f"all {len(result.models) - 1} others" if len(result.models) > 2 else result.models[1].name
+    others = {2: result.models[1].name, 3: "both others"}.get(
+        len(result.models), f"all {len(result.models) - 1} others"
+    )
     return f"{first.name} explains the data best ({value}), significantly better than {others}."
 
 

@@ -57,5 +57,5 @@ def _count_phrase(n: int, total: int) -> str:
     if total == 1:
         return "The measure is" if n else "The measure is not"
     if n == total:
-        return f"All {total} measures are"
+        return "Both measures are" if total == 2 else f"All {total} measures are"
     return f"{n or 'None'} of {total} measures {'is' if n == 1 else 'are'}"

@@ -89,7 +89,9 @@ class WithinClasses(Result):
             parts.append(f"lost the geometry within {_join(lost)} ({_no_measure(self.measures)})")
         if kept:
             every = len(kept) == len(self.classes) > 1
-            it, where = "it" if lost else "the geometry", f"all {len(kept)}{compared} classes" if every else _join(kept)
+            it, where = "it" if lost else "the geometry", _join(kept)
+            if every:
+                where = f"both{compared} classes" if len(kept) == 2 else f"all {len(kept)}{compared} classes"
             parts.append(f"kept {it} within {where} (above chance by {_every_measure(self.measures)})")
         clause = " and ".join(parts)
         if mixed:
@@ -192,7 +194,7 @@ def _no_measure(measures: Sequence[str]) -> str:
 
 
 def _every_measure(measures: Sequence[str]) -> str:
-    return measures[0] if len(measures) == 1 else f"all {len(measures)} measures"
+    return {1: measures[0], 2: "both measures"}.get(len(measures), f"all {len(measures)} measures")
 
 
 def _line(score: Score) -> dict[str, Any]:
