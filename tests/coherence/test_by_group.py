@@ -266,7 +266,7 @@ def test_magnitude_and_coherence_go_together_without_any_effect():
     plain, unbiased = table.links
     assert plain.chance > 0.8
     assert abs(unbiased.chance) < 0.6
-    assert "in groups without an effect" in str(table)
+    assert "null groups give" in str(table)
 
 
 def test_differences_are_scored_beside_every_choice_of_signs():

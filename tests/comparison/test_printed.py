@@ -106,7 +106,7 @@ def test_long_lists_of_what_is_missing_are_wrapped():
 
 
 def test_the_note_stands_beside_numbers_only():
-    assert "Values are raw" in str(TWO)
+    assert "Values are not calibrated" in str(TWO)
     assert "chance" not in str(replace(TWO, scores=(GULP, MMD)))
 
 
