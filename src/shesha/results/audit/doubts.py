@@ -94,7 +94,7 @@ class Doubts(Result):
         )
 
     def __str__(self) -> str:
-        """Print the doubts, or that there are none, or why checks were not possible."""
+        """Print the doubts, or that no problem was found, or why checks were not possible."""
         if not self.found and not self.reason:
             return f"no problem found in {self.n_looked_at:,} checked rows"
         sentences = [f"{place}. {doubt}" for place, doubt in enumerate(self.found, 1)]

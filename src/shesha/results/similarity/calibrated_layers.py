@@ -157,7 +157,7 @@ class CalibratedLayers(BesideNull):
 
     @property
     def chance_sentence(self) -> str:
-        """What randomly matched rows give, and the calibrated value."""
+        """The values of randomly matched rows, and the calibrated value."""
         kind = "calibrated value" if self.maximum is not None else "excess over the threshold"
         return (
             f"Randomly matched rows give {self.null_mean:.3g} +- {self.null_sd:.2g}, and at most "

@@ -81,7 +81,7 @@ class LayerRanking(Result):
 
     @property
     def tied_names(self) -> tuple[str, ...]:
-        """The best layer, and those that may be as good."""
+        """The best layer, and the layers that are not significantly worse."""
         return tuple(layer.name for layer in self.layers_best_first if layer.is_tied)
 
     @property

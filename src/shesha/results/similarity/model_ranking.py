@@ -183,7 +183,7 @@ class ModelRanking(Result):
 
     @property
     def headline(self) -> str:
-        """The closest model, and those that tie with it."""
+        """The closest model, and the models that are not significantly worse."""
         from shesha.results.similarity.model_ranking_page import headline
 
         return headline(self)

@@ -1,4 +1,4 @@
-"""Several representations beside one reference, within each class of rows."""
+"""Several representations compared with one reference, within each class of rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SeveralWithinClasses(Result):
-    """What each of several representations keeps of one reference, within each class."""
+    """Comparisons of several representations with one reference, within each class."""
 
     reference: str
     comparisons: tuple[WithinClasses, ...]
@@ -54,7 +54,7 @@ class SeveralWithinClasses(Result):
 
     @property
     def column_note(self) -> str:
-        """What the columns mean."""
+        """The meaning of the columns."""
         return (
             f"{WithinClasses.calibrated_note} p-values are corrected for the number of classes of one representation."
         )

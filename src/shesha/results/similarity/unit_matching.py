@@ -1,4 +1,4 @@
-"""One-to-one matches of the units of two representations, beside chance."""
+"""One-to-one matches of the units of two representations, compared with chance."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Chance(Result):
 
     @property
     def null_sd(self) -> float:
-        """The standard deviation, under the name that results with a null share."""
+        """The standard deviation, under the name that all results with a null distribution use."""
         return self.spread
 
     @property
