@@ -48,7 +48,7 @@ class RowMap(Result):
 
     @property
     def moved(self) -> tuple[int, ...]:
-        """Positions of the rows, ordered by neighbours lost (most first); with one representation, in the given order."""
+        """Positions of the rows, ordered by neighbours lost, most first; with one representation, as given."""
         if not self.neighbours_lost:
             return tuple(range(len(self.row_names)))
         return tuple(sorted(range(len(self.row_names)), key=lambda i: -self.neighbours_lost[i]))
