@@ -147,6 +147,16 @@ def test_shards_resume_and_a_changed_shard_begins_anew(folders, tmp_path, monkey
     assert large._state_file(paths) != before
 
 
+def test_folders_of_numbered_files_of_the_same_names_suggest_shards(invoke, folders):
+    paths, _, _ = folders
+    advice = "If the files are consecutive rows of two representations, pass --shards."
+    assert advice in invoke("compare", *paths, "--measures", "CKA").err
+    for place, name in enumerate(("first", "second")):
+        for file in paths[place].iterdir():
+            file.rename(file.with_name(f"{name}-{file.name}"))
+    assert advice not in invoke("compare", *paths, "--measures", "CKA").err
+
+
 def test_shards_need_two_folders_of_equal_rows(invoke, folders):
     paths, _, _ = folders
     with pytest.raises(ValueError, match=r"--shards needs two directories, got"):

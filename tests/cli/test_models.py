@@ -183,6 +183,10 @@ def test_layers_of_two_models_are_compared_without_keeping_them(invoke, place, t
     asked = ("layers", "--model", models[0], "--model", models[1], "--texts", place / "lines.txt")
     ended = invoke(*asked, "--batch-size", 7, "--json", numbers)
     assert ended.status == 0, ended
+    n_layers = len(json.loads(numbers.read_text())["rows"])
+    assert ended.out.startswith(
+        f"{n_layers} layers of first (rows) and {n_layers} of second (columns) over {len(texts())} inputs\n"
+    )
     first, second = (encode(str(model), texts()) for model in models)
     expected = shesha.compare_layers(first, second, "CKA")
     for score in json.loads(numbers.read_text())["scores"]:

@@ -176,8 +176,8 @@ def test_printing_grows_with_the_number_of_scores_and_no_faster(monkeypatch):
 
 def test_a_grid_prints_its_closest_pair_and_why_numbers_are_missing():
     lines = str(GRID).split("\n")
-    assert lines[:3] == ["CKA (higher is closer)", "       b   c", "a 0.8124 NaN"]
-    assert lines[3] == "closest: a and b, 0.8124"
+    assert lines[:2] == ["1 x 2 layers", "The closest layers are a and b: CKA 0.8124."]
+    assert lines[3:7] == ["", "CKA (higher is closer)", "       b   c", "a 0.8124 NaN"]
     assert lines[-1] == "no value: c: all rows are equal"
 
 

@@ -44,6 +44,20 @@ def require_shards(files: Sequence[Path], others: Mapping[str, Any]) -> None:
         raise ValueError(f"--shards needs two directories, got {', '.join(map(str, files)) or 'none'}")
 
 
+def suggest_shards(files: Sequence[Path]) -> None:
+    """Print a note if two directories look like two representations in parts, and are compared file by file."""
+    if len(files) != 2 or not all(file.is_dir() for file in files):
+        return
+    first, second = ({path.name for path in file.iterdir() if path.suffix in (".npy", ".parquet")} for file in files)
+    numbered = [name for name in first if Path(name).stem[-1:].isdigit()]
+    if first == second and len(numbered) == len(first) > 1:
+        typer.echo(
+            f"shesha: {files[0]} and {files[1]} hold {len(first)} numbered files each, and every file is compared as "
+            "one representation. If the files are consecutive rows of two representations, pass --shards.",
+            err=True,
+        )
+
+
 def compare_large(
     files: Sequence[Path], measures: Sequence[str], sample: Mapping[str, Any], *, seed: int, **chance: Any
 ) -> Any:

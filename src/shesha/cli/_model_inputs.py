@@ -106,12 +106,16 @@ class FromModels:
             raise ValueError(f"--model must be given once, got {', '.join(self.models)}")
         return self._encode(self.models[0])
 
+    @property
+    def names(self) -> list[str]:
+        """Short names of the models, all different."""
+        short = [Path(model).name for model in self.models]
+        return short if len(set(short)) == len(short) else [f"{name} ({i})" for i, name in enumerate(short, 1)]
+
     def last_layers(self) -> dict[str, Any]:
         """Return the last block of each model, or all named layers, by model and layer."""
         arrays: dict[str, Any] = {}
-        short = [Path(model).name for model in self.models]
-        names = short if len(set(short)) == len(short) else [f"{name} ({i})" for i, name in enumerate(short, 1)]
-        for name, model in zip(names, self.models, strict=True):
+        for name, model in zip(self.names, self.models, strict=True):
             layers = self._encode(model)
             chosen = layers if self.layers else dict(list(layers.items())[-1:])
             arrays |= {f"{name} {layer}": array for layer, array in chosen.items()}

@@ -112,6 +112,7 @@ def _compare_models(models: _model_inputs.FromModels, measure: str, project: int
         pool=models.pool,
         project=project,
         seed=seed,
+        names=(models.names[0], models.names[1]),
         batch_size=models.batch_size,
         device=models.device,
     )

@@ -135,10 +135,15 @@ class Subject:
         return tuple(DiagnosticRows(side.sample) for side in self.sides)
 
     def products(self, side: int, rows: Index) -> Matrix:
-        """Inner products of some of the checked and the longest rows of a side less a common middle, in any unit."""
+        """Inner products of some of the checked and the longest rows of a side less a common middle, in any unit.
+
+        Do not change them: they may be those of all checks.
+        """
         known, products = self._products[side]
+        if np.array_equal(rows, known):
+            return products
         positions = np.searchsorted(known, rows)
-        return products[np.ix_(positions, positions)]
+        return products.take(positions, axis=0).take(positions, axis=1)
 
     @cached_property
     def _products(self) -> list[tuple[Index, Matrix]]:

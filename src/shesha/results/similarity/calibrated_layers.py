@@ -10,6 +10,7 @@ from shesha.results.audit.doubts import Doubts
 from shesha.results.base import reaches_level
 from shesha.results.null_summary import BesideNull
 from shesha.results.plot_docstring import draws_axes
+from shesha.results.similarity.printed_grid import printed_grid
 from shesha.support.plurals import agree, count
 
 if TYPE_CHECKING:
@@ -181,8 +182,7 @@ class CalibratedLayers(BesideNull):
             self.chance_sentence,
             self.n_above_chance_sentence,
             "",
-            f"{self.measure} ({self.closer} is closer)",
-            self.matrix().to_string(float_format="%.3g"),
+            *printed_grid(self.measure, self.closer, self.matrix(), digits=3),
             "",
             f"{self.n_permutations} permutations of {self.exchanged}.",
             "Use `entry_p_values` only for pairs chosen in advance.",

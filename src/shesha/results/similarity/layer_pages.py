@@ -6,14 +6,20 @@ from typing import TYPE_CHECKING
 
 from shesha.report import Drawing, Explained, HeatMap, Page, Part, Section, Text
 from shesha.results.generic_page import run_details
+from shesha.results.sentence_parts import equal_p
 from shesha.results.similarity.pages import NO_CHANCE, measure_explained, measures_explained, points
 
 if TYPE_CHECKING:
     from shesha.results.similarity.calibrated_layers import CalibratedLayers
-    from shesha.results.similarity.pairwise import LayerComparison
+    from shesha.results.similarity.layer_comparison import LayerComparison
 
 _BEST_OF_MANY = Text(
     "The closest of many pairs is close by chance alone. Use the p-value of the maximum, not the p-value of its cell."
+)
+
+_CORRECTED = Text(
+    "Each pair has a p-value, corrected for the number of pairs (Holm). The null distribution permutes single rows, so "
+    "p-values are too small if rows depend on one another."
 )
 
 
@@ -30,23 +36,38 @@ def projection_lines(result: LayerComparison) -> list[str]:
     )
 
 
+def answer_lines(result: LayerComparison) -> list[str]:
+    """State the closest layers, and the closest and the farthest layers with the same name."""
+    best, p = result.best.score, result.best.score.corrected_p_value
+    chance = f" ({equal_p(p)}, corrected for {len(result.scores)} pairs)" if p == p else ""
+    lines = [f"The closest layers are {result.pair_of_best}: {result.measure} {best.value:.4g}{chance}."]
+    same = result.same_layers
+    if same:
+        most, least = ((pair.first, f"{pair.score.value:.4g}") for pair in (same[0], same[-1]))
+        lines.append(
+            f"All layers with the same name have {result.measure} {most[1]}."
+            if most[1] == least[1]
+            else f"Among layers with the same name, {most[0]} is most similar ({most[1]}) and {least[0]} least similar "
+            f"({least[1]})."
+        )
+    return lines
+
+
 def layers_page(result: LayerComparison) -> Page:
     """Return the page of a grid of layers without a null."""
     known = any(pair.score.has_value for pair in result.scores)
     values = tuple(map(tuple, result.matrix().to_numpy(dtype=float).tolist()))
     best = result.best if known else None
     cells = () if best is None else ((result.rows.index(best.first), result.columns.index(best.second)),)
-    answer = (
-        f"No pair of layers has a value: {result.reason}."
-        if best is None
-        else f"The closest layers are {best.first} and {best.second}: {result.measure} {best.score.value:.3g}."
-    )
+    has_null = best is not None and best.score.has_null
+    chance = (_CORRECTED,) if has_null else (_BEST_OF_MANY, NO_CHANCE)
+    answer = [f"No pair of layers has a value: {result.reason}."] if best is None else answer_lines(result)
     return Page(
-        title=f"{len(result.rows)} x {len(result.columns)} layers by {result.measure}",
+        title=f"{result.size} by {result.measure}",
         question="Which layers of the two models match?",
-        answer=(answer,),
+        answer=tuple(answer),
         numbers=(HeatMap(result.measure, result.rows, result.columns, values, result.closer, cells),),
-        doubts=(*map(Text, projection_lines(result)), _BEST_OF_MANY, NO_CHANCE),
+        doubts=(*map(Text, projection_lines(result)), *chance),
         sections=(Section("What the measure responds to", tuple(measures_explained([result.scores[0].score]))),),
         ran=run_details(result),
     )
