@@ -54,4 +54,4 @@ def test_random_labels_are_compared_with_what_they_give(rng, explained):
     apart = explained(noise + 6 * np.eye(12)[y], y)
     assert "at random" not in apart
     assert "cannot be decoded" not in apart
-    assert "these classes allow at most about" in apart
+    assert "its maximum is about" in apart
