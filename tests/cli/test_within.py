@@ -64,7 +64,7 @@ def test_several_embeddings_are_compared_with_the_first(invoke, cells, strict_js
             assert one["classes"][name]["scores"][0]["value"] == pytest.approx(part["RSA"].value)
             assert one["classes"][name]["scores"][0]["p_value"] == part["RSA"].p_value
     assert Path("a.png").stat().st_size > 1000
-    assert "Within which classes does each keep the geometry" in Path("a.html").read_text()
+    assert "Within which classes does each representation keep the geometry" in Path("a.html").read_text()
 
 
 def test_labels_may_be_a_file(invoke, cells):
