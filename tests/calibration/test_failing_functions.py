@@ -156,7 +156,7 @@ def test_after_an_interrupt_no_other_pair_begins(pair, scripted):
     found = calibrate_many({"a": pair, "b": pair, "c": pair}, scripted(values), n_permutations=K, seed=0)
     assert (found.pairs, found.interrupted) == (("a",), True)
     assert (found["a"].interrupted, found["a"].n_permutations) == (True, 5)
-    assert str(found).endswith("Interrupted: the rest was not calibrated.")
+    assert str(found).endswith("Interrupted: the remaining pairs were not calibrated.")
 
 
 @pytest.mark.parametrize("before", [0, 1])

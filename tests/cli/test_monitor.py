@@ -111,7 +111,7 @@ def test_a_stream_of_new_inputs(files, invoke, invoke_main, X):
     init(files, invoke, "--keep-rows")
     np.save(files / "new.npy", 5 * X[::-1])
     first = invoke("monitor", "update", files / "m", files / "new.npy")
-    assert (first.status, first.out.startswith("alert: evidence of change")) == (1, True)
+    assert (first.status, first.out.startswith("alert: the evidence of a change")) == (1, True)
     assert "update" in invoke("monitor", "history", files / "m").out
     assert invoke("monitor", "update", files / "m", files / "broken.npy").status == 2
     assert "BATCH must contain new inputs" in invoke_main("monitor", "update", files / "m", files / "ref.npy").err

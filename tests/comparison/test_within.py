@@ -147,7 +147,7 @@ def test_the_sentence_and_the_picture_name_the_class_that_lost_its_geometry(cell
     said = found.headline
     assert said == (
         "after, compared with before, lost the geometry within T (not above chance by any of 2 measures) and kept it "
-        "within B, NK (above chance by all 2 measures)."
+        "within B, NK (above chance by both measures)."
     )
     assert (found.kept, found.lost) == (("B", "NK"), ("T",))
     assert found.sentence().startswith(said.removesuffix("."))

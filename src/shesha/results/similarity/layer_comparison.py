@@ -29,7 +29,7 @@ class LayerComparison(PairTables, Result):
     names: tuple[str, str] | tuple[()] = ()
     """Names of the two models, where they are known."""
     n_rows: int = 0
-    """Number of inputs."""
+    """Number of rows (inputs)."""
 
     @property
     def measure(self) -> str:
@@ -95,12 +95,12 @@ class LayerComparison(PairTables, Result):
             lines += answer_lines(self)
             if not self.best.score.has_null:
                 lines.append(
-                    "The closest of many pairs is close by chance alone: calibrate the maximum, not a single entry."
+                    "The closest of many pairs is close by chance alone. Calibrate the maximum, not a single entry."
                 )
         lines += ["", *printed_grid(self.measure, self.closer, self.matrix())]
         lines += projection_lines(self)
         if self.reason:
             lines.append(f"no value: {self.reason}")
         if self.interrupted:
-            lines.append("Interrupted: the rest was not compared.")
+            lines.append("Interrupted: the remaining values were not computed.")
         return "\n".join(lines)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from shesha.results.similarity.layer_comparison import LayerComparison
 
 _BEST_OF_MANY = Text(
-    "The closest of many pairs is close by chance alone: use the p-value of the maximum, not that of its cell."
+    "The closest of many pairs is close by chance alone. Use the p-value of the maximum, not the p-value of its cell."
 )
 
 _CORRECTED = Text(
@@ -24,12 +24,12 @@ _CORRECTED = Text(
 
 
 def projection_lines(result: LayerComparison) -> list[str]:
-    """Say how many values are estimates from projected layers, and how far off these are, if there are any."""
+    """Return how many values are estimates from projected layers, and their largest standard error."""
     errors = [pair.score.sampling_error for pair in result.scores if pair.score.sampling_error]
     return (
         [
-            f"{len(errors)} of {len(result.scores)} values are estimates from random projections of wide layers: their "
-            f"standard error is at most {max(errors):.2g} (each has its own in the table of scores)"
+            f"{len(errors)} of {len(result.scores)} values are estimates from random projections of wide layers. Their "
+            f"standard error is at most {max(errors):.2g} (the table of scores has each)"
         ]
         if errors
         else []
@@ -76,7 +76,7 @@ def layers_page(result: LayerComparison) -> Page:
 def calibrated_layers_page(result: CalibratedLayers) -> Page:
     """Return the page of a grid of layers, with its maximum compared with chance."""
     p_values = HeatMap(
-        "p of each pair, valid if it was chosen in advance",
+        "p-value of each pair, valid only if the pair was chosen in advance",
         result.rows,
         result.columns,
         result.entry_p_values,
@@ -85,12 +85,12 @@ def calibrated_layers_page(result: CalibratedLayers) -> Page:
         legend="Smaller is darker.",
     )
     says = Explained(
-        result.aggregate, "The summary of the grid, compared with grids of randomly matched rows.",
+        result.aggregate, "The summary of the grid, compared with that of grids with randomly matched rows.",
         "calibration.md",
     )  # fmt: skip
     return Page(
         title=f"{len(result.rows)} x {len(result.columns)} layers by {result.measure}",
-        question="Do the two models have matching layers, beyond the best match by chance?",
+        question="Do the two models have layers that match better than the best match by chance?",
         answer=(result.answer, result.chance_sentence, result.n_above_chance_sentence),
         numbers=(
             HeatMap(
@@ -106,11 +106,14 @@ def calibrated_layers_page(result: CalibratedLayers) -> Page:
         doubts=(
             *points(result.doubts),
             _BEST_OF_MANY,
-            Text(f"Permuted under the null: {result.exchanged}. Declare rows that depend on one another."),
+            Text(
+                f"Permuted under the null: {result.exchanged}. If rows depend on one another, declare it with "
+                "groups, blocks or shift."
+            ),
         ),
         sections=(
             Section("The null", _null(result)),
-            Section("Every single pair", (p_values,), str(_BEST_OF_MANY.text)),
+            Section("Each pair by itself", (p_values,), str(_BEST_OF_MANY.text)),
             Section("What the numbers mean", (says, measure_explained(result.measure, result.family, result.closer))),
         ),
         ran=run_details(result, {"n_rows": result.n_rows, "aggregate": result.aggregate}),
@@ -120,6 +123,6 @@ def calibrated_layers_page(result: CalibratedLayers) -> Page:
 def _null(result: CalibratedLayers) -> tuple[Part, ...]:
     from shesha.charts import null_distribution
 
-    shows = f"The summary of {len(result.null)} grids of randomly matched rows, and that of the grid itself."
+    shows = f"The summary of {len(result.null)} grids with randomly matched rows, and the summary of the observed grid."
     label = f"{result.aggregate} of {result.measure}"
     return (Drawing(shows, lambda: null_distribution(result.null, result.observed, result.threshold, label=label)),)

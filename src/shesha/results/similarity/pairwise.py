@@ -87,9 +87,9 @@ class PairwiseComparison(PairTables, Result):
     shapes: tuple[tuple[int, ...], ...]
     scores: tuple[PairScore, ...]
     symmetric: dict[str, bool]
-    """For each measure, whether the value of (b, a) is that of (a, b)."""
+    """For each measure, whether it is symmetric: the value of (b, a) equals that of (a, b)."""
     self_values: dict[str, float | None]
-    """For each measure, the value of a representation with itself, if it is always the same."""
+    """For each measure, the value of a representation with itself, if it is a constant."""
     seed: int | None = None
     interrupted: bool = False
     exchanged: str = ""
@@ -210,7 +210,7 @@ class PairwiseComparison(PairTables, Result):
             parts.append("\n".join(note_lines()))
             parts += [f"Exchanged: {self.exchanged}."] if self.exchanged != "all rows" else []
         if self.interrupted:
-            parts.append("Interrupted: the rest was not compared.")
+            parts.append("Interrupted: the remaining values were not computed.")
         return "\n\n".join(parts)
 
 

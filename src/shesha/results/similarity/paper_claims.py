@@ -1,4 +1,4 @@
-"""What a paper would say of one pair of representations, and of layers."""
+"""Sentences for a paper about one pair of representations, and about layers."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _noise_ceiling(result: NoiseCeiling) -> str:
 def _unit_matching(result: UnitMatching) -> str:
     null = say.null(result, result.alpha)
     return (
-        f"{result.n_matched:,} of {min(result.widths):,} units had a counterpart beyond chance, one to one (false "
+        f"{result.n_matched:,} of {min(result.widths):,} units had a one-to-one counterpart above chance (false "
         f"discovery rate {result.alpha:g}); the mean correlation of matched units was "
         f"{say.format_number(result.observed)} over {result.n_rows:,} rows, {null}, "
         f"{say.draws(result.n_permutations, result.exchanged)})"
