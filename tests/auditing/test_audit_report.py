@@ -126,7 +126,7 @@ def test_drift_and_notes_are_reported(audited):
     notes = told(found["Notes"])
     kinds = "other rows of the same kind and other partitions of the features"
     assert f"Brackets are 95% intervals for {kinds}." in notes
-    assert "p-values come from 19 random matchings of rows and cannot be below 0.05." in notes
+    assert "With 19 random matchings of rows, the smallest possible p-value is 0.05." in notes
 
 
 def test_the_report_says_what_is_above_chance(layers, quick_audit):

@@ -117,6 +117,7 @@ def _general(audit: Audit) -> Iterable[str]:
     draws = {chance.n_permutations for finding in audit.representations for chance in finding.chances.values()}
     if draws:
         least = min(draws)
-        yield f"p-values come from {least:,} random matchings of rows and cannot be below {1 / (least + 1):.2g}."
+        smallest = 1 / (least + 1)
+        yield f"With {least:,} random matchings of rows, the smallest possible p-value is {smallest:.2g}."
     if any(finding.feature_split is not None for finding in audit.representations):
         yield f"{_STABLE} {_MORE}"
