@@ -54,7 +54,7 @@ def test_scores_are_those_of_the_shifts(with_blocks, form):
         assert one.magnitude == pytest.approx(magnitude(v), abs=1e-9)
         assert one.spread == pytest.approx(spread(v), abs=1e-9)
         assert one.n == len(v)
-        assert one.reason == "none was requested"
+        assert one.reason == "no null groups were requested"
 
 
 def test_sparse_rows_have_the_same_chance_and_intervals():
