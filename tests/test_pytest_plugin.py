@@ -74,7 +74,7 @@ def test_a_reference_is_written_once_and_then_compared_with(project, pytester):
     )
     written = project("X", "--canary-update")
     written.assert_outcomes(passed=1)
-    written.stdout.fnmatch_lines(["*= canaries =*", "wrote reference.npz (40 rows, 19 re-encodings)*commit it"])
+    written.stdout.fnmatch_lines(["*= canaries =*", "wrote reference.npz (40 rows, 19 re-encodings)*commit the file"])
     project("X").assert_outcomes(passed=1)
     assert DriftMonitor.load(pytester.path / "reference.npz").n_rows == 40
 
@@ -88,7 +88,7 @@ def test_a_failure_says_what_drifted_by_how_much_and_where(project):
     text = failed.stdout.str()
     assert "canary: the encodings drifted from reference.npz: RDM drift 0." in text
     assert "(tolerance 0.001; unchanged encodings reach 0)" in text
-    named_first = text.split("rows that changed most: ")[1].splitlines()[0].split(", ")
+    named_first = text.split("rows that moved most: ")[1].splitlines()[0].split(", ")
     assert {int(name[5:]) for name in named_first} <= set(range(7, 19))
     assert "What to do: " in text
     assert "If the change was intended, run\n  pytest --canary-update test_encoder.py::test_encoder" in text
@@ -161,7 +161,7 @@ def test_a_file_of_another_kind_is_not_replaced(project, pytester):
     for arguments in ([], ["--canary-update"]):
         failed = project("X", *arguments)
         failed.assert_outcomes(failed=1)
-        failed.stdout.fnmatch_lines(["*must be a monitor that was saved as one file, got something else*"])
+        failed.stdout.fnmatch_lines(["*must be a monitor that was saved as one file, got another file*"])
     with np.load(pytester.path / "reference.npz") as kept:
         assert list(kept) == ["mine"]
 

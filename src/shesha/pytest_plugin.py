@@ -123,7 +123,7 @@ class Canary:
         monitor = DriftMonitor(encode(), nulls=nulls, about=about, **options)
         monitor.save(path, overwrite=True)
         known = f"{monitor.n_rows:,} rows, {repeats} re-encodings"
-        self._note(f"wrote {self._name(path)} ({known}); check the change, then commit the file")
+        self._note(f"wrote {self._name(path)} ({known}); review what changed, then commit the file")
 
     def _check(self, path: Path, encode: Callable[[], Any], asked: dict[str, str]) -> DriftVerdict:
         __tracebackhide__ = True
@@ -174,7 +174,7 @@ def failure(verdict: DriftVerdict, reference: str) -> str:
     rows = ", ".join(one.name for one in verdict.rows[:_NAMED_ROWS])
     head = f"the encodings drifted from {reference}: {_headline(verdict)}"
     # A reference in one file keeps no history, so evidence of many checks says nothing here.
-    return f"{head}\nrows that changed most: {rows}\n\n{replace(verdict, sequence=None)}"
+    return f"{head}\nrows that moved most: {rows}\n\n{replace(verdict, sequence=None)}"
 
 
 def _headline(verdict: DriftVerdict) -> str:

@@ -42,7 +42,7 @@ def test_it_is_the_kernel_on_the_embedding(adata):
     assert found.excluded == {"rare": "4 rows, fewer than 10"}
     np.testing.assert_array_equal(found.cosines, arrays.cosines)
     same(bio.coherence_test(adata, "gene", control="NT", n_draws=49, seed=3), found.to_frame())
-    assert found.notes[-1] == "shifts in obsm['X_pca'], controls: 'NT' (named)"
+    assert found.notes[-1] == "shifts are computed in obsm['X_pca']; controls: 'NT' (named)"
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "dense", "layer", "backed", "lazy", "lazy layer", "float32"])

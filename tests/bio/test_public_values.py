@@ -164,7 +164,7 @@ def test_too_few_cells_have_no_score():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_bootstrap_ci": 10}, "n_bootstrap_ci must be None, got 10: shesha.bio.perturbation_interval gives"),
+        ({"n_bootstrap_ci": 10}, "n_bootstrap_ci must be None, got 10: shesha.bio.perturbation_interval returns"),
         ({"return_type": "result"}, "return_type must be 'float', got 'result'"),
         ({"method": "nearest"}, "method must be one of 'standard', 'whitened', 'knn', got 'nearest'"),
         ({"metric": "cohen"}, "metric must be one of 'cosine', 'euclidean', got 'cohen'"),

@@ -30,7 +30,7 @@ def test_a_stack_and_triangles_are_distances_if_told(folder):
     condensed = files.open_file("condensed.npz", distances=True)
     assert list(condensed.representations) == ["a", "b"]
     assert list(condensed.skipped) == ["odd", "label"]
-    with pytest.raises(files.UnreadableFileError, match="must contain numbers as a 2-D array"):
+    with pytest.raises(files.UnreadableFileError, match="must contain a 2-D array"):
         files.open_file("condensed.npz")
 
 

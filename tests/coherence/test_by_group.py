@@ -331,7 +331,7 @@ def test_groups_nearly_as_large_as_the_controls_are_compared_with_shuffled_label
     table, pooled = (coherence_by_group(X, labels, "control", n_draws=19, null=null) for null in ("controls", "pooled"))
     assert table["g0"].null_mean == pooled["g0"].null_mean
     assert table["g1"].null_mean != pooled["g1"].null_mean
-    assert any(note.startswith("g0: more than 15 %") for note in table.notes)
+    assert any(note.startswith("g0 has more than 15 %") for note in table.notes)
 
 
 def test_two_kinds_of_controls_keep_the_level_of_a_group_as_large_as_they_are():

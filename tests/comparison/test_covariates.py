@@ -68,7 +68,7 @@ def test_rows_with_names_are_matched_by_them():
     with pytest.warns(RowNamesWarning, match="rows of covariates are in a different order from those of X"):
         drawn = chance(named, covariates=mixed, n_permutations=19, seed=0)
     assert drawn.p_value == chance(X, covariates=table, n_permutations=19, seed=0).p_value
-    with pytest.raises(ValueError, match="rows of covariates must be named as those of X"):
+    with pytest.raises(ValueError, match="rows of covariates must have the same names as those of X"):
         measures.cka(named, Y, covariates=table.set_index(table.index + "?"))
 
 

@@ -42,7 +42,7 @@ def test_it_says_what_is_the_matter_when_and_what_to_do(folder):
     assert "1 day ago" in text and "3 days ago" in text and "revision r2" in text
     last = DriftMonitor.load(folder).history()[-1]
     share = last["sequence"]["shiryaev_roberts"] / last["sequence"]["threshold"]
-    assert f"{share:.0%} of what raises the alarm" in text
+    assert f"{share:.0%} of the alarm threshold" in text
     for moved in (*last["rows"], *last["classes"]):
         assert moved["name"].replace("<", "&lt;").replace(">", "&gt;") in text
     assert "<i>row" not in text

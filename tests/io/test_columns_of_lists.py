@@ -40,7 +40,7 @@ def test_a_column_of_lists_is_a_representation(tmp_path):
 def test_numbers_beside_lists_are_left_out_with_a_word(tmp_path):
     parquet.write_table(table(idx=np.arange(12)), tmp_path / "m.parquet")
     skipped = files.open_file(tmp_path / "m.parquet").skipped
-    assert skipped["idx"] == "is a column of numbers in a file with columns of lists; name it in keys to use it"
+    assert skipped["idx"] == "is a column of numbers in a file with columns of lists; name it in keys= to use it"
 
 
 def test_lists_of_lists_are_three_dimensions(tmp_path):
@@ -121,7 +121,7 @@ def test_folders_that_are_no_one_table_are_refused(tmp_path):
     ("name", "told"),
     [
         ("m.pt", r"torch\.load\('.*m.pt', map_location='cpu', weights_only=True\)"),
-        ("m.pkl", r"runs its code: only use this for files that you wrote yourself\n +numpy\.save\('.*m.npy'"),
+        ("m.pkl", r"can run any code: do this only with files that you wrote yourself\n +numpy\.save\('.*m.npy'"),
         ("m.txt", r"numpy\.save\('.*m.npy', numpy\.loadtxt\('.*m.txt'\)\)"),
         ("m.mat", r"scipy\.io\.loadmat\('.*m.mat'\)"),
         ("m.h5", r"h5py\.File\('.*m.h5'\)"),

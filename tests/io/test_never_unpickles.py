@@ -61,7 +61,7 @@ def test_npz(tmp_path, mark):
         lambda: files.read(tmp_path / "m.npz", keys=["y"]),
         lambda: files.read_labels(tmp_path / "m.npz", "y"),
     ):
-        with pytest.raises(ValueError, match=r"'y', which .*holds Python objects, and pickled data is never read"):
+        with pytest.raises(ValueError, match=r"'y', which .*contains pickled Python objects, which are never read"):
             read()
 
 

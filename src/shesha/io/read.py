@@ -1,4 +1,4 @@
-"""Readers of files by ending."""
+"""Read representations and labels from files of any supported format."""
 
 from __future__ import annotations
 
