@@ -105,7 +105,7 @@ def test_missing_values_leave_a_gap_and_odd_ones_stay_inside():
     assert picture.count("<title>") == 1 and "no value" not in picture.split("aria-label")[0]
     assert all(0 <= one <= 150 for one in heights(picture))
     nothing = history_chart("m", [Check("a", NAN, NAN, "not estimable")])
-    assert "the last no value" in nothing
+    assert "last drift no value" in nothing
     ElementTree.fromstring(nothing)
 
 

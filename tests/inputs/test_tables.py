@@ -123,7 +123,7 @@ def test_whatever_library_it_comes_from_the_column_of_text_is_named():
 
 def test_lists_must_be_one_matrix():
     lists = of_pandas_lists()
-    with pytest.raises(ValueError, match=r"lists of one length, got shape \(5,\) in row 3 and \(6,\) before"):
+    with pytest.raises(ValueError, match=r"lists of one length, got shape \(6,\) in row 0 and \(5,\) in row 3"):
         split_names(pd.DataFrame({"e": [*X[:3], X[3, :5]]}))
     with pytest.raises(ValueError, match="column 'e' of X must contain a list in every row, got none in row 1"):
         split_names(pd.DataFrame({"e": [X[0], None]}))

@@ -83,7 +83,8 @@ def test_npz_says_what_it_skipped_and_why(npz):
         "words": "contains text, not numbers",
         "scale": "is a single value",
         "variance": "is 1-D with shape (3,), so it may contain labels",
-        "images": "is 3-D with shape (5, 2, 2) and uint8 values; only floats are split into layers, so flatten it to (rows, features)",
+        "images": "is 3-D with shape (5, 2, 2) and uint8 values; only floats are split into layers, so flatten it to "
+        "(rows, features)",
         "pixels": "is 4-D with shape (5, 2, 2, 3); flatten it to (rows, features)",
         "spectrum": "contains complex numbers, not real ones",
         "when": "contains dates, not numbers",
@@ -147,7 +148,8 @@ def test_keys_that_name_nothing(npz, keys, error, message):
 def test_a_file_without_representations_says_what_it_holds(tmp_path):
     np.savez(tmp_path / "labels.npz", label=np.arange(5), words=np.array(["a"]))
     with pytest.raises(
-        files.UnreadableFileError, match=r"must contain a 2-D array .* got label \(is 1-D with shape \(5,\), .*words \(contains"
+        files.UnreadableFileError,
+        match=r"must contain a 2-D array .* got label \(is 1-D with shape \(5,\), .*words \(contains",
     ):
         files.read(tmp_path / "labels.npz")
 

@@ -45,7 +45,7 @@ def test_distances_of_a_toolbox_are_no_trials():
         def get_matrices(self):
             raise AssertionError
 
-    with pytest.raises(TypeError, match="X must be an array of responses, trials x neurons, got a RDMs"):
+    with pytest.raises(TypeError, match="X must be an array of responses \\(trials x neurons\\), got a RDMs"):
         neuro.trial_split(RDMs(), SHOWN)
     with pytest.raises(TypeError, match="rdms must be an array of distances, got a RDMs"):
         neuro.noise_ceiling(RDMs())

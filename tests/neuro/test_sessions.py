@@ -93,7 +93,7 @@ def test_sessions_share_some_conditions() -> None:
     pair = session_drift({"a": (X, shown), "b": (X[few], shown[few])}).pairs[0]
     assert pair.n_conditions == 4
     with pytest.warns(
-        shesha.NotEstimableWarning, match="sessions a and b: only 2 conditions are shared, and at least 3"
+        shesha.NotEstimableWarning, match="sessions a and b: they share only 2 conditions, but at least 3"
     ):
         found = session_drift({"a": (X, shown), "b": (X, shown + 4)})
     assert found.pairs[0].parts == ()

@@ -109,9 +109,9 @@ def test_groups_without_an_equal_are_told():
     sizes = np.repeat(np.arange(7), [2, 2, 2, 2, 2, 3, 4])
     assert (
         exchange(len(sizes), groups=sizes).text
-        == "whole groups (2 of 7 have no other of equal size and are not permuted)"
+        == "whole groups (2 of 7 have no partner of equal size and are not permuted)"
     )
-    with pytest.raises(ValueError, match=r"got 1 \(whole groups\): .*equal_groups\(groups\) picks rows"):
+    with pytest.raises(ValueError, match=r"got 1 \(whole groups\); .*equal_groups\(groups\) chooses rows"):
         draw_permutations(15, 200, 0.05, design={"groups": np.repeat(np.arange(5), [1, 2, 3, 4, 5])})
 
 

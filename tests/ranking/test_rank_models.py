@@ -238,5 +238,5 @@ def test_few_groups_give_no_intervals_and_no_winner(n_groups, measure):
     found = rank_models(data, candidates, measure, groups=groups, **FEW)
     pair = found.pair("near", "far")
     assert np.isnan([pair.low, pair.high, pair.p_value]).all()
-    assert f"because they take at least 5 groups, got {n_groups}." in " ".join(found.notes)
+    assert f"because they need at least 5 groups, got {n_groups}." in " ".join(found.notes)
     assert found.models[0].value == pytest.approx(rank_models(data, candidates, measure, **FEW).models[0].value)

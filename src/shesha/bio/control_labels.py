@@ -83,7 +83,7 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
     ('NTg1', 'NTg2')
     >>> find_controls(["DMSO", "control", "drug"])
     Traceback (most recent call last):
-    ValueError: control must be given because several labels resemble controls: DMSO, control
+    ValueError: control must be given if several labels resemble controls (DMSO, control), got None
     """
     known = list(dict.fromkeys(str(label) for label in kinds.instance(labels, Iterable, "labels", "labels")))
     if control is not None:
