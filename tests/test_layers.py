@@ -65,8 +65,8 @@ def test_an_axis_that_is_none_is_refused(wrong):
 
 def test_the_sentence_tells_the_reading_and_the_others():
     expected = (
-        "an array of shape (7, 872, 384), read as 7 layers of 872 rows "
-        "({0}1: 872 layers of 7 rows; {0}{1}: one representation)"
+        "an array of shape (7, 872, 384), read as 7 layers of 872 rows. "
+        "If this is wrong, pass {0}1 (872 layers of 7 rows) or {0}{1} (one representation)"
     )
     found = split((7, 872, 384))
     assert found.describe() == expected.format("layer_axis=", "None")
@@ -107,7 +107,7 @@ def test_what_is_no_array_of_three_dimensions_passes():
 
 
 def test_layers_do_not_take_the_name_of_another():
-    with pytest.raises(ValueError, match=r"names must be distinct after layers are named, got 'a\[1\]' twice"):
+    with pytest.raises(ValueError, match=r"names must be distinct after layers are numbered, got 'a\[1\]' twice"):
         split_layers({"a[1]": np.eye(40), "a": MANY}, layer_axis=1)
 
 
@@ -122,8 +122,8 @@ def test_hundreds_of_representations_are_made_only_on_request(tmp_path):
     X = np.zeros((500, MOST_LAYERS + 1, 1), dtype=np.float32)
     message = (
         r"must have at most 300 layers to be split automatically, got an array of shape \(500, 301, 1\), read as 301 "
-        r"layers of 500 rows \(layer_axis=0: 500 layers of 301 rows; layer_axis=None: one representation\); if this is "
-        r"intended, pass layer_axis=1 \(--layer-axis 1\)"
+        r"layers of 500 rows\. If this is wrong, pass layer_axis=0 .*\. If it is right, pass layer_axis=1 "
+        r"\(--layer-axis 1\)"
     )
     with pytest.raises(ValueError, match=f"^a {message}"):
         split_layers({"a": X})

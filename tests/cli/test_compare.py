@@ -156,7 +156,8 @@ def test_what_looks_like_distances_gets_a_hint(invoke_main, folder):
     assert ended.status == 0
     assert (
         ended.err
-        == "shesha: dX is used as features but looks like distances between rows; if it is, mark it with Rdm (--rdm)\n"
+        == "shesha: dX looks like a matrix of distances, but is used as features. If it contains distances, pass "
+        "shesha.Rdm(dX), or --rdm on the command line\n"
     )
 
 

@@ -62,7 +62,7 @@ def test_layers_takes_distances(folder, invoke):
 def test_the_hint_in_python():
     hint = pytest.warns(
         shesha.MeasureWarning,
-        match=r"is used as features but looks like distances between rows; if it is, mark it with Rdm",
+        match=r"looks like a matrix of distances, but is used as features",
     )
     D = STACK[0]
     with hint:

@@ -101,7 +101,7 @@ def test_missing_labels_are_kept(tmp_path):
 
 
 def test_data_without_a_matrix(written):
-    with pytest.raises(files.UnreadableFileError, match="must contain numbers"):
+    with pytest.raises(files.UnreadableFileError, match="must contain a 2-D array"):
         files.read(written(made(X=None, obsm={}, layers={})))
 
 

@@ -108,7 +108,7 @@ def test_only_what_the_keys_name_is_loaded(tmp_path, save):
     content[member.header_offset + member.compress_size - 1000] ^= 0xFF
     path.write_bytes(content)
     assert list(files.read(path, keys=["good"])) == ["good"]
-    with pytest.raises(files.UnreadableFileError, match=r"cannot be read .*: it is damaged"):
+    with pytest.raises(files.UnreadableFileError, match=r"cannot be read .*: the file is damaged"):
         files.read(path)
 
 

@@ -108,7 +108,9 @@ def test_folders_that_are_no_one_table_are_refused(tmp_path):
     with pytest.raises(files.UnreadableFileError, match=r"call flatten_indices\(\) before save_to_disk"):
         files.read(folder)
     (tmp_path / "dataset_dict.json").write_text(json.dumps({"splits": ["train", "test"]}))
-    with pytest.raises(files.UnreadableFileError, match="must be one split of a data set, got train, test; name one"):
+    with pytest.raises(
+        files.UnreadableFileError, match="must be one split of a data set, got the splits train, test; pass"
+    ):
         files.read(tmp_path)
     outside = saved_to_disk(tmp_path / "outside", [table()], _data_files=[{"filename": "../train/state.json"}])
     with pytest.raises(

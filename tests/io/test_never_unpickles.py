@@ -48,7 +48,7 @@ def test_npy(tmp_path, mark, shape):
 def test_a_pickle_behind_a_known_ending(tmp_path, mark, ending, protocol):
     (tmp_path / f"m.{ending}").write_bytes(pickle.dumps(Payload(mark), protocol=protocol))
     for read in (files.read, lambda path: files.read_labels(path, "y")):
-        with pytest.raises(files.UnreadableFileError, match="begins like a Python pickle, which is never read"):
+        with pytest.raises(files.UnreadableFileError, match="content looks like a Python pickle, which is never read"):
             read(tmp_path / f"m.{ending}")
 
 

@@ -332,7 +332,7 @@ def test_folders_are_not_thrown_away(tmp_path):
             ValueError,
             "columns must not have names of labels or .* got 'Class'",
         ),
-        ("csv", {"columns": ["a", " ", "Unnamed: 3"]}, ValueError, "columns must not be named .* got ' ', 'Unnamed"),
+        ("csv", {"columns": ["a", " ", "Unnamed: 3"]}, ValueError, "columns must not have names .* got ' ', 'Unnamed"),
         ("csv", {"columns": ["1.5", "2", "3"]}, ValueError, "columns must not all be numbers in a .csv file, got 1.5"),
         ("csv", {"labels": ["NA", "b"] * 3}, ValueError, "labels must be text that a .csv file preserves.* got 'NA'"),
         ("csv", {"labels": ["01", "1"] * 3}, ValueError, "labels must be text that a .csv file preserves.* got '01'"),

@@ -175,7 +175,7 @@ def test_csv_with_a_long_field_and_with_one_line(tmp_path):
 @pytest.mark.parametrize("text", ["hello world", "a,b\n", "a,b\nx,y\n"])
 def test_csv_without_numbers(tmp_path, text):
     (tmp_path / "t.csv").write_text(text)
-    with pytest.raises(files.UnreadableFileError, match=r"t.csv must contain numbers .*, got "):
+    with pytest.raises(files.UnreadableFileError, match=r"t.csv must contain a 2-D array .*, got "):
         files.read(tmp_path / "t.csv")
 
 

@@ -118,7 +118,7 @@ def test_a_state_is_not_resumed_with_another_stream(tmp_path):
     X, Y = pair(1_000)
     state = tmp_path / "state.npz"
     Moments.of(batches(X[:500], Y[:500]), state=state)
-    with pytest.raises(ValueError, match=r"rows of the state in the same order, got another row 0: resume with"):
+    with pytest.raises(ValueError, match=r"rows of the state in the same order, got another row 0; resume with"):
         Moments.of(batches(X[::-1], Y[::-1]), state=state)
     shuffled = np.r_[0, 1 + np.random.default_rng(3).permutation(999)]
     with pytest.raises(ValueError, match=r"got another row 1: resume"):

@@ -70,7 +70,7 @@ def test_several_arrays_in_a_store_need_a_key(tmp_path, pair):
 
 def test_other_files_are_refused(tmp_path):
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match=r"path must end in one of .npy, .zarr, .parquet to be read in stretches"):
+    with pytest.raises(ValueError, match=r"path must end in one of .npy, .zarr, .parquet to be read in chunks"):
         Moments.of(tmp_path / "a.csv", np.zeros((1, 2)))
     np.save(tmp_path / "a.npy", np.zeros(5))
     with pytest.raises(ValueError, match=r"must contain a matrix of real numbers"):

@@ -177,7 +177,7 @@ def test_one_subject_says_what_its_intervals_do_not_know():
     found = rank_models(SUBJECTS[0], MODELS, **FEW)
     assert not found.has_ceiling
     assert found.resampled == "rows"
-    assert "One subject" in str(found).replace("\n  ", " ")
+    assert "There is only one subject" in str(found).replace("\n  ", " ")
 
 
 def test_a_single_model_has_no_rank():
@@ -189,7 +189,7 @@ def test_a_single_model_has_no_rank():
 
 def test_few_rows_are_said_and_do_not_fail():
     found = rank_models(SUBJECTS[:, :4], {k: v[:4] for k, v in MODELS.items()}, alpha=0.2, **FEW)
-    assert "No intervals" in str(found)
+    assert "There are no intervals" in str(found)
     assert np.isnan(found.pairs[0].p_value)
     assert {one.rank_high for one in found} == {3}
 

@@ -216,7 +216,7 @@ def test_probes_must_be_other_rows_than_anchors_and_enough():
 
 
 def test_an_encoder_and_its_perturbation_must_be_callable():
-    with pytest.raises(TypeError, match="f must be a callable, got ndarray"):
+    with pytest.raises(TypeError, match="f must be callable, got ndarray"):
         shesha.encoder_stability(X, X, 0.1)
     for value in ("noise", None, True):
         with pytest.raises(TypeError, match=f"perturb must be a number, got {value!r}"):

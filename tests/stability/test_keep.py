@@ -68,7 +68,7 @@ def test_the_result_names_its_null():
     assert found.exchanged == "rows of similar distance from the mean row"
     assert "(19 permutations of rows of similar distance from the mean row)" in str(found)
     given = shesha.chance(X, keep=np.arange(36), blocks=np.arange(36) % 2, n_permutations=19, n_splits=4, seed=0)
-    assert given.exchanged == "rows of similar the quantity given, within blocks"
+    assert given.exchanged == "rows of similar given values, within blocks"
     free = shesha.chance(X, n_permutations=19, n_splits=4, seed=0)
     assert free.exchanged == "all rows"
     assert "(19 permutations)" in str(free)

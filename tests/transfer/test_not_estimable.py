@@ -42,13 +42,16 @@ CASES = {
     "logme_regression, exact": (lambda: transfer.logme_regression(X, X @ X[:5, :1]), "predict target 0 exactly"),
     "logme_regression, constant": (
         lambda: transfer.logme_regression(X, np.column_stack([X[:, 0], np.ones((N, 2))])),
-        "constant targets, columns 1, 2 of Y",
+        "the targets in columns 1, 2 of Y are constant",
     ),
     "fisher_discriminant, alone": (lambda: transfer.fisher_discriminant(X, ALONE), "no row differs from the mean"),
     "fisher_discriminant, rotated": (lambda: transfer.fisher_discriminant(ROTATED, TWO), "no row differs"),
-    "margin_score, alone": (lambda: transfer.margin_score(X, ALONE), "every class has one member"),
-    "centroid_softmax, alone": (lambda: transfer.centroid_softmax(X, ALONE), "every class has one member"),
-    "centroid_softmax, rotated": (lambda: transfer.centroid_softmax(ROTATED, TWO), "no row differs from the others"),
+    "margin_score, alone": (lambda: transfer.margin_score(X, ALONE), "every class has only one row"),
+    "centroid_softmax, alone": (lambda: transfer.centroid_softmax(X, ALONE), "every class has only one row"),
+    "centroid_softmax, rotated": (
+        lambda: transfer.centroid_softmax(ROTATED, TWO),
+        "no row differs from the other rows",
+    ),
     "bhattacharyya, one alone": (lambda: transfer.bhattacharyya(X, ONE_ALONE), "no variance within .* label 2"),
     "bhattacharyya, alone": (lambda: transfer.bhattacharyya(X, ALONE), "label 0, 1, 2, 3, 4 and 19 more"),
     "bhattacharyya, rotated": (lambda: transfer.bhattacharyya(ROTATED, TWO), "no variance within .* label 0, 1"),
@@ -62,7 +65,7 @@ CASES = {
         lambda: transfer.silhouette(np.outer(np.arange(1, N + 1) / 7, X[0]), TWO, metric="cosine"),
         "all distances are 0",
     ),
-    "silhouette, alone": (lambda: transfer.silhouette(X, ALONE), "every class has one member"),
+    "silhouette, alone": (lambda: transfer.silhouette(X, ALONE), "every class has only one row"),
 }
 
 

@@ -92,9 +92,7 @@ def exchange(
     return Exchange(n, block, group, named=(*named, "whole groups"))
 
 
-def match_by_quantity(
-    quantity: ArrayLike, name: str = "the given quantity", blocks: ArrayLike | None = None
-) -> Exchange:
+def match_by_quantity(quantity: ArrayLike, name: str = "given values", blocks: ArrayLike | None = None) -> Exchange:
     """Design in which rows are permuted among rows with similar values of a quantity.
 
     Strata hold three rows where there are few and up to ten where there are many: the share of the quantity that a
