@@ -118,7 +118,7 @@ def test_groups_widen_intervals():
     assert sum(one.high - one.low for one in together) > 1.5 * sum(one.high - one.low for one in alone)
     few = consensus(members, groups=groups // 3)
     assert np.isnan(few["s0"].low)
-    assert "There are no intervals" in str(few)
+    assert "No intervals" in str(few)
 
 
 def test_results_come_back_and_draw(tmp_path):

@@ -41,7 +41,7 @@ def test_there_is_no_ceiling_over_noise() -> None:
     assert np.isnan([found.lower, found.upper]).all()
     assert found.reliability == pytest.approx(-1)
     assert "no noise ceiling" in str(found)
-    with pytest.warns(shesha.NotEstimableWarning, match="only 2 pairs of conditions are known"):
+    with pytest.warns(shesha.NotEstimableWarning, match="only 2 pairs of conditions have distances"):
         noise_ceiling(np.where(np.arange(28) < 2, REPEATS, np.nan))
 
 

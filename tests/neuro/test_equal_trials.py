@@ -37,7 +37,7 @@ def test_by_default_every_condition_has_as_many_trials_as_the_rarest() -> None:
     rarest = min((shown[s::2] == k).sum() for s in (0, 1) for k in range(5))
     found = trial_split(X, shown, **FAST)
     assert found.observed == trial_split(X, shown, trials_per_half=int(rarest), **FAST).observed
-    assert f"{rarest} of each condition" in found.name
+    assert f"{rarest} trials per condition" in found.name
     assert found.n_unused == 188 - 10 * rarest
     assert f"{found.n_unused} of 188 trials unused, because" in str(found.notes)
     assert f"188 trials ({found.n_unused} unused in each draw) x" in str(found)

@@ -259,7 +259,7 @@ def test_chance_tells_of_a_drift_and_of_a_series():
     options = {"n_permutations": K, "n_splits": 2, "seed": 0}
     with pytest.warns(CalibrationWarning, match="rows drift smoothly over the whole series"):
         chance(drifting(rng, 100), shift=True, **options)
-    with pytest.warns(CalibrationWarning, match="rows are not exchangeable under blocks"):
+    with pytest.warns(CalibrationWarning, match="closer than after permutations by blocks"):
         chance(series(rng, 200, 0.6), blocks=np.arange(200) // 25, **options)
 
 
