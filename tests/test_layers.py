@@ -88,7 +88,9 @@ def test_layers_are_those_of_the_axis(axis):
 def test_a_guess_is_said_and_an_answer_is_not():
     with pytest.warns(GuessedLayersWarning, match=r"a is an array of shape \(40, 4, 6\), read as 4 layers of 40 rows"):
         many = split_layers({"a": MANY})
-    with pytest.warns(GuessedLayersWarning, match=r"read as 4 layers of 40 rows \(layer_axis=1: 40 layers of 4 rows"):
+    with pytest.warns(
+        GuessedLayersWarning, match=r"read as 4 layers of 40 rows\. .* layer_axis=1 \(40 layers of 4 rows"
+    ):
         few = split_layers({"a": FEW.tolist()})
     assert list(many) == list(few)
     for one in many:
@@ -143,7 +145,9 @@ def test_a_sequence_of_layers_counts_them_first():
     assert len(found) == 4 and all(np.array_equal(one, two) for one, two in zip(found, FEW, strict=True))
     square = np.ones((5, 6, 2))
     assert [one.shape for one in layer_sequence(square, "layers_a")] == [(6, 2)] * 5
-    with pytest.warns(GuessedLayersWarning, match=r"layers_a is .*, read as 4 layers of 40 rows \(layer_axis=0: 40"):
+    with pytest.warns(
+        GuessedLayersWarning, match=r"layers_a is .*, read as 4 layers of 40 rows\. .* layer_axis=0 \(40"
+    ):
         found = layer_sequence(MANY, "layers_a")
     assert len(found) == 4
     assert [one.shape for one in layer_sequence(MANY, "layers_a", None)] == [MANY.shape]

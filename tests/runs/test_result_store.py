@@ -83,7 +83,7 @@ def test_a_store_of_another_version_is_refused(path):
     connection.execute("UPDATE about SET value = '99' WHERE name = 'schema'")
     connection.close()
     with pytest.raises(
-        StoreError, match=r"store must have layout 2, got 99 in .*a\.sqlite: .*another version of shesha"
+        StoreError, match=r"store must have layout 2, got 99 in .*a\.sqlite, .*another version of shesha"
     ):
         ResultStore(path)
 

@@ -147,7 +147,7 @@ def test_an_option_that_a_variant_does_not_take_lists_those_it_does(function):
 @pytest.mark.parametrize("variant", ["sample_split", "anchor", "anchor_stability"])
 def test_a_score_that_estimates_nothing_is_refused_with_a_way_out(function, variant):
     with pytest.raises(
-        ValueError, match=r"variant must have an identifiable estimand, got .*: use replicate_stability"
+        ValueError, match=r"variant must have an identifiable estimand, got .*; use replicate_stability"
     ):
         function(X, variant=variant)
 

@@ -138,10 +138,10 @@ def test_small_strata_are_chosen_whole_where_rows_are_many():
         ({"keep": np.arange(5)}, "keep must have one label for each of the 20 rows, got 5"),
         ({"keep": np.r_[np.nan, np.arange(19)]}, "keep must be free of NaN, got NaN or infinity in rows 0"),
         ({"keep": np.ones(20)}, "keep must contain at least 2 classes, got 1"),
-        ({"keep": "row scale", "shift": True}, "keep must be used alone or with blocks, got shift as well"),
+        ({"keep": "row scale", "shift": True}, "keep must be used alone or with blocks, got also shift"),
         (
             {"keep": "row scale", "within": np.arange(20), "groups": np.arange(20)},
-            "keep must be used alone or with blocks, got groups and within as well",
+            "keep must be used alone or with blocks, got also groups and within",
         ),
         ({"keep": np.arange(20), "blocks": np.arange(20)}, "the design must leave at least 1 / alpha = 20 distinct"),
     ],
@@ -153,7 +153,7 @@ def test_what_cannot_be_kept_is_refused(options, message):
 
 def test_rows_of_one_scale_have_none_to_keep():
     X = np.tile(np.eye(4), (5, 1))
-    with pytest.raises(ValueError, match="keep must differ between rows, got 'row scale' for rows"):
+    with pytest.raises(ValueError, match="keep must differ between rows, got 'row scale', but all rows"):
         shesha.chance(X, keep="row scale")
 
 

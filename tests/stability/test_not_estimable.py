@@ -54,8 +54,8 @@ CASES = {
     "class_separation_ratio, equal": (lambda: shesha.class_separation_ratio(EQUAL, TWO), "two distinct rows"),
     "zscore_separation": (lambda: shesha.zscore_separation(X, np.arange(N)), "no class has two members"),
     "zscore_separation, equal": (lambda: shesha.zscore_separation(np.zeros((N, 8)), TWO), "differ from the other rows"),
-    "lda_stability": (lambda: shesha.lda_stability(SAME_MEANS, HALVES), "all class means coincide"),
-    "lda_subspace_stability": (lambda: shesha.lda_subspace_stability(SAME_MEANS, HALVES), "all class means coincide"),
+    "lda_stability": (lambda: shesha.lda_stability(SAME_MEANS, HALVES), "all class means are equal"),
+    "lda_subspace_stability": (lambda: shesha.lda_subspace_stability(SAME_MEANS, HALVES), "all class means are equal"),
     "label_conditioned_split": (
         lambda: shesha.label_conditioned_split(EQUAL, np.arange(N) % 3),
         "in every split, all distances between centroids are equal, or a centroid is zero",
@@ -86,7 +86,7 @@ RESULTS = {
     ),
     "class_separation_ratio": (X, np.arange(N), "no class has two distinct rows"),
     "zscore_separation": (X, np.arange(N), "no class has two members that differ from the other rows"),
-    "lda_stability": (SAME_MEANS, HALVES, "all class means coincide"),
+    "lda_stability": (SAME_MEANS, HALVES, "all class means are equal"),
     "label_conditioned_split": (
         EQUAL,
         np.arange(N) % 3,
@@ -151,7 +151,7 @@ def test_anchors_without_a_profile_are_left_out():
 @pytest.mark.parametrize("call", [shesha.sample_split, shesha.anchor_stability])
 def test_scores_that_estimate_nothing_say_so_and_point_elsewhere(call):
     message = (
-        f"{call.__name__} correlates distances of different pairs of rows, .* use (replicate|anchor_profile)_stability"
+        f"{call.__name__} correlates distances of different pairs of rows, .* Use (replicate|anchor_profile)_stability"
     )
     with pytest.warns(shesha.NotIdentifiableWarning, match=message):
         assert abs(call(X, seed=0)) < 0.3

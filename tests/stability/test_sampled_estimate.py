@@ -107,7 +107,7 @@ def test_too_little_memory_for_all_pairs_means_sampled_ones(low_rank, monkeypatc
     monkeypatch.setattr(sampled_pairs, "DEFAULT_PAIRS", 50_000)
     found = shesha.estimate(X, n_splits=5, seed=0)
     assert found.n_pairs == (2 << 20) // 144
-    assert "14,563 random pairs of the 44,850 were used" in found.warnings[0]
+    assert "14,563 random pairs of 44,850 were used" in found.warnings[0]
     assert abs(found.value - exact) < 4 * found.pair_error
 
 

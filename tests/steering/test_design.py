@@ -114,5 +114,5 @@ def test_mixed_groups_that_never_share_out_the_classes_are_refused():
     # Both rows of class b that stand alone are in groups that must fall apart, and every other row is of class a.
     y = np.array(["a"] * 9 + ["b"] * 4)
     groups = np.array([0] * 9 + [0, 0, 0, 1])
-    with pytest.raises(ValueError, match=r"groups must leave every class in"):
+    with pytest.raises(ValueError, match=r"groups must divide every class into"):
         halves(y, groups)

@@ -155,7 +155,7 @@ def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
             with suppress(sqlite3.DatabaseError):
                 connection.execute("ROLLBACK")
         if isinstance(error, sqlite3.OperationalError) and "full" in str(error):
-            raise OSError(errno.ENOSPC, f"no space left for {path}; finished results are saved") from error
+            raise OSError(errno.ENOSPC, f"no space left for {path}; finished results are kept") from error
         if type(error) is sqlite3.DatabaseError:
             raise damaged_store_error(path, str(error)) from error
         raise

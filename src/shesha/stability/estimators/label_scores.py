@@ -70,7 +70,7 @@ def estimate_lda(request: Request) -> Evidence:
     return estimate_by_resampling(
         request,
         lambda X, y, rng: overlaps(X, y.codes, n_draws, share, rng),
-        "all class means coincide",
+        "all class means are equal",
     )
 
 
