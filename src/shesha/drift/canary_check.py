@@ -151,7 +151,7 @@ def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[str
     Examples
     --------
     >>> differences({"batch size": "32", "model": "a"}, {"batch size": "8", "model": "a"})
-    ['batch size was 32 for the reference, is 8']
+    ['batch size changed from 32 (reference) to 8']
     """
     shared = [name for name in before if name in after and before[name] != after[name]]
     return [f"{name} changed from {before[name]} (reference) to {after[name]}" for name in shared]

@@ -41,7 +41,7 @@ def server(folder: str | Path, host: str = "127.0.0.1", port: int = 9108) -> Bou
     --------
     >>> server("no/such/folder")
     Traceback (most recent call last):
-    FileNotFoundError: folder must be a directory made by save or `shesha monitor init`, got no/such/folder: ...
+    FileNotFoundError: folder must be a directory made by save or `shesha monitor init`, got no/such/folder (...)
     """
     place = Path(folder)
     client = require("prometheus_client", "monitor", "serving gauges needs prometheus-client")

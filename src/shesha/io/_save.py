@@ -69,7 +69,7 @@ def save(
     ([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], ['a', 'b', 'b'])
     >>> save(path, {"model": np.ones((3, 2))})
     Traceback (most recent call last):
-    FileExistsError: path must be new unless overwrite=True, got ...
+    FileExistsError: path must be new unless overwrite=True, got the existing ...
     """
     target = _target(path, overwrite)
     numbers = {_name(name): _numbers(array, name) for name, array in _mapping(arrays).items()}

@@ -66,7 +66,7 @@ def reader(ending: str) -> Callable[[F], F]:
     --------
     >>> reader(".npy")(np.load)
     Traceback (most recent call last):
-    ValueError: ending must not be that of another format, got '.npy'
+    ValueError: ending must differ from those of existing formats, got '.npy'
     """
     if not isinstance(ending, str):
         raise TypeError(f"ending must be text such as '.mat', got {ending!r}")

@@ -85,7 +85,7 @@ def open_file(
     >>> {name: matrix.shape for name, matrix in found.representations.items()}
     {'hidden[0]': (5, 3), 'hidden[1]': (5, 3)}
     >>> found.skipped
-    {'label': 'is 1-D, (5,), like labels'}
+    {'label': 'is 1-D with shape (5,), so it may contain labels'}
     >>> found.labels_available
     ('label',)
     """

@@ -96,8 +96,8 @@ def split(shape: tuple[int, ...], layer_axis: LayerAxis = "guess", *, default: i
     >>> split((872, 7, 384)).axis, split((60, 24, 384)).axis, split((7, 872, 384)).axis
     (1, 1, 0)
     >>> print(split((7, 872, 384)).describe())
-    an array of shape (7, 872, 384), read as 7 layers of 872 rows
-    (layer_axis=1: 872 layers of 7 rows; layer_axis=None: one representation)
+    an array of shape (7, 872, 384), read as 7 layers of 872 rows. If this is wrong, pass layer_axis=1
+    (872 layers of 7 rows) or layer_axis=None (one representation)
     """
     layer_axis = normalise_axis(layer_axis)
     if layer_axis == "guess":

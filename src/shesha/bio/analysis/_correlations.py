@@ -103,7 +103,7 @@ def correlation(
     >>> print(correlation(table, n_bootstrap=500))
     rho(magnitude, coherence) = 0.945 [0.887, 0.974] at 95%, p = 9.6e-30, 60 perturbations
     >>> print(correlation(table, given=["n"], n_bootstrap=500))
-    rho(magnitude, coherence given n): not estimable (magnitude is explained by n)
+    rho(magnitude, coherence given n): not estimable (magnitude is fully explained by n)
     """
     check.count(n_bootstrap, "n_bootstrap", minimum=0)
     level = check.fraction(confidence, "confidence", closed=False)
