@@ -93,7 +93,7 @@ def test_a_read_only_file_is_not_replaced(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("before")
     path.chmod(0o444)
-    with pytest.raises(PermissionError, match=r"the output must be writable, got .*a\.txt, which is read-only"):
+    with pytest.raises(PermissionError, match=r"output must be writable, got .*a\.txt, which is read-only"):
         atomic_files.write_text(path, "after")
     assert path.read_text() == "before"
 

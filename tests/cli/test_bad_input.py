@@ -104,7 +104,7 @@ def test_a_representation_with_nan_is_named_and_the_others_are_scored(folder, pr
     assert ended.status == 2
     assert "gaps: ! NaN or infinite entries: 2, in rows 3, 40" in ended.out
     assert "\n  good  " in ended.out.partition("\nStability\n")[2]
-    assert ended.err == "shesha: not scored: gaps\n"
+    assert ended.err == "shesha: no score for gaps\n"
 
 
 def test_a_representation_without_a_stability_is_named(folder, invoke):

@@ -266,7 +266,7 @@ def test_magnitude_and_coherence_go_together_without_any_effect():
     plain, unbiased = table.links
     assert plain.chance > 0.8
     assert abs(unbiased.chance) < 0.6
-    assert "in groups without an effect" in str(table)
+    assert "null groups give" in str(table)
 
 
 def test_differences_are_scored_beside_every_choice_of_signs():
@@ -296,7 +296,7 @@ def test_results_survive_json_and_print():
     assert len(frame.columns) <= 20, "pandas hides columns of wider tables in notebooks"
     assert frame.index[0] == "g0"
     assert max(map(len, str(table).splitlines())) <= 80
-    said = "1 of 2 groups moves its rows together beyond chance (p_adj <= 0.05): g0."
+    said = "1 of 2 groups shifts its rows in a common direction, above chance (p_adj <= 0.05): g0."
     assert table.headline == said
     assert " ".join(str(table).split()).startswith(said)
 

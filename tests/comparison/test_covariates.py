@@ -239,7 +239,7 @@ def test_an_effect_with_more_bends_than_the_spline_is_warned_of(bends, rng):
     X, Y = (3 * wave @ rng.standard_normal((1, D)) + rng.standard_normal((200, D)) for _ in "XY")
     with pytest.warns(
         CalibrationWarning,
-        match=r"features still follow covariates after a smooth fit \(.*\)\. P-values may be too small",
+        match=r"features still depend on covariates after a smooth fit \(.*\), so p-values may be too small",
     ):
         calibrate(X, Y, "CKA", covariates=known, n_permutations=19, seed=0)
 
@@ -445,7 +445,7 @@ def _with_product(n, labelled, seed):
 @pytest.mark.parametrize("labelled", [False, True])
 def test_an_interaction_of_covariates_is_reported_and_its_product_removes_it(labelled):
     (X, Y), covariates, product = _with_product(120, labelled, 1)
-    with pytest.warns(CalibrationWarning, match=r"still follow the product of .*depth.* and .*other"):
+    with pytest.warns(CalibrationWarning, match=r"still depend on the product of .*depth.* and .*other"):
         calibrate(X, Y, "CKA", covariates=covariates, seed=0)
     if not labelled:
         with warnings.catch_warnings():

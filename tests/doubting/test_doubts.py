@@ -274,7 +274,7 @@ def test_doubts_print_convert_and_travel():
     assert found[0] == found["few coordinates"] == next(iter(found))
     with pytest.raises(KeyError, match="name must be one of few coordinates, got 'order'"):
         found["order"]
-    assert str(doubts(low_rank(np.random.default_rng(0)))) == f"no doubt about {N} checked rows"
+    assert str(doubts(low_rank(np.random.default_rng(0)))) == f"no problem found in {N} checked rows"
 
 
 @pytest.mark.parametrize("metric", ["cosine", "correlation", "euclidean"])
@@ -326,7 +326,7 @@ def test_conditions_in_turn_are_told(period):
 def test_a_condition_that_both_of_a_pair_alternate_with_is_warned_of():
     rng = np.random.default_rng(0)
     X, Y = alternating(80, 1.0, rng), alternating(80, 1.0, rng)
-    with pytest.warns(shesha.CalibrationWarning, match="every other row is similar"):
+    with pytest.warns(shesha.CalibrationWarning, match="rows two apart are similar"):
         shesha.calibrate(X, Y, "RSA", n_permutations=19)
     assert not dependence(X, rng.standard_normal((80, 16))).is_dependent
 

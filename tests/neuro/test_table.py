@@ -67,7 +67,7 @@ def test_what_is_left_out_is_listed() -> None:
     assert ("short", "", "fewer than 40 trials") in table.excluded
     assert ("s0", "MOs", "fewer than 10 neurons") in table.excluded
     assert ("s0", "root", "no area") in table.excluded
-    assert "left out, fewer than 10 neurons: MOs in s0, MOs in s1" in str(table)
+    assert "left out (fewer than 10 neurons): MOs in s0, MOs in s1" in str(table)
 
 
 def test_regions_and_groups_of_ones_own() -> None:

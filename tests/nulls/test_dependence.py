@@ -214,7 +214,7 @@ def drifting(rng, n, d=8):
 def test_a_drift_is_told_whatever_the_design(call, design):
     rng = np.random.default_rng(3)
     X, Y = drifting(rng, 100), drifting(rng, 100)
-    with pytest.warns(CalibrationWarning, match="rows drift smoothly over the whole series, and no permutation"):
+    with pytest.warns(CalibrationWarning, match="rows drift smoothly over the whole series. No permutation"):
         call(X, Y, **design)
     call(X, rng.standard_normal((100, 8)), **design)
 

@@ -124,7 +124,7 @@ def test_a_ranking_prints_converts_and_draws():
     layers, y = network()
     found = rank_layers(layers, y, **OPTIONS)
     assert str(found).startswith("Best layer: layer")
-    assert "of 4 layers under shuffled labels" in " ".join(str(found).split())
+    assert "of 4 layers for shuffled labels" in " ".join(str(found).split())
     assert list(found.to_frame()["rank"]) == [1, 2, 3, 4]
     assert type(found).from_dict(found.to_dict()) == found
     pytest.importorskip("matplotlib").use("Agg")

@@ -73,10 +73,11 @@ def rare_rows(labels: Index) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 
 
 def linear_cka(grams: Sequence[Matrix], kept: Index) -> float:
-    """Linear CKA of some of the rows, from the inner products of all."""
-    first, second = (_centre(gram[np.ix_(kept, kept)]) for gram in grams)
+    """Linear CKA of some of the rows, in their order, from the inner products of all."""
+    everything = len(kept) == len(grams[0])
+    first, second = (_centre(gram.copy() if everything else gram.take(kept, 0).take(kept, 1)) for gram in grams)
     length = float(np.linalg.norm(first) * np.linalg.norm(second))
-    return float(np.sum(first * second)) / length if length > 0 else 0.0
+    return float(np.vdot(first, second)) / length if length > 0 else 0.0
 
 
 def cka_without_each(grams: Sequence[Matrix], n_first: int) -> tuple[float, list[float]]:

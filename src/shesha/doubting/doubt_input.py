@@ -135,10 +135,15 @@ class Subject:
         return tuple(DiagnosticRows(side.sample) for side in self.sides)
 
     def products(self, side: int, rows: Index) -> Matrix:
-        """Inner products of some checked rows and longest rows of a side, minus a common centre, in any unit."""
+        """Inner products of some checked rows and longest rows of a side, minus a common centre, in any unit.
+
+        Do not change them in place, because all checks may share them.
+        """
         known, products = self._products[side]
+        if np.array_equal(rows, known):
+            return products
         positions = np.searchsorted(known, rows)
-        return products[np.ix_(positions, positions)]
+        return products.take(positions, axis=0).take(positions, axis=1)
 
     @cached_property
     def _products(self) -> list[tuple[Index, Matrix]]:

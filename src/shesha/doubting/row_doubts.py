@@ -185,10 +185,12 @@ def _unclustered_rows(subject: Subject, side: int, far_rows: Index) -> Index:
     """The distant rows that do not form a separate cluster."""
     if not len(far_rows):
         return far_rows
-    others = np.setdiff1d(subject.places, far_rows)
-    labels = separate_clusters(subject.products(side, np.concatenate([far_rows, others])))
-    main = np.bincount(labels).argmax()
-    return np.asarray(far_rows[labels[: len(far_rows)] == main])
+    if np.isin(far_rows, subject.places).all():
+        labels, positions = subject.clusters(side), np.searchsorted(subject.places, far_rows)
+    else:
+        rows = np.union1d(subject.places, far_rows)
+        labels, positions = separate_clusters(subject.products(side, rows)), np.searchsorted(rows, far_rows)
+    return np.asarray(far_rows[labels[positions] == np.bincount(labels).argmax()])
 
 
 @doubt("row scale", of="both")

@@ -68,9 +68,9 @@ def is_stream(place: Path) -> bool:
 def require_replaceable(place: Path) -> None:
     """Refuse to replace a read-only file (even as root), or a link that points to itself."""
     if Path(os.path.realpath(place)).is_symlink():
-        raise OSError(f"the output must be a file, got {place}, which is a link to itself")
+        raise OSError(f"output must be a file, got {place}, which is a link to itself")
     if place.is_file() and not is_stream(place) and not place.stat().st_mode & 0o222:
-        raise PermissionError(f"the output must be writable, got {place}, which is read-only")
+        raise PermissionError(f"output must be writable, got {place}, which is read-only")
 
 
 @contextmanager
