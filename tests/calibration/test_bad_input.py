@@ -100,7 +100,8 @@ def test_given_orders_that_are_no_permutations_are_refused(either):
     orders = np.tile(np.arange(40), (K, 1))
     orders[[2, 5], 7] = [3, 40]
     with pytest.raises(
-        ValueError, match="permutations must contain every row once in each line, got other numbers in lines 2, 5"
+        ValueError,
+        match="permutations must contain every row number once in each line, got other numbers in lines 2, 5",
     ):
         either(permutations=orders)
 

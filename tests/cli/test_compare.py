@@ -77,7 +77,7 @@ def test_what_is_no_representation_is_skipped_aloud(invoke, folder, arrays):
     ended = invoke("compare", folder / "layers.npz", *FEW)
     found = shesha.compare_all(dict(zip(("first", "second", "third"), arrays.values(), strict=True)), ["CKA", "LinReg"])
     assert (ended.status, ended.out) == (0, f"{found.full_text()}\n")
-    assert re.fullmatch(r"\S*layers.npz: skipped kind: is 1-D, .*\n", ended.err)
+    assert re.fullmatch(r"\S*layers.npz: skipped kind: is 1-D with .*\n", ended.err)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,8 @@ def test_what_looks_like_distances_gets_a_hint(invoke_main, folder):
     assert ended.status == 0
     assert (
         ended.err
-        == "shesha: dX is used as features but looks like distances between rows; if it is, mark it with Rdm (--rdm)\n"
+        == "shesha: dX looks like a matrix of distances, but is used as features. If it contains distances, pass "
+        "shesha.Rdm(dX), or --rdm on the command line\n"
     )
 
 

@@ -57,7 +57,7 @@ def test_npz_with_layers(scores, tmp_path, X, kinds):
     expected = of_library({"first": np.float32(X), "hidden[0]": X, "hidden[1]": X**3}, kinds)
     found, messages = scores(tmp_path / "m.npz", "--labels", "kind")
     assert found == expected
-    assert messages == f"{tmp_path / 'm.npz'}: skipped note: holds text, not numbers\n"
+    assert messages == f"{tmp_path / 'm.npz'}: skipped note: contains text, not numbers\n"
     some, messages = scores(tmp_path / "m.npz", "--labels", "kind", "--key", "hidden[1]", "--key", "first")
     assert list(some) == ["hidden[1]", "first"]
     assert some == {name: expected[name] for name in some}

@@ -54,7 +54,7 @@ def test_scores_are_those_of_the_shifts(with_blocks, form):
         assert one.magnitude == pytest.approx(magnitude(v), abs=1e-9)
         assert one.spread == pytest.approx(spread(v), abs=1e-9)
         assert one.n == len(v)
-        assert one.reason == "none was requested"
+        assert one.reason == "no null groups were requested"
 
 
 def test_sparse_rows_have_the_same_chance_and_intervals():
@@ -331,7 +331,7 @@ def test_groups_nearly_as_large_as_the_controls_are_compared_with_shuffled_label
     table, pooled = (coherence_by_group(X, labels, "control", n_draws=19, null=null) for null in ("controls", "pooled"))
     assert table["g0"].null_mean == pooled["g0"].null_mean
     assert table["g1"].null_mean != pooled["g1"].null_mean
-    assert any(note.startswith("g0: more than 15 %") for note in table.notes)
+    assert any(note.startswith("g0 has more than 15 %") for note in table.notes)
 
 
 def test_two_kinds_of_controls_keep_the_level_of_a_group_as_large_as_they_are():

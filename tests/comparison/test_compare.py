@@ -109,7 +109,7 @@ def test_rows_that_differ_once_folded_do_not_correspond(rng):
 
 def test_neighbours_of_equal_rows_have_no_order(layers):
     found = compare(*constant(layers), "neighbours", names=("flat", "other"))
-    assert {score.reason for score in found.scores} == {"flat: all rows are equal, so none is nearer than another"}
+    assert {score.reason for score in found.scores} == {"flat: all rows are equal, so nearest neighbours are undefined"}
 
 
 def test_options_reach_the_measure(pair):

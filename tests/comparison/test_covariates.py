@@ -68,7 +68,7 @@ def test_rows_with_names_are_matched_by_them():
     with pytest.warns(RowNamesWarning, match="rows of covariates are in a different order from those of X"):
         drawn = chance(named, covariates=mixed, n_permutations=19, seed=0)
     assert drawn.p_value == chance(X, covariates=table, n_permutations=19, seed=0).p_value
-    with pytest.raises(ValueError, match="rows of covariates must be named as those of X"):
+    with pytest.raises(ValueError, match="rows of covariates must have the same names as those of X"):
         measures.cka(named, Y, covariates=table.set_index(table.index + "?"))
 
 
@@ -293,7 +293,9 @@ def test_distances_only_suffice_for_ranked_distances(pair):
         ["CKA", "RSA"],
         covariates=Rdm(np.ones((N, N)) - np.eye(N) + 0.1 * (known @ known.T > 0) * (1 - np.eye(N))),
     )
-    assert "needs features, and covariates as columns, got a distance matrix" in found["CKA"].reason
+    assert (
+        "controlling for covariates needs features and covariate columns, got a distance matrix" in found["CKA"].reason
+    )
 
 
 @pytest.mark.parametrize(
@@ -311,7 +313,7 @@ def test_distances_only_suffice_for_ranked_distances(pair):
             np.random.default_rng(0).standard_normal((N, N)),
             "covariates must leave at least 4 degrees of freedom of 30 rows",
         ),
-        (Rdm(np.ones((4, 4)) - np.eye(4)), f"covariates must have the {N} compared rows, got 4 rows"),
+        (Rdm(np.ones((4, 4)) - np.eye(4)), f"covariates must have the {N} rows of the data, got 4 rows"),
     ],
 )
 def test_covariates_that_cannot_be_taken_out_are_refused(pair, covariates, message):

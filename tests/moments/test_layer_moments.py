@@ -173,5 +173,5 @@ def test_an_update_that_is_interrupted_while_sums_change_makes_the_moments_unusa
         patch.setattr(layer_pair_sums, "join_blocks", stop_at_the_third_pair)
         moments.update(*rest)
     for use in (moments.sums, lambda: moments.update(*rest), lambda: shesha.compare_layers(moments)):
-        with pytest.raises(RuntimeError, match=r"must have whole updates, got one that was interrupted"):
+        with pytest.raises(RuntimeError, match=r"must contain complete updates only, got an interrupted"):
             use()

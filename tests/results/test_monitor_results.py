@@ -29,7 +29,7 @@ VERDICT = DriftVerdict(
     classes=(Moved("positive", 0.2, 0.001), Moved("negative", 0.1, 0.001)),
     sequence=CheckSequence(12, 1000.0, 7.07, 15.3, 12.1),
     advice="Measure the task.",
-    notes=("batch_size was 32 for the reference, is 8",),
+    notes=("batch_size changed from 32 (reference) to 8",),
     about={"revision": "a1"},
 )
 RESAMPLED = replace(
@@ -74,7 +74,7 @@ def test_a_verdict_prints_state_scores_rates_and_what_to_do():
         "  negative      0.1                 0.001\n"
         "\n"
         "What to do: Measure the task.\n"
-        "! batch_size was 32 for the reference, is 8"
+        "! batch_size changed from 32 (reference) to 8"
     )
 
 

@@ -129,7 +129,7 @@ def test_a_ranking_prints_converts_and_draws():
     assert type(found).from_dict(found.to_dict()) == found
     pytest.importorskip("matplotlib").use("Agg")
     ax = found.plot()
-    assert "best of all by chance" in " ".join(text.get_text() for text in ax.get_legend().get_texts())
+    assert "best of all under the null" in " ".join(text.get_text() for text in ax.get_legend().get_texts())
     ax.figure.clear()
     with pytest.raises(KeyError, match="name must be one of layer 0, layer 1, layer 2, layer 3, got layer 9"):
         found["layer 9"]

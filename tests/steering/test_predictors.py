@@ -46,7 +46,7 @@ def test_rows_without_a_direction_in_half_of_the_features_do_not_stop_the_rest()
     assert not found.notes
     X[3] = 0
     found = predictors(X, np.arange(60) % 2, n_draws=0, seed=0)
-    assert found.notes == ("1 rows are zero and were left out of feature_split, because they have no direction",)
+    assert found.notes == ("1 zero row was left out of feature_split",)
     assert (
         found["feature_split"]
         == predictors(np.delete(X, 3, 0), np.delete(np.arange(60) % 2, 3), n_draws=0, seed=0)["feature_split"]
@@ -131,7 +131,7 @@ def test_a_predictor_that_orders_models_as_one_given_has_no_partial_correlation(
     assert found["twin"].raw == found["fisher"].raw
     for name in ("partial", "partial_low", "partial_high", "partial_p"):
         assert np.isnan(getattr(found["twin"], name))
-    assert found.notes == ("twin: no partial correlation, because the other predictors explain the ranks completely",)
+    assert found.notes == ("twin without a partial correlation, because other predictors explain the ranks completely",)
     assert np.isfinite(found.partial_chance)
 
 

@@ -230,7 +230,7 @@ def test_bad_input_is_refused(two_classes):
         steerability(X[:7], y[:7])
     with pytest.raises(ValueError, match="X must be finite, got NaN or infinity in rows 5"):
         steerability(np.where(np.arange(80)[:, None] == 5, np.nan, X), y)
-    with pytest.raises(ValueError, match="groups must leave every class in at least 2 groups"):
+    with pytest.raises(ValueError, match="groups must divide every class into at least 2 groups"):
         steerability(X, y, groups=np.repeat([0, 1, 2], [40, 20, 20]))
     with pytest.raises(ValueError, match="groups must contain at least 2 classes"):
         steerability(X, y, groups=np.zeros(80))

@@ -1,4 +1,4 @@
-"""Scores of every area of every session, and their means over groups of areas."""
+"""Scores of every area in every session, and their means over groups of areas."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def session_table(
     listed = sessions if isinstance(sessions, Mapping) else kinds.sequence(sessions, "sessions", "Session")
     named = listed if isinstance(listed, Mapping) else {str(index): session for index, session in enumerate(listed)}
     if not named:
-        raise ValueError("sessions must be at least one, got none")
+        raise ValueError("sessions must contain at least one session, got none")
     grouped = _grouping(by)
     check.choice(interval, INTERVALS, "interval")
     check.fraction(confidence, "confidence", closed=False)
@@ -136,7 +136,7 @@ def session_table(
     work = list(_areas(checked, max(min_neurons, n_neurons or 0), min_trials, set(kinds.names(skip, "skip")), excluded))
     if not work:
         raise ValueError(
-            f"sessions must have an area that is large enough, got none; the first was left out for {excluded[0][2]}"
+            f"sessions must have an area that is large enough, got none; the first one was left out ({excluded[0][2]})"
         )
     lines = tuple(
         _line(session, area, grouped(area), options) for session, area in track(work, len(work), "areas of sessions")
@@ -205,7 +205,7 @@ def _grouping(grouping: Any) -> Callable[[str], str]:
 def _areas(
     sessions: Sequence[Checked], fewest: int, min_trials: int, skip: set[str], excluded: list[tuple[str, str, str]]
 ) -> Iterator[tuple[Checked, str]]:
-    """Yield the areas that are large enough, and record the others."""
+    """Yield the areas that are large enough, and record why others are excluded."""
     for session in sessions:
         if session.trials.n_trials < min_trials:
             excluded.append((session.name, "", f"fewer than {min_trials} trials"))
