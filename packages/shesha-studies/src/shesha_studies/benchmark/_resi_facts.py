@@ -147,7 +147,7 @@ _ON_BERT = {
     "BERT concentricity": (("ConcDiff",), ("label_randomization", "auprc"), 0.5),
     "uniformity": (("UnifDiff",), ("augmentation", "auprc"), 0.75),
 }
-"""Measures, test and score, and the quantile of all measures that their mean is compared with."""
+"""Measures, test and score, and the quantile of all measures with which their mean is compared."""
 _QUANTILES = {0.5: "median measure", 0.75: "first quarter from"}
 
 

@@ -1,4 +1,4 @@
-"""Parts of the study of perturbations: every number compared with groups in which nothing moved."""
+"""Parts of the study of perturbations: every number is compared with groups without an effect."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _reading(data: str, setting: str) -> Row:
 
 
 def _size(data: str, setting: str) -> Row:
-    """What control cells that pose as a group score, by their number."""
+    """Scores of groups of control cells, by their number of cells."""
     from shesha.bio.analysis import fake_tables
     from shesha.coherence import expected_mean_cosine
 

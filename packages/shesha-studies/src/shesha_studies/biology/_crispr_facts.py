@@ -1,4 +1,4 @@
-"""Facts of the study on perturbations: every correlation compared with what control cells that pose as targets have."""
+"""Facts of the study on perturbations: every correlation is compared with that of groups of control cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do larger perturbations of cells move them more alike, beyond what group size does?"""
+"""Do larger perturbations shift cells more coherently, beyond the effect of group size?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From which ratio of signal to noise on is something seen?"""
+"""At which ratios of signal to noise is a signal detected?"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 N, D = 128, 256
 LOST = 0.1
-"""Calibrated score below which a signal counts as lost."""
+"""Calibrated score below which a signal counts as undetected."""
 STRENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
 NOISES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 RANKS = (1, 5, 10)
@@ -68,11 +68,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     edges = _edges(rows)
     table = edges.rename("noise / strength at which the mean score falls below 0.1").reset_index()
     notes = (
-        "The paper does not print n, d, or the size of a factor. Ten factors of unit variance have ten times "
-        "the power of one, so they are detected through more noise. With equal total power, more directions "
-        "are detected through less noise.",
-        "CKA does not depend on the scale of the data, so the heat maps have equal values along diagonals, "
-        "except for the draws.",
+        "The paper does not print n, d or the variance of a factor. Ten factors of unit variance have ten times the "
+        "total variance of one, so they are detected at higher noise. With equal total variance, signals with more "
+        "directions are detected only at lower noise.",
+        "CKA does not depend on the scale of the data, so values along a diagonal of the heat maps are equal up to "
+        "sampling error.",
     )
     pictures = (
         Picture(
