@@ -274,7 +274,7 @@ def _null_model(data: str, setting: str) -> Row:
         rho = correlation(table, x, given=covariates, n_bootstrap=1000)
         row |= {f"{name}_rho": rho.rho, f"{name}_low": rho.low, f"{name}_high": rho.high}
     within = [correlation(group, n_bootstrap=0).rho for _, group in table.groupby("noise")]
-    return {**row, "within_noise": float(min(within))}
+    return {**row, "within_noise": float(min(within)), "within_noise_highest": float(max(within))}
 
 
 PARTS: Mapping[str, Callable[[str, str], Row]] = {

@@ -9,7 +9,17 @@ import numpy as np
 
 from shesha.coherence import coherence_by_group, expected_mean_cosine
 from shesha.studies.checks import Check, judge_number
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, rate
+from shesha.studies.facts import (
+    Fact,
+    Facts,
+    absolute,
+    as_facts,
+    difference,
+    largest,
+    over_draws,
+    rank_correlation,
+    rate,
+)
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published_checks import against
@@ -108,8 +118,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     rho = still.groupby("spectrum")[["coherence", "magnitude"]].corr(method="spearman").min().min()
     few, most = (over_draws(still[still.n == end].coherence) for end in (means.index[0], means.index[-1]))
     pairs = still.groupby(["spectrum", "n"]).unbiased.agg(["mean", "sem"])
-    sizes = moved.groupby(["spectrum", "n"])[["coherence", "unbiased"]].mean().groupby("spectrum")
-    fall = (sizes.max() - sizes.min()).max()
+    sizes = moved.groupby(["spectrum", "n"]).coherence.mean().groupby("spectrum")
     return as_facts(
         {
             **{"fewest": means.index[0], "most": means.index[-1]},
@@ -119,9 +128,27 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "coherences in words": ", ".join(f"{value:.2f}" for value in cells.coherence.mean()),
             "pairwise of cells": cells.unbiased.mean().abs().max(),
             "rho_without_shift": rank_correlation(rho, len(still) / still.spectrum.nunique()),
-            "pairwise_most": pairs["mean"].abs().max(),
             "pairwise_in_errors": (pairs["mean"] / pairs["sem"]).abs().max(),
-            **{"pairwise_range": fall.unbiased, "coherence_range": fall.coherence},
+            "pairwise in words": _extremes_in_words(pairs),
+            "pairwise_range": largest(_changes(moved)),
+            "coherence_range": (sizes.max() - sizes.min()).max(),
             "level": rate(int((still.p_value <= 0.05).sum()), len(still)),
         }
     )
+
+
+def _extremes_in_words(pairs: pd.DataFrame) -> str:
+    """Say the mean farthest from 0 in standard errors, and the largest mean."""
+    cells = pairs.reset_index().assign(errors=lambda table: (table["mean"] / table["sem"]).abs())
+    phrases = (
+        f"{cell['mean']:+.4f} at {cell['n']} cells ({cell['spectrum']}), {cell['errors']:.1f} standard errors"
+        for cell in (cells.loc[values.argmax()] for values in (cells["errors"], cells["mean"].abs()))
+    )
+    return "farthest {}; largest {}".format(*phrases)
+
+
+def _changes(moved: pd.DataFrame) -> Iterator[Fact]:
+    """How far the pairwise score of each size is from that of the largest groups."""
+    for _, group in moved.groupby("spectrum"):
+        for n in sorted(set(group.n))[:-1]:
+            yield absolute(difference(*(group[group.n == size].unbiased for size in (n, group.n.max()))))

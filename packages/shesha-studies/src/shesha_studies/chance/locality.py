@@ -221,8 +221,6 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             **{"copy_noise": noisy.noise.max(), "copy_kept": noisy.agreement.min()},
             "narrow_copy": over_draws(noisy.score),
             "narrow_fall": over_draws(_ends(narrow_copies)[0] - _ends(narrow_copies)[1]),
-            # Copies that move no data set's local distances by more than 0.05 in correlation.
-            "close_copy": over_draws(narrow_copies[narrow_copies.noise == 0.1].score),
             "copies in words": "; ".join(_copy_in_words(noise, part) for noise, part in narrow_copies.groupby("noise")),
             "own_hits": _hits(models[(models.scale == OWN) & (models.value == 0.5)]),
             "half_hits": _hits(models[_kernel_rows(models, RBF, 0.5)]),

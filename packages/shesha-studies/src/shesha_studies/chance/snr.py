@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,13 +32,11 @@ PER_FACTOR, PER_ENTRY = "per factor", "in all"
     "snr",
     paper="Null calibration, SNR heatmaps",
     version=1,
-    full={
-        "power": [PER_FACTOR, PER_ENTRY],
-        "rank": RANKS,
-        "strength": STRENGTHS,
-        "noise": NOISES,
-        "seed": range(5),
-    },
+    full=[
+        {"power": power, "rank": rank, "strength": strength, "noise": noise, "seed": seed}
+        for power, seeds in ((PER_FACTOR, 10), (PER_ENTRY, 5))
+        for rank, strength, noise, seed in product(RANKS, STRENGTHS, NOISES, range(seeds))
+    ],
     quick={"power": [PER_FACTOR], "rank": [1, 10], "strength": [1.0], "noise": NOISES, "seed": range(3)},
     published="snr.csv",
 )
@@ -155,6 +154,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         ),
         "levels of noise": falls.shape[1],
         **{"levels_weakest": reach.iloc[:, 0].max(), "levels_strongest": reach.iloc[:, -1].min()},
+        "levels_gained": reach.iloc[:, -1].min() - reach.iloc[:, 0].max(),
         "smallest_gain": reach.diff(axis=1).iloc[:, 1:].min(axis=None),
         **{"loudest noise": means.noise.max(), "left of strongest": end.iloc[-1], "strongest": end.index[-1]},
         "edges in words": "; ".join(

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 N = 1024
 WIDTHS = (32, 64, 128, 256, 512, 1024)
+_ERROR_OF_QUANTILE = 0.149
+"""Standard error of a normal 95 % quantile from 200 draws, sqrt(0.05 * 0.95 / 200) / 0.103 standard deviations."""
 AS_TRAINED, COPIED = "as trained", "every feature four times"
 
 
@@ -137,8 +139,19 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 
 
 def _same_width(plain: pd.DataFrame) -> dict[str, Fact]:
-    """Factor between the thresholds of trained and of untrained networks of one width on the same images."""
+    """How far thresholds of trained and of untrained networks of one width differ, also in errors of permutation."""
+    from scipy.stats import norm
+
     table = plain[plain["first"] == plain.second].pivot_table(
-        index=["data", "first"], columns="epochs", values="threshold"
+        index=["data", "first"], columns="epochs", values=["threshold", "chance"]
     )
-    return {"same_width": over_draws(table.max(axis=1) / table.min(axis=1))} if table.shape[1] > 1 else {}
+    if table["threshold"].shape[1] < 2:
+        return {}
+    thresholds: Any = table["threshold"]
+    # Of a normal null: the error of its 95 % quantile from 200 permutations, as a share of the threshold.
+    errors = _ERROR_OF_QUANTILE * (1 - table["chance"] / thresholds) / norm.ppf(0.95)
+    apart = np.log(thresholds).diff(axis=1).iloc[:, -1].abs() / np.sqrt(np.square(errors).sum(axis=1))
+    return {
+        "same_width": over_draws(thresholds.max(axis=1) / thresholds.min(axis=1)),
+        "same_width_in_errors": over_draws(apart),
+    }

@@ -50,7 +50,7 @@ def _cells(models: tuple[str, ...], n_draws: int) -> list[dict[str, object]]:
     own_numbers=("from the table's own", "mean drift of a model", "Table 9 | mean size", "B.1 |"),
 )
 def convergence(representation: str, n: int, draw: int) -> dict[str, float]:
-    """How far are scores of 400 rows from those of 1,600 rows, and from those of fewer rows?
+    """How much do scores change between 400 and 1,600 rows, and with fewer rows?
 
     Rows are drawn without replacement; where there are fewer than n, all are taken (900 digits, 872 sentences).
     """

@@ -37,7 +37,7 @@ PRINTED = {"data": "3 x 4 as printed", "change": "rotation into two axes", "seed
 @study(
     "invariance",
     paper="Geometric Stability, 7.1.5; journal version, Table 1 and A.2",
-    version=2,
+    version=3,
     full=[
         *({"data": data, "change": change, "seed": seed} for data in DATA for change in CHANGES for seed in range(4)),
         PRINTED,
