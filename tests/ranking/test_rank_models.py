@@ -8,9 +8,11 @@ from scipy.stats import spearmanr
 
 import shesha
 from shesha import Rdm, noise_ceiling, rank_models
-from shesha.ranking.distance_bootstrap import DistanceVectors, pair_weights, variance_shares
+from shesha.ranking.distance_bootstrap import variance_shares
+from shesha.ranking.distance_vectors import DistanceVectors
 from shesha.ranking.model_combination import fit_weights
 from shesha.ranking.rank_models import _check_problem
+from shesha.ranking.resampled_correlations import pair_weights
 
 N = 24
 DRAW = np.random.default_rng(3)
@@ -48,7 +50,7 @@ def test_a_resample_is_the_data_written_out_without_pairs_of_one_row(seed):
     models = {"a": pdist(rng.standard_normal((n, 3))), "b": pdist(rng.standard_normal((n, 2))).round(1)}
     vectors = DistanceVectors.build(problem(data, models))
     drawn = rng.integers(0, n, n)
-    found = vectors.split(vectors.correlations(pair_weights(np.bincount(drawn, minlength=n))))[0]
+    found = vectors.split(vectors.correlations(pair_weights(np.bincount(drawn, minlength=n), vectors.i, vectors.j)))[0]
     i, j = np.triu_indices(n, k=1)
     apart = drawn[i] != drawn[j]
     for k, one in enumerate(data):
@@ -72,7 +74,7 @@ def test_values_and_ceilings_are_those_of_rsatoolbox(seed, method):
     vectors = DistanceVectors.build(given)
     drawn = rng.integers(0, n, n)
     expected = rsatoolbox.rdm.compare(*(one.subsample_pattern("index", drawn) for one in (candidates, rdms)), theirs)
-    found = vectors.split(vectors.correlations(pair_weights(np.bincount(drawn, minlength=n))))[0]
+    found = vectors.split(vectors.correlations(pair_weights(np.bincount(drawn, minlength=n), vectors.i, vectors.j)))[0]
     np.testing.assert_allclose(found.T, expected, atol=1e-9)
     ceiling = rsatoolbox.inference.boot_noise_ceiling(rdms, method=theirs)
     ours = noise_ceiling([Rdm(one) for one in data], f"RSA(method={method})")

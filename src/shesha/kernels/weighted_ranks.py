@@ -26,20 +26,27 @@ class SortedVectors:
         order = np.argsort(values, axis=1, kind="stable")
         first, behind = np.empty_like(order), np.empty_like(order)
         for line, (vector, places) in enumerate(zip(values, order, strict=True)):
-            ordered = vector[places]
-            first[line] = np.searchsorted(ordered, vector, side="left")
-            behind[line] = np.searchsorted(ordered, vector, side="right")
+            first[line, places], behind[line, places] = _runs(vector[places])
         return cls(values, order, first, behind)
 
     def ranks(self, weights: Vector) -> Matrix:
         """Mean rank of each entry if entry p occurs weights[p] times."""
-        counts = np.zeros((len(self.values), self.values.shape[1] + 1))
-        np.cumsum(weights[self.order], axis=1, out=counts[:, 1:])
-        below = np.take_along_axis(counts, self.first, axis=1)
-        below += np.take_along_axis(counts, self.behind, axis=1)
+        below, counts = np.empty(self.values.shape), np.zeros(self.values.shape[1] + 1)
+        # One line at a time stays in the cache.
+        for line, ranks in enumerate(below):
+            np.cumsum(weights[self.order[line]], out=counts[1:])
+            np.take(counts, self.first[line], out=ranks, mode="clip")
+            ranks += counts[self.behind[line]]
         below += 1
         below /= 2
         return below
+
+
+def _runs(ordered: Vector) -> tuple[Index, Index]:
+    """For each position in an order, the first position with an equal entry, and the one after the last."""
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(ordered) else np.empty(0, np.intp)
+    lengths = np.diff(np.append(starts, len(ordered)))
+    return np.repeat(starts, lengths), np.repeat(starts + lengths, lengths)
 
 
 def weighted_correlations(values: Matrix, weights: Vector) -> Matrix:

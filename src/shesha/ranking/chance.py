@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil, sqrt
 
 import numpy as np
 
@@ -39,6 +40,25 @@ def chance_p_values(
         return empty, problem.design.text
     alone = [max_statistic_p_values([draw], closer[:1])[0] for draw in draws]
     return np.column_stack([alone, max_statistic_p_values(list(draws), closer)]), problem.design.text
+
+
+def fewer_rows(problem: Problem, n_pairs: int, rng: np.random.Generator) -> Problem:
+    """Return the problem of so many random rows that their pairs are at most as many as requested.
+
+    Units that permutations exchange keep the same positions, so they stay exchangeable. Units are dropped only if one
+    row of each is too many.
+    """
+    n_kept = int((1 + sqrt(1 + 8 * n_pairs)) / 2)
+    if n_kept >= problem.n_rows:
+        return problem
+    kept = []
+    for units in problem.design.unit_arrays:
+        wanted = units.size * n_kept / problem.n_rows
+        width = ceil(wanted / len(units))
+        places = np.sort(rng.choice(units.shape[1], width, replace=False))
+        chosen = rng.choice(len(units), max(1, int(wanted / width)), replace=False)
+        kept.append(units[np.ix_(np.sort(chosen), places)].ravel())
+    return problem.take(np.sort(np.concatenate(kept)))
 
 
 def _permuted_means(problem: Problem, orders: Sequence[Index]) -> Matrix:

@@ -2,113 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 
-from shesha.kernels.weighted_ranks import SortedVectors, weighted_correlations
+from shesha.ranking.distance_vectors import DistanceVectors
 from shesha.ranking.evaluations import Evaluations, Problem, complete_resamples
+from shesha.ranking.resampled_correlations import STEP, resampled_correlations
 from shesha.ranking.two_factors import Cube, Resampled, RowResamples
-from shesha.support import memory as memory
 from shesha.support.progress import track
-from shesha.support.types import Index, Matrix, Vector
-from shesha.views import RankedRdm
-
-_SMALL = 0.05
-"""Step of the finite difference for the first-order effect of a resample."""
+from shesha.support.types import Matrix, Vector
 
 
-@dataclass(frozen=True)
-class _Known:
-    """Placeholder for two views with known inner products."""
-
-    value: Matrix | Vector
-
-    def inner(self, other: object) -> Matrix | Vector:
-        return self.value
-
-
-@dataclass(frozen=True)
-class DistanceVectors:
-    """Distances of the models, of the subjects, and of the mean without each subject, one line each."""
-
-    problem: Problem
-    lines: SortedVectors
-    ranked: bool
-
-    @classmethod
-    def build(cls, problem: Problem) -> DistanceVectors:
-        """Rank the distances of every representation once."""
-        n, n_lines = problem.n_rows, len(problem.models) + 2 * len(problem.subjects)
-        memory.require(8 * 6 * n_lines * n * (n - 1) // 2, "ranking models by distances", "use fewer rows")
-        measure = problem.measure
-        subjects = [measure.look(subject) for subject in problem.subjects]
-        views = [
-            *(measure.look(model) for model in problem.models.values()),
-            *subjects,
-            *_leave_one_out(measure, subjects),
-        ]
-        vectors = np.stack([view.ranks for view in views])  # type: ignore[attr-defined]
-        ranked = measure.parameters.get("method", "spearman") == "spearman"
-        return cls(problem, SortedVectors.build(vectors), ranked)
-
-    def correlations(self, weights: Vector) -> Matrix:
-        """Correlations between all lines, with weight weights[p] for pair p."""
-        values = self.lines.ranks(weights) if self.ranked else self.lines.values
-        return weighted_correlations(values, weights)
-
-    def split(self, correlations: Matrix) -> tuple[Matrix, Matrix, Vector]:
-        """Split correlations: models with subjects, models with models, subjects with the mean of other subjects."""
-        n_models, n_subjects = len(self.problem.models), len(self.problem.subjects)
-        subjects = slice(n_models, n_models + n_subjects)
-        with_others = np.diagonal(correlations[subjects, n_models + n_subjects :])
-        return correlations[subjects, :n_models], correlations[:n_models, :n_models], with_others
-
-    def score(self, correlations: Matrix | Vector) -> Matrix:
-        """Convert correlations to values of the measure."""
-        both = _Known(correlations)
-        return np.asarray(self.problem.measure.function(both, both, **self.problem.measure.parameters))
-
-
-def _leave_one_out(measure: object, subjects: Sequence[object]) -> list[RankedRdm]:
-    if len(subjects) < 2:
-        return []
-    kind, options = measure.view_key  # type: ignore[attr-defined]
-    return [
-        kind.average([rdm for j, rdm in enumerate(subjects) if j != k], **dict(options)) for k in range(len(subjects))
-    ]
-
-
-def pair_weights(counts: Index) -> Vector:
-    """Weights of pairs i < j if row i occurs counts[i] times, without pairs of a row with itself."""
-    i, j = np.triu_indices(len(counts), k=1)
-    weights: Vector = (counts[i] * counts[j]).astype(np.float64)
-    return weights
-
-
-def _small_changes(counts: Index) -> Vector:
-    """Weights close to 1 in the direction of a resample, to estimate its first-order effect."""
-    i, j = np.triu_indices(len(counts), k=1)
-    return np.asarray(1.0 + _SMALL * (counts[i] + counts[j] - 2.0), dtype=np.float64)
-
-
-def evaluate_distances(problem: Problem, n_resamples: int, rng: np.random.Generator) -> Evaluations:
+def evaluate_distances(
+    problem: Problem, n_resamples: int, rng: np.random.Generator, vectors: DistanceVectors
+) -> Evaluations:
     """Score every model and subject, on all rows and on bootstrap resamples.
 
     The noise of a pair of rows counts three times in the variance over resamples, and twice in that of their first
-    order, since the weight of a pair is a product of two that vary; the two together say what counts it once.
+    order, since the weight of a pair is a product of two that vary; the two together say what counts it once. Where
+    pairs are sampled, the noise of each is divided by the number of sampled pairs, so their error is included.
 
     The mean of the other subjects is that of all rows: what is resampled is where it is tried.
     """
-    vectors = DistanceVectors.build(problem)
-    observed = np.hstack(_values_and_shares(vectors, np.ones(problem.n_rows * (problem.n_rows - 1) // 2)))
+    observed = np.hstack(_values_and_shares(vectors, vectors.correlations(np.ones(vectors.n_pairs))))
     first, second = [], []
-    for _ in track(range(n_resamples), n_resamples, "resamples"):
-        counts = problem.design.resample(rng)
-        second.append(np.hstack(_values_and_shares(vectors, pair_weights(counts))))
-        moved = np.hstack(_values_and_shares(vectors, _small_changes(counts)))
-        first.append(observed + (moved - observed) / _SMALL)
+    resampled = resampled_correlations(vectors, n_resamples, rng)
+    for moved, drawn in track(resampled, n_resamples, "resamples"):
+        second.append(np.hstack(_values_and_shares(vectors, drawn)))
+        first.append(observed + (np.hstack(_values_and_shares(vectors, moved)) - observed) / STEP)
     n = max(2, problem.n_units)
     kinds = (
         RowResamples(complete_resamples(first), n / (n - 1), 2.0),
@@ -120,8 +40,8 @@ def evaluate_distances(problem: Problem, n_resamples: int, rng: np.random.Genera
     return Evaluations(results.take(columns[:n_values]), len(problem.subjects) > 1, results.take(columns[n_values:]))
 
 
-def _values_and_shares(vectors: DistanceVectors, weights: Vector) -> tuple[Matrix, Matrix]:
-    with_subjects, among_models, with_others = vectors.split(vectors.correlations(weights))
+def _values_and_shares(vectors: DistanceVectors, correlations: Matrix) -> tuple[Matrix, Matrix]:
+    with_subjects, among_models, with_others = vectors.split(correlations)
     columns = [vectors.score(with_subjects)]
     if len(with_others):
         columns.append(vectors.score(with_others)[:, None])

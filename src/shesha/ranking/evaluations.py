@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from shesha.kernels.distances import n_pairs
 from shesha.measures import Measure
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.ranking.two_factors import Cube, Resampled
+from shesha.support.types import Index
 from shesha.views import RankedRdm, Representation
 
 ENOUGH = 0.9
@@ -24,11 +26,18 @@ class Problem:
     models: dict[str, Representation]
     subjects: tuple[Representation, ...]
     design: Exchange
+    pairs: int | None = None
+    """Requested number of pairs of rows; None for the default."""
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return self.design.n_rows
+
+    @property
+    def exact(self) -> bool:
+        """Whether all pairs were requested, ranked again in every resample."""
+        return self.pairs is not None and self.pairs >= n_pairs(self.n_rows)
 
     @property
     def n_units(self) -> int:
@@ -39,6 +48,12 @@ class Problem:
     def uses_correlated_distances(self) -> bool:
         """Whether the measure is a function of correlated distances, which a bootstrap of rows can weight."""
         return self.measure.view is RankedRdm and self.measure.inner_product
+
+    def take(self, rows: Index) -> Problem:
+        """Return the problem of some of the rows."""
+        models = {name: model.take_rows(rows) for name, model in self.models.items()}
+        subjects = tuple(subject.take_rows(rows) for subject in self.subjects)
+        return replace(self, models=models, subjects=subjects, design=self.design.take(rows))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,25 +12,29 @@ from numpy.typing import ArrayLike
 from shesha.comparison import ceilings_from_repeats as replicates
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
+from shesha.kernels.distances import n_pairs
 from shesha.measures import as_measure
 from shesha.measures.registry import Choice
 from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, holm
 from shesha.nulls.design_builder import exchange
-from shesha.ranking.chance import chance_p_values
+from shesha.ranking.chance import chance_p_values, fewer_rows
 from shesha.ranking.distance_bootstrap import evaluate_distances
+from shesha.ranking.distance_vectors import DistanceVectors
 from shesha.ranking.evaluations import FEWEST_UNITS, Evaluations, Problem
 from shesha.ranking.model_combination import combine_models
+from shesha.ranking.places import rank_with_ties
+from shesha.ranking.resampled_correlations import RANKED_AGAIN
 from shesha.ranking.subset_scores import evaluate_subsets
-from shesha.results.base import reaches_level
-from shesha.results.similarity.model_ranking import ModelDifference, ModelRanking, RankedModel
+from shesha.results.similarity.model_ranking import ModelDifference, ModelRanking
+from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.support import argument_types as kinds
 from shesha.support.defaults import N_PERMUTATIONS
 from shesha.support.seeds import number, spawn
-from shesha.support.types import Matrix, Seed, Vector
+from shesha.support.types import Seed
 from shesha.support.warnings import NotEstimable
 from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances
 
-_RESAMPLING, _FOLDING = 21, 23
+_RESAMPLING, _FOLDING, _PAIRS, _ROWS = 21, 23, 24, 25
 _MANY, _FEWER = 1000, 200
 _FEW = 5
 """Number of subjects below which their variance is poorly estimated."""
@@ -49,6 +53,7 @@ def rank_models(
     correction: Correction = "holm",
     alpha: float = 0.05,
     confidence: float = 0.95,
+    pairs: PairCount = None,
     seed: Seed = 0,
 ) -> ModelRanking:
     """Rank models by how well they explain data, with ties, intervals and the noise ceiling.
@@ -81,6 +86,10 @@ def rank_models(
         Level of the corrected p-values for differences between models.
     confidence : float
         Confidence of the intervals.
+    pairs : int or 'all', optional
+        For measures of distances, use so many random pairs of rows; default: all up to 1,414 rows, 1,000,000 random
+        ones beyond. By default, more than 32,768 pairs (256 rows) are not ranked again in every resample: their
+        correlations change by the influence of each pair. With 'all', all are used and ranked again.
     seed : int, Generator or None
         Seed of the resamples, permutations and folds.
 
@@ -115,8 +124,14 @@ def rank_models(
     problem = _check_problem(data, models, measure, groups, blocks, seed)
     wanted = check.optional_count(n_resamples, "n_resamples", minimum=20)
     count = wanted or (_MANY if problem.uses_correlated_distances else _FEWER)
+    if (asked := check_pairs(pairs)) is not None and not problem.uses_correlated_distances:
+        raise ValueError(f"pairs must be left out, because {problem.measure.name} does not correlate distances")
+    problem = replace(problem, pairs=asked)
+    vectors = None
     try:
-        evaluations = _evaluate(problem, count, seed)
+        if problem.uses_correlated_distances:
+            vectors = DistanceVectors.build(problem, spawn(seed, _PAIRS))
+        evaluations = _evaluate(problem, vectors, count, seed)
     except NotEstimable as reason:
         raise ValueError(f"data and models must have a value by {problem.measure.name}, got none: {reason}") from reason
     notes: list[str] = []
@@ -130,16 +145,20 @@ def rank_models(
             "There are no intervals and no tests of pairs, because fewer than 90 % of the resamples have a value. "
             "Use more rows."
         )
-    chance, exchanged = chance_p_values(problem, n_permutations, alpha, seed, notes)
-    combination = combine_models(problem, spawn(seed, _FOLDING)) if problem.uses_correlated_distances else None
+    permuted = problem
+    if vectors is not None and vectors.n_pairs > RANKED_AGAIN and not problem.exact:
+        permuted = fewer_rows(problem, vectors.n_pairs, spawn(seed, _ROWS))
+        notes.append(_sample_note(problem, vectors, permuted.n_rows))
+    chance, exchanged = chance_p_values(permuted, n_permutations, alpha, seed, notes)
+    combination = None if vectors is None else combine_models(problem, spawn(seed, _FOLDING), vectors)
     notes += _subject_doubts(len(problem.subjects))
-    pairs = _pairs(problem, evaluations, correction, confidence)
-    upper = _upper_ceiling(problem) if evaluations.has_ceiling else np.nan
+    differences = _pairs(problem, evaluations, correction, confidence)
+    upper = _upper_ceiling(problem, vectors) if evaluations.has_ceiling else np.nan
     return ModelRanking(
         problem.measure.name,
         problem.measure.closer,
-        _rank_with_ties(problem, evaluations, pairs, chance, alpha, confidence),
-        pairs,
+        rank_with_ties(problem, evaluations, differences, chance, alpha, confidence),
+        differences,
         len(problem.subjects),
         problem.n_rows,
         "rows and subjects" if len(problem.subjects) > 1 else "rows",
@@ -192,12 +211,26 @@ def _subjects(data: Any) -> dict[str, Any]:
     return {"data": data}
 
 
-def _evaluate(problem: Problem, n_resamples: int, seed: Seed) -> Evaluations:
+def _evaluate(problem: Problem, vectors: DistanceVectors | None, n_resamples: int, seed: Seed) -> Evaluations:
     """Score all models, with resamples if there are enough units."""
-    evaluate = evaluate_distances if problem.uses_correlated_distances else evaluate_subsets
-    if problem.n_units < FEWEST_UNITS:
-        return evaluate(problem, 1, spawn(seed, _RESAMPLING)).drop_resamples()
-    return evaluate(problem, n_resamples, spawn(seed, _RESAMPLING))
+    enough, rng = problem.n_units >= FEWEST_UNITS, spawn(seed, _RESAMPLING)
+    count = n_resamples if enough else 1
+    if vectors is None:
+        found = evaluate_subsets(problem, count, rng)
+    else:
+        found = evaluate_distances(problem, count, rng, vectors)
+    return found if enough else found.drop_resamples()
+
+
+def _sample_note(problem: Problem, vectors: DistanceVectors, n_permuted: int) -> str:
+    """Say what stands in for all pairs, ranked again in every resample."""
+    note = "Resamples do not rank the distances again, but change correlations by the influence of each pair of rows."
+    if vectors.sampled:
+        note = (
+            f"Values are from {vectors.n_pairs:,} random pairs of the {n_pairs(problem.n_rows):,} pairs of rows; the "
+            f"intervals include the error of this. p-values against chance are from {n_permuted:,} random rows. {note}"
+        )
+    return note + " pairs='all' uses all pairs and ranks them again."
 
 
 def _pairs(
@@ -219,77 +252,10 @@ def _pairs(
     )
 
 
-def _rank_with_ties(
-    problem: Problem,
-    evaluations: Evaluations,
-    pairs: Sequence[ModelDifference],
-    chance: Matrix,
-    alpha: float,
-    confidence: float,
-) -> tuple[RankedModel, ...]:
-    """Return the models, closest first, each with its range of ranks from significant differences."""
-    sign = 1.0 if problem.measure.higher_is_closer else -1.0
-    low, high = problem.measure.bounds
-    better, worse = _beaten(problem, pairs, sign, alpha)
-    n, values = len(problem.models), evaluations.models
-    lines = _Lines.build(evaluations, confidence)
-    listed = [
-        RankedModel(
-            name,
-            float(values.means[k]),
-            *(float(np.clip(lines.low[k], low, high)), float(np.clip(lines.high[k], low, high))),
-            *(1 + better[name], n - worse[name]),
-            *(float(number) for number in (*chance[k], lines.p_ceiling[k], *lines.shares[k])),
-        )
-        for k, name in enumerate(problem.names)
-    ]
-    return tuple(sorted(listed, key=lambda model: -sign * model.value if model.value == model.value else np.inf))
-
-
-def _beaten(
-    problem: Problem, pairs: Sequence[ModelDifference], sign: float, alpha: float
-) -> tuple[dict[str, int], dict[str, int]]:
-    """Count the significantly better and the significantly worse models for each model."""
-    better, worse = dict.fromkeys(problem.names, 0), dict.fromkeys(problem.names, 0)
-    for pair in pairs:
-        if reaches_level(pair.corrected_p_value, alpha):
-            first, second = (pair.first, pair.second) if sign * pair.difference > 0 else (pair.second, pair.first)
-            worse[first] += 1
-            better[second] += 1
-    return better, worse
-
-
-@dataclass(frozen=True)
-class _Lines:
-    """Further results of each model."""
-
-    low: Vector
-    high: Vector
-    p_ceiling: Vector
-    shares: Matrix
-    """Variance explained alone, unique variance, and the interval limits of the unique variance."""
-
-    @classmethod
-    def build(cls, evaluations: Evaluations, confidence: float) -> _Lines:
-        n = evaluations.n_models
-        empty, resampled = np.full(n, np.nan), evaluations.values.n_resamples > 0
-        low, high = evaluations.models.intervals(confidence) if resampled else (empty, empty)
-        p_ceiling = evaluations.gap_to_ceiling.p_values() if evaluations.has_ceiling and resampled else empty
-        if (shares := evaluations.shares) is None:
-            return cls(low, high, p_ceiling, np.full((n, 4), np.nan))
-        means = shares.means
-        ends = shares.intervals(confidence) if shares.n_resamples else [np.full(2 * n + 1, np.nan)] * 2
-        unique_low, unique_high = (end[n : 2 * n] for end in ends)
-        return cls(
-            low,
-            high,
-            p_ceiling,
-            np.column_stack([means[:n], means[n : 2 * n], np.maximum(unique_low, 0), np.minimum(unique_high, 1)]),
-        )
-
-
-def _upper_ceiling(problem: Problem) -> float:
+def _upper_ceiling(problem: Problem, vectors: DistanceVectors | None) -> float:
     """Mean over subjects of the value of each subject with the mean of all subjects."""
+    if vectors is not None and vectors.sampled:
+        return vectors.ceiling_upper
     try:
         return replicates.ceiling(problem.measure, replicates.Repeats(problem.subjects), second=True).upper
     except NotEstimable:

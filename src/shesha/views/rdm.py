@@ -53,9 +53,22 @@ class RankedRdm(View):
             unit_ranks = source.given.view(RankedRdm, metric=metric, method=method).ranks
             known = Representation(source.covariates.distances, source.precision)
             return PartialRdm.remove_covariates(unit_ranks, RankedRdm.build(known, method=method).ranks, source.n_rows)
-        distances, tolerance = source.condensed_distances(metric, squared=method == "spearman")
+        return cls._scale(*source.condensed_distances(metric, squared=method == "spearman"), source.n_rows, method)
+
+    @classmethod
+    def of_pairs(
+        cls, source: Representation, i: Index, j: Index, *, metric: Metric = "correlation", method: Method = "spearman"
+    ) -> RankedRdm:
+        """Make the view from the given pairs alone; it has one entry per pair and cannot be relabelled."""
+        check.choice(method, METHODS, "method")
+        distances, tolerance = source.distances_of_pairs(i, j, metric, squared=method == "spearman")
+        return cls._scale(distances, tolerance, source.n_rows, method)
+
+    @classmethod
+    def _scale(cls, distances: Vector, tolerance: float, n_rows: int, method: Method) -> RankedRdm:
+        """Rank the distances, or centre them; the vector is overwritten."""
         if method == "spearman":
-            rdm = cls.from_distances(distances, source.n_rows, tolerance, overwrite=True)
+            rdm = cls.from_distances(distances, n_rows, tolerance, overwrite=True)
             if np.isnan(float(rdm.ranks[0])):
                 raise NotEstimable(_EQUAL)
             return rdm
@@ -63,7 +76,7 @@ class RankedRdm(View):
             raise NotEstimable(_EQUAL)
         distances -= namespace(distances).mean(distances)
         distances /= sqrt(symmetric_matrices.inner(distances, distances))
-        return cls(source.n_rows, distances)
+        return cls(n_rows, distances)
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:

@@ -15,12 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import Names, split_names
 from shesha.inputs import validation as check
+from shesha.kernels.condensed_pairs import condensed_index
 from shesha.kernels.distances import (
     METRICS,
     Metric,
     condensed_distances,
     distance_rounding,
     find_undirected_rows,
+    pair_distances,
     standard_rows,
 )
 from shesha.kernels.map_flattening import ROWS, Folding, average_pool, fold
@@ -234,6 +236,15 @@ class Representation:
             return distances**2 if squared else distances.copy(), ROUNDING * float(distances.max(initial=0.0))
         rows = self.standard(metric)
         return condensed_distances(rows, metric, squared=squared), distance_rounding(rows, metric)
+
+    def distances_of_pairs(self, i: Index, j: Index, metric: Metric, *, squared: bool = False) -> tuple[Vector, float]:
+        """Distances of the given pairs of rows, and the difference below which two count as equal."""
+        check.choice(metric, METRICS, "metric")
+        if isinstance(self._array, Rdm):
+            distances = self._array.condensed[condensed_index(i, j, self.n_rows)]
+            return distances**2 if squared else distances, ROUNDING * float(distances.max(initial=0.0))
+        rows = self.standard(metric)
+        return pair_distances(rows, i, j, metric, squared=squared), distance_rounding(rows, metric)
 
     def take_rows(self, chosen: Index) -> Representation:
         """The representation of some rows."""

@@ -1,0 +1,133 @@
+"""Distances of models and subjects over all pairs of rows, or over random pairs where there are many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from shesha.kernels.distances import n_pairs
+from shesha.kernels.sampled_feature_halves import distinct_pairs
+from shesha.kernels.weighted_ranks import SortedVectors, weighted_correlations
+from shesha.ranking.evaluations import Problem
+from shesha.stability.estimators.sampled_pairs import DEFAULT_PAIRS
+from shesha.support import memory as memory
+from shesha.support.types import Index, Matrix, Vector
+from shesha.views import RankedRdm, Representation
+
+_ARRAYS = 6
+"""Arrays of the size of the distances: values, orders, places of ties, ranks and their copies."""
+_FEWEST = 10_000
+"""A small memory budget allows no fewer pairs than these."""
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Placeholder for two views with known inner products."""
+
+    value: Matrix | Vector
+
+    def inner(self, other: object) -> Matrix | Vector:
+        return self.value
+
+
+@dataclass(frozen=True)
+class DistanceVectors:
+    """Distances of the models, of the subjects, and of the mean without each subject, one line each."""
+
+    problem: Problem
+    lines: SortedVectors
+    ranked: bool
+    i: Index
+    j: Index
+    """The rows of each pair."""
+    ceiling_upper: float = float("nan")
+    """Mean value of each subject with the mean of all, from sampled pairs; NaN from all pairs."""
+
+    @classmethod
+    def build(cls, problem: Problem, rng: np.random.Generator | None = None) -> DistanceVectors:
+        """Rank the distances of every representation once; random pairs are drawn with `rng`."""
+        n, measure = problem.n_rows, problem.measure
+        n_lines = len(problem.models) + 2 * len(problem.subjects)
+        per_pair = 8 * (_ARRAYS * n_lines + len(cells(len(problem.models), len(problem.subjects))))
+        size = n_pairs(n) if problem.pairs is None else min(problem.pairs, n_pairs(n))
+        if problem.pairs is None and rng is not None:
+            size = min(size, DEFAULT_PAIRS, max(_FEWEST, memory.memory_budget() // per_pair))
+        memory.require(per_pair * size, "ranking models by distances", "use fewer rows or request fewer pairs")
+        if size == n_pairs(n):
+            i, j = np.triu_indices(n, k=1)
+            look: Callable[[Representation], Any] = measure.look
+        else:
+            assert rng is not None
+            i, j = _in_reading_order(*distinct_pairs(n, size, rng))
+            look = partial(RankedRdm.of_pairs, i=i, j=j, **dict(measure.view_key[1]))
+        subjects = [look(subject) for subject in problem.subjects]
+        views = [*(look(model) for model in problem.models.values()), *subjects, *_leave_one_out(measure, subjects)]
+        vectors = np.stack([view.ranks for view in views])
+        ranked = measure.parameters.get("method", "spearman") == "spearman"
+        upper = _upper_ceiling(measure, subjects) if size < n_pairs(n) and len(subjects) > 1 else float("nan")
+        return cls(problem, SortedVectors.build(vectors), ranked, i, j, upper)
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs of rows."""
+        return len(self.i)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the pairs are a sample of all pairs."""
+        return self.n_pairs < n_pairs(self.problem.n_rows)
+
+    def take(self, chosen: Index) -> DistanceVectors:
+        """Return some of the pairs."""
+        lines = SortedVectors.build(self.lines.values[:, chosen])
+        return replace(self, lines=lines, i=self.i[chosen], j=self.j[chosen])
+
+    def correlations(self, weights: Vector) -> Matrix:
+        """Correlations between all lines, with weight weights[p] for pair p."""
+        values = self.lines.ranks(weights) if self.ranked else self.lines.values
+        return weighted_correlations(values, weights)
+
+    def split(self, correlations: Matrix) -> tuple[Matrix, Matrix, Vector]:
+        """Split correlations: models with subjects, models with models, subjects with the mean of other subjects."""
+        n_models, n_subjects = len(self.problem.models), len(self.problem.subjects)
+        subjects = slice(n_models, n_models + n_subjects)
+        with_others = np.diagonal(correlations[subjects, n_models + n_subjects :])
+        return correlations[subjects, :n_models], correlations[:n_models, :n_models], with_others
+
+    def score(self, correlations: Matrix | Vector) -> Matrix:
+        """Convert correlations to values of the measure."""
+        both = _Known(correlations)
+        return np.asarray(self.problem.measure.function(both, both, **self.problem.measure.parameters))
+
+
+def cells(n_models: int, n_subjects: int) -> list[tuple[int, int]]:
+    """The pairs of lines whose correlations `DistanceVectors.split` returns."""
+    subjects = range(n_models, n_models + n_subjects)
+    found = [(subject, model) for subject in subjects for model in range(n_models)]
+    found += [(b, a) for b in range(n_models) for a in range(b)]
+    return found + ([(subject, subject + n_subjects) for subject in subjects] if n_subjects > 1 else [])
+
+
+def _in_reading_order(i: Index, j: Index) -> tuple[Index, Index]:
+    order = np.argsort(i, kind="stable")
+    return i[order], j[order]
+
+
+def _leave_one_out(measure: Any, subjects: Sequence[RankedRdm]) -> list[RankedRdm]:
+    if len(subjects) < 2:
+        return []
+    kind, options = measure.view_key
+    return [
+        kind.average([rdm for j, rdm in enumerate(subjects) if j != k], **dict(options)) for k in range(len(subjects))
+    ]
+
+
+def _upper_ceiling(measure: Any, subjects: Sequence[RankedRdm]) -> float:
+    """Mean value of each subject with the mean of all subjects."""
+    kind, options = measure.view_key
+    mean = kind.average(subjects, **dict(options))
+    return float(np.mean([measure.compare_views(mean, subject) for subject in subjects]))
