@@ -25,12 +25,11 @@ MOST_PAIRS = 200_000
 
 @dataclass(frozen=True)
 class _Fold:
-    """Training and test sets of pairs and subjects."""
+    """Training and test sets of pairs, and those of subjects that each is used with."""
 
     train: Vector
     test: Vector
-    train_subjects: Index
-    test_subjects: Index
+    subjects: tuple[tuple[Index, Index], ...]
 
 
 def combine_models(problem: Problem, rng: np.random.Generator, vectors: DistanceVectors) -> ModelCombination | None:
@@ -40,7 +39,7 @@ def combine_models(problem: Problem, rng: np.random.Generator, vectors: Distance
     if vectors.n_pairs > MOST_PAIRS:
         vectors = vectors.take(np.sort(rng.choice(vectors.n_pairs, MOST_PAIRS, replace=False)))
     folds = [fold for _ in range(_REPEATS) for fold in _folds(vectors, rng)]
-    weights, held_out = zip(*(_try_fold(vectors, fold) for fold in folds), strict=True)
+    weights, held_out = zip(*(tried for fold in folds for tried in _try_fold(vectors, fold)), strict=True)
     scores = np.nanmean(np.stack(held_out), axis=0)
     singles = scores[1:]
     best = int(np.nanargmax(singles) if problem.measure.higher_is_closer else np.nanargmin(singles))
@@ -50,7 +49,7 @@ def combine_models(problem: Problem, rng: np.random.Generator, vectors: Distance
         best_single=problem.names[best],
         best_single_value=float(singles[best]),
         weights=dict(zip(problem.names, mean.tolist(), strict=True)),
-        n_folds=len(folds) // _REPEATS,
+        n_folds=len(weights) // _REPEATS,
         n_divisions=_REPEATS,
     )
 
@@ -66,34 +65,44 @@ def _folds(vectors: DistanceVectors, rng: np.random.Generator) -> Iterator[_Fold
     clusters, n_subjects = problem.design.clusters, len(problem.subjects)
     parts = rng.permutation(problem.n_units) % n_row_folds(problem.n_units)
     of_row = parts[clusters]
-    subjects = np.arange(n_subjects)
     of_subject = rng.permutation(n_subjects) % min(n_subjects, 5)
     for row_fold in range(parts.max() + 1):
         inside = of_row == row_fold
         train, test = ((mask[vectors.i] & mask[vectors.j]).astype(float) for mask in (~inside, inside))
-        for subject_fold in range(of_subject.max() + 1):
-            test_subjects = subjects[of_subject == subject_fold]
-            others = subjects[of_subject != subject_fold] if n_subjects > 1 else test_subjects
-            yield _Fold(train, test, others, test_subjects)
+        yield _Fold(train, test, tuple(_subject_folds(n_subjects, of_subject)))
 
 
-def _try_fold(vectors: DistanceVectors, fold: _Fold) -> tuple[Vector, Vector]:
-    """Return the weights, and held-out scores of the combination and of each model alone."""
-    n_models = len(vectors.problem.models)
-    lines = vectors.lines.values
-    models, subjects = lines[:n_models], lines[n_models:]
-    weights = fit_weights(models[:, fold.train > 0], subjects[fold.train_subjects][:, fold.train > 0])
-    tried = np.vstack([weights @ models, models])[:, fold.test > 0]
-    data = subjects[fold.test_subjects][:, fold.test > 0]
-    return weights, _held_out_scores(vectors, tried, data)
+def _subject_folds(n_subjects: int, of_subject: Index) -> Iterator[tuple[Index, Index]]:
+    """Yield the training and the test subjects of each fold; a single subject is both."""
+    subjects = np.arange(n_subjects)
+    for fold in range(of_subject.max() + 1):
+        tested = subjects[of_subject == fold]
+        yield (subjects[of_subject != fold] if n_subjects > 1 else tested), tested
+
+
+def _try_fold(vectors: DistanceVectors, fold: _Fold) -> Iterator[tuple[Vector, Vector]]:
+    """Yield the weights, and held-out scores of the combination and of each model alone, for each set of subjects."""
+    n_models, n_subjects = len(vectors.problem.models), len(vectors.problem.subjects)
+    lines = vectors.lines.values[: n_models + n_subjects]
+    models = lines[:n_models, fold.train > 0]
+    unit, lengths = _standardise(lines[:, fold.train > 0]), _lengths(models)
+    held_out = lines[:, fold.test > 0]
+    ranks = _ranked(vectors, held_out)
+    for trained, tested in fold.subjects:
+        weights = _weights(unit[:n_models], unit[n_models:][trained].mean(axis=0), lengths)
+        combined = _ranked(vectors, (weights @ held_out[:n_models])[None])
+        yield weights, _scores(vectors, np.vstack([combined, ranks[:n_models]]), ranks[n_models:][tested])
 
 
 def fit_weights(models: Matrix, data: Matrix) -> Vector:
     """Non-negative model weights with sum 1 that best fit the mean of the data (one line each)."""
-    target = _standardise(data).mean(axis=0)
-    weights, _ = nnls(_standardise(models).T, target)
-    scaled: Vector = weights / _lengths(models)
-    return scaled / scaled.sum() if scaled.sum() > 0 else np.full(len(models), 1 / len(models))
+    return _weights(_standardise(models), _standardise(data).mean(axis=0), _lengths(models))
+
+
+def _weights(unit_models: Matrix, target: Vector, lengths: Vector) -> Vector:
+    weights, _ = nnls(unit_models.T, target)
+    scaled: Vector = weights / lengths
+    return scaled / scaled.sum() if scaled.sum() > 0 else np.full(len(lengths), 1 / len(lengths))
 
 
 def _lengths(lines: Matrix) -> Vector:
@@ -106,10 +115,12 @@ def _standardise(lines: Matrix) -> Matrix:
     return centred
 
 
-def _held_out_scores(vectors: DistanceVectors, tried: Matrix, data: Matrix) -> Vector:
+def _ranked(vectors: DistanceVectors, lines: Matrix) -> Matrix:
+    return SortedVectors.build(lines).ranks(np.ones(lines.shape[1])) if vectors.ranked else lines
+
+
+def _scores(vectors: DistanceVectors, tried: Matrix, data: Matrix) -> Vector:
     """Mean score of each line over the held-out subjects."""
-    together, weights = np.vstack([tried, data]), np.ones(tried.shape[1])
-    values = SortedVectors.build(together).ranks(weights) if vectors.ranked else together
-    correlations = weighted_correlations(values, weights)[len(tried) :, : len(tried)]
-    scores: Vector = vectors.score(correlations).mean(axis=0)
+    correlations = weighted_correlations(np.vstack([tried, data]), np.ones(tried.shape[1]))
+    scores: Vector = vectors.score(correlations[len(tried) :, : len(tried)]).mean(axis=0)
     return scores

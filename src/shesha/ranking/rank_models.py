@@ -88,7 +88,7 @@ def rank_models(
         Confidence of the intervals.
     pairs : int or 'all', optional
         For measures of distances, use so many random pairs of rows; default: all up to 1,414 rows, 1,000,000 random
-        ones beyond. By default, more than 32,768 pairs (256 rows) are not ranked again in every resample: their
+        ones beyond. By default, more than 11,175 pairs (150 rows) are not ranked again in every resample: their
         correlations change by the influence of each pair. With 'all', all are used and ranked again.
     seed : int, Generator or None
         Seed of the resamples, permutations and folds.

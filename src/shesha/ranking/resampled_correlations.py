@@ -12,8 +12,8 @@ from shesha.support.types import Index, Matrix, Vector
 
 STEP = 0.05
 """Step of the finite difference for the first-order effect of a resample."""
-RANKED_AGAIN = 32_768
-"""Up to this many pairs (256 rows), distances are ranked again in every resample; beyond, their ranks change by the
+RANKED_AGAIN = 11_175
+"""Up to this many pairs (150 rows), distances are ranked again in every resample; beyond, their ranks change by the
 influence of the pairs, whose error vanishes faster than the interval."""
 _AT_ONCE = 1 << 24
 """Maximum number of counts of rows in resamples that are held together."""
