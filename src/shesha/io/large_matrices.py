@@ -21,7 +21,7 @@ ENDINGS = (".npy", ".zarr", ".parquet")
 
 
 class StoredRows(Protocol):
-    """A matrix in a file that can be read in stretches of rows."""
+    """A matrix in a file that can be read in chunks of rows."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -64,7 +64,7 @@ def open_matrix(path: str | os.PathLike[str], key: str | None = None) -> StoredR
     existing = require_existing(path)
     opener = _open_shards if is_sharded(existing) else _OPENERS.get(existing.suffix.lower())
     if opener is None:
-        raise ValueError(f"path must end in one of {', '.join(ENDINGS)} to be read in stretches, got {str(existing)!r}")
+        raise ValueError(f"path must end in one of {', '.join(ENDINGS)} to be read in chunks, got {str(existing)!r}")
     matrix: StoredRows = opener(existing, key)
     if len(matrix.shape) != 2 or matrix.dtype.kind not in "fiub":
         raise UnreadableFileError(
@@ -75,7 +75,7 @@ def open_matrix(path: str | os.PathLike[str], key: str | None = None) -> StoredR
 
 
 def is_sharded(path: Path) -> bool:
-    """Whether a path is a directory of files, rather than one that counts as a file."""
+    """Whether a path is a directory of several files, unlike a directory such as a Zarr store."""
     return path.is_dir() and path.suffix.lower() not in ENDINGS
 
 

@@ -33,7 +33,7 @@ class ParquetMatrix:
         self._last: tuple[int, Array] | None = None
         lists = list_columns(self._file.schema_arrow)
         if lists and key is None and len(lists) > 1:
-            raise ValueError(f"key must name a column of lists of {path}, got none: it has {join_names(lists)}")
+            raise ValueError(f"key must name one of the list columns {join_names(lists)} of {path}, got None")
         if key is not None and key not in lists:
             raise ValueError(f"key must be one of {join_names(lists)} in {path}, got {key!r}")
         self._list = key if key is not None else next(iter(lists), None)
@@ -47,7 +47,7 @@ class ParquetMatrix:
 
     @property
     def is_list(self) -> bool:
-        """Whether rows are lists in one column: other columns are then no features."""
+        """Whether the rows are lists in one column; other columns then are not features."""
         return self._list is not None
 
     def __getitem__(self, rows: slice) -> Array:

@@ -20,9 +20,9 @@ from shesha.support.memory import memory_budget, readable
 
 _COPIED = (".zarr", ".parquet")
 _PIECE = 1 << 26
-"""Bytes that are copied at a time, at most."""
+"""Maximum number of bytes that are copied at a time."""
 _SHARE = 16
-"""What is copied at a time takes the memory budget divided by this: decoding takes as much several times."""
+"""Copied pieces take at most the memory budget divided by this, because decoding needs several times as much."""
 _HELD = 4
 """Files that take more than the memory budget divided by this are copied: audits need memory for themselves."""
 _MAP_FROM, _TRIM_FROM = -3, -1
@@ -71,10 +71,10 @@ def _copy(
     need, free = _n_bytes(matrix), shutil.disk_usage(folder).free
     if need > free:
         raise ValueError(
-            f"the temporary folder must have {readable(need)} for a copy of {file}, which takes too much of the memory "
-            f"budget, got {readable(free)}: set TMPDIR, or save the file as .npy"
+            f"the temporary folder must have {readable(need)} of free space for a copy of {file}, got "
+            f"{readable(free)}; set TMPDIR to another folder, or save the file as .npy"
         )
-    tell(f"{file} takes too much of the memory budget: its rows are copied to a temporary file of {readable(need)}")
+    tell(f"{file} takes too much of the memory budget, so its rows are copied to a temporary file of {readable(need)}")
     target = folder / f"{file.stem}.npy"
     dtype = np.dtype(matrix.dtype)
     with _memory_given_back():

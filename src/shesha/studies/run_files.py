@@ -20,7 +20,7 @@ from shesha.studies.facts import Fact, Facts
 from shesha.studies.facts import as_table as facts_table
 from shesha.studies.page import Page, save_page
 from shesha.studies.study_definition import Study
-from shesha.studies.study_rules import lesser_claims, read_published, study_answer
+from shesha.studies.study_rules import lesser_claims, read_published, set_headings, study_answer
 from shesha.support.atomic_files import write_text
 from shesha.support.plurals import count
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SUMMARY, CHECKS, ROWS, FACTS = "summary.json", "checks.csv", "rows.csv", "facts.csv"
 PAGE, FAILED_PAGE, FAILED_ROWS = "page.md", "page_not_made.md", "rows_without_page.csv"
-"""The last two stand beside an earlier page, whose files are kept as they are."""
+"""The last two are written next to an earlier page, whose files are kept unchanged."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +68,15 @@ def write(run: StudyRun, folder: Path) -> Path:
     study, place = run.study, folder / run.study.name
     place.mkdir(parents=True, exist_ok=True)
     if not len(run.rows):
-        return _write_failure_page(run, place, "No cell has a row.")
+        return _write_failure_page(run, place, "This run has no rows.")
     if not study.pages:
         return _write_failure_page(run, place, f"The study marks no function with `@{study.cell.__name__}.page`.")
     try:
         page, found_facts = build_page(study, run.rows)
     except Exception as error:
         # Pages are made for whole grids; what a part lacks must not cost the rows, nor the studies after this one.
-        need = "" if run.complete else " It may need more cells than these."
-        _write_failure_page(run, place, f"The page was not made: {_error_location(error)}.{need}")
+        need = "" if run.complete else " It may need more cells than this run has."
+        _write_failure_page(run, place, f"The page could not be made: {_error_location(error)}.{need}")
         if run.complete:
             raise ValueError(
                 f"the page of {study.name} must be made of its rows, got {_error_location(error)} (rows are kept)"
@@ -119,10 +119,11 @@ def _error_location(error: Exception) -> str:
 
 
 def build_page(study: Study, rows: pd.DataFrame) -> tuple[Page, Facts]:
-    """Return the page of a study with the engine's verdicts and answer, and the facts that decide them."""
+    """Return the page of a study with the engine's verdicts, answer and headings, and the facts that decide them."""
     page, facts = study.pages[0](rows, read_published(study)), study_facts(study, rows)
     checks = checks_of_page(study, page.checks, facts)
-    return replace(page, checks=checks, answer=study_answer(study, facts) or page.answer), facts
+    tables, answer = set_headings(study, page.tables), study_answer(study, facts) or page.answer
+    return replace(page, tables=tables, checks=checks, answer=answer), facts
 
 
 def study_facts(study: Study, rows: pd.DataFrame) -> Facts:
@@ -163,7 +164,7 @@ def _write_failure_page(run: StudyRun, place: Path, why: str) -> Path:
     """Write the rows and a page about the run if no full page can be made, beside an earlier one if there is one."""
     earlier = (place / SUMMARY).exists()
     page, rows = (FAILED_PAGE, FAILED_ROWS) if earlier else (PAGE, ROWS)
-    kept = "The other files are those of an earlier run." if earlier else ""
+    kept = "The other files in this folder come from an earlier run." if earlier else ""
     if len(run.rows) or not (place / rows).exists():
         _write_rows(run, place / rows)
     parts = [f"# {run.study.name}", run.study.question, why, kept, *_describe_run(run, rows)]
@@ -180,9 +181,8 @@ def _describe_run(run: StudyRun, rows: str = ROWS) -> Iterator[str]:
     flag = " --quick" if run.quick else ""
     yield (
         f"`shesha study run {study.name}{flag}`: {len(run.rows)} of the {run.n_cells} cells of the {grid} grid "
-        f"(version {study.version} of the study), {_duration(sum(run.seconds))} of one worker, "
-        f"{' to '.join(dict.fromkeys((run.days[0], run.days[-1]))) if run.days else 'not run'}. "
-        f"Rows: `{rows}`."
+        f"(version {study.version} of the study), {_duration(sum(run.seconds))} of computing time on one worker, "
+        f"{' to '.join(dict.fromkeys((run.days[0], run.days[-1]))) if run.days else 'not run'}. Rows: `{rows}`."
     )
     for what, cells in (("raised an error", run.failures), ("could not be reached", run.unreachable)):
         if cells:

@@ -15,7 +15,7 @@ from shesha.support.types import Labels, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 
 _ROUNDINGS = 4
-"""Maximum number of roundings of an entry: in storage, in an earlier product, and in centring."""
+"""Maximum number of rounding errors in an entry: storage, an earlier product, and centring."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ClassedRows:
     noise: Vector
     """Rounding error of an entry of each feature; deviations of this size may be zero."""
     unit: float
-    """Power of two by which the rows were divided, so that squares stay in range at any scale."""
+    """Power of two by which the rows were divided, to keep squares within range."""
 
     @property
     def rows(self) -> Matrix:
@@ -39,7 +39,7 @@ class ClassedRows:
 
     @property
     def negligible(self) -> float:
-        """Squared length of a row at rounding level."""
+        """Squared length of a row that consists of rounding errors."""
         return float(self.noise @ self.noise)
 
     def within_scatter(self) -> float:

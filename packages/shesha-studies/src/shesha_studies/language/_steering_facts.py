@@ -38,7 +38,7 @@ def published_numbers(tables: Tables, published: pd.DataFrame | None) -> dict[st
     assert published is not None
     shuffled = {name: float(table.alignment_chance.mean()) for name, table in tables.items()}
     return _arithmetic(published) | {
-        f"shuffled/{name}": Found(value, 0.002, "Shuffled labels give another mean.")
+        f"shuffled/{name}": Found(value, 0.002, "Shuffled labels give another mean on our encoders.")
         for name, value in shuffled.items()
     }
 
@@ -62,7 +62,9 @@ def _arithmetic(published: pd.DataFrame) -> dict[str, Found]:
         rho = abs(float(values[name]))
         p = float(2 * t.sf(rho * math.sqrt(freedom / (1 - rho**2)), freedom))
         holds = _p_value_fits(p, value)
-        checks[key] = Found(p, 0.0, f"A correlation of {rho:g} over {n} has p = {p:.2g}.", AGREES if holds else DIFFERS)
+        checks[key] = Found(
+            p, 0.0, (f"A correlation of {rho:g} over {n} encoders has p = {p:.2g}."), AGREES if holds else DIFFERS
+        )
     return checks
 
 
@@ -76,7 +78,7 @@ def _p_value_fits(p: float, value: str) -> bool:
 
 
 AT_CHANCE = 0.05
-"""A probe whose accuracy exceeds the larger class's share by less says nothing of its direction."""
+"""A probe must exceed the share of the larger class by more than this, or its direction means nothing."""
 
 
 def make_facts(tables: Tables, causal: Tables) -> Facts:
@@ -178,6 +180,7 @@ def _set_facts(tables: Tables, results: Mapping[str, Any]) -> dict[str, Any]:
 
     return facts | {
         "encoders": min(map(len, tables.values())),
+        "layers": min(int((table.family != "words").sum()) for table in tables.values()),
         "largest accuracy": largest(absolute(facts[f"accuracy {name}"]) for name in SETS),
         "range of anisotropy": _over_sets(tables, lambda some: float(np.ptp([_rho(t, "anisotropy") for t in some]))),
         "smallest fall": _over_sets(tables, lambda some: -float(np.diff([_ratio(t) for t in some]).max())),

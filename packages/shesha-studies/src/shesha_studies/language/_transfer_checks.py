@@ -50,13 +50,14 @@ _SCORES: dict[str, Callable[..., Any]] = {
 }
 MODELS = 30
 HERE = (
-    f"30 encoders, IMDB to SST-2 or Yelp; ours: {sum(map(len, FAMILIES.values()))} representations of {len(FAMILIES)} "
-    "families, SST-2 phrases to sentences"
+    "The published value is over 30 encoders, from IMDB to SST-2 or Yelp; ours is over "
+    f"{sum(map(len, FAMILIES.values()))} representations of {len(FAMILIES)} families, from phrases to sentences of "
+    "SST-2."
 )
 AT_HAND = {"all-MiniLM-L6-v2": ("MiniLM", 6), "all-mpnet-base-v2": ("MPNet", 12)}
-"""Published encoders whose weights we have: their last layer is a representation of ours."""
+"""Published encoders whose weights we have; their last layers are among our representations."""
 TEST_ROWS = 1000
-"""Published sentences that accuracies were tested on."""
+"""Number of sentences on which the published accuracies were tested."""
 
 
 def checks(rows: Table, published: Table, claims: Table) -> Iterator[Check]:
@@ -80,7 +81,7 @@ def _table_57(rows: Table, published: Table) -> Iterator[Check]:
     lines = lines_of(published, "Table 57")
     reached = lines.row.isin(list(AT_HAND)) & (lines.number == "accuracy 1")
     yield from stand_ins(
-        lines[~reached], lambda *_: None, "we do not have weights of most of these encoders, IMDB or Yelp"
+        lines[~reached], lambda *_: None, "We do not have the weights of most of these encoders, IMDB or Yelp."
     )
     accuracy = rows.set_index(["family", "part"])["accuracy 512"] / 100
     for _, line in lines[reached].iterrows():
@@ -89,7 +90,7 @@ def _table_57(rows: Table, published: Table) -> Iterator[Check]:
             yield judge_line(line, Found(None))
             continue
         error = float(np.sqrt(value * (1 - value) * (1 / TEST + 1 / TEST_ROWS)))
-        why = f"512 training sentences and {TEST} test sentences here"
+        why = f"We use 512 training sentences and {TEST} test sentences."
         yield replace(judge_line(line, Found(value, error, why)), basis=RECIPE)
 
 
@@ -119,7 +120,7 @@ def _stars(published: Table) -> Iterator[Check]:
             rho = number(published, table, str(line.row), column)
             p = 2 * t.sf(abs(rho) * np.sqrt((MODELS - 2) / (1 - rho**2)), MODELS - 2)
             stars = float(sum(p < level for level in (0.05, 0.01, 0.001)))
-            why = f"rho = {rho} with n = 30 has p = {p:.4f}: rounding of rho"
+            why = f"rho = {rho} with n = 30 has p = {p:.4f}; the difference is due to rounding of rho."
             claim = {**line, "what": f"{line.row}: {line.number}, as of {MODELS} independent models"}
             yield judge_line(claim, Found(stars, why=why, decimals=0))
 
@@ -129,23 +130,23 @@ def _check_tables(published: Table) -> Iterator[Check]:
     table = table_57(published)
     lines = lines_of(published, "11.3", "11.6", "11.7")
     over_k = lines[lines.number.isin(["lowest over k", "highest over k"])]
-    yield from text_checks(over_k, lambda row, which: _extreme(published, row, which), "Table 55 has another extreme")
+    yield from text_checks(over_k, lambda row, which: _extreme(published, row, which), "Table 55 has another extreme.")
     again = lines[lines.number.isin(["64", "correlation"])]
     yield from text_checks(
         again,
         lambda row, column: number(published, "Table 55" if column == "64" else "Table 56", row, column),
-        "the table has another value",
+        "The table has another value.",
     )
     from scipy.stats import t
 
     rho = number(published, "Table 56", "Split-Half (dims)", "correlation")
     p = float(2 * t.sf(abs(rho) * np.sqrt(28 / (1 - rho**2)), 28))
     yield from text_checks(
-        lines[lines.number == "p"], lambda *_: p, "the correlation has two digits: 0.034 gives p = 0.86"
+        lines[lines.number == "p"], lambda *_: p, "The correlation is printed with two digits; 0.034 gives p = 0.86."
     )
     named = lines_of(published, "11.4")
     plain = named[named.row.isin(table.index)]
-    yield from text_checks(plain, lambda row, what: float(table.loc[row, what]), "Table 57 has another value")
+    yield from text_checks(plain, lambda row, what: float(table.loc[row, what]), "Table 57 has another value.")
     ends = {
         name: 100
         * (table.sort_values("alignment")[name].tail(5).mean() - table.sort_values("alignment")[name].head(5).mean())
@@ -154,7 +155,7 @@ def _check_tables(published: Table) -> Iterator[Check]:
     yield from text_checks(
         named[~named.row.isin(table.index)],
         lambda _, what: float(ends[what]),
-        "the five highest and lowest rows of Table 57 give this; Exp1 of the table has no k",
+        "Ours follows from the five highest and lowest rows of Table 57, which does not state k for Exp1.",
     )
     yield from _table_58(published)
     tested = lines_of(published, "Table 55")
@@ -176,7 +177,7 @@ def _check_tables(published: Table) -> Iterator[Check]:
     yield from stand_ins(
         rows[rows.number.isin(list(used))],
         lambda _, what: used[what],
-        "other texts: phrases and sentences of SST-2, fewer for time",
+        "We use other texts, phrases and sentences of SST-2, and fewer of them to save time.",
     )
 
 
@@ -193,7 +194,7 @@ def _table_58(published: Table) -> Iterator[Check]:
         lambda row, _: (
             number(published, "Table 58", row, "label-informed") - number(published, "Table 58", row, "unsupervised")
         ),
-        "the difference of the two columns",
+        "Ours is the difference of the two columns.",
     )
     gaps = (
         lines_of(published, "Table 58")
@@ -213,10 +214,10 @@ def _table_58(published: Table) -> Iterator[Check]:
     }
     rest = lines[lines.number.isin(["unsupervised", "label-informed"])]
     yield from text_checks(
-        rest[rest.row.str.startswith("Transfer")], lambda row, what: rhos[(row, what)], "the tables have another value"
+        rest[rest.row.str.startswith("Transfer")], lambda row, what: rhos[(row, what)], "The tables have another value."
     )
     yield from stand_ins(
         rest[rest.row.str.startswith("Steering")],
         lambda *_: None,
-        "a number of the steering experiments: see the study steering",
+        "This number belongs to the steering experiments; see the study `steering`.",
     )

@@ -1,4 +1,4 @@
-"""What stability has to do with similarity: pooled as published, and with what could fool it taken away."""
+"""Correlations of stability and similarity: pooled as published, and with controls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DOMAINS = {
     "Protein": ("proteins",),
     "Molecular": ("blood cells", "brain cells"),
 }
-"""Published domains, and ours."""
+"""Domains of the paper and of this study."""
 NETWORKS = ("language", "clothes", "photographs")
 RANDOM = ("random features", "random projection", "noise")
 LEVELS: Mapping[str, tuple[str, ...]] = {
@@ -56,10 +56,10 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Findings:
-    """The rows that are told of, those of either size, and what follows."""
+    """The rows of the page, those of both sizes, and statistics of them."""
 
     rows: pd.DataFrame
-    """Of a base whose cells of the published size are all there these, else its small ones."""
+    """Rows of each base: those of the published size if they are complete, otherwise the small ones."""
     smaller: pd.DataFrame
     larger: pd.DataFrame
 
@@ -180,8 +180,8 @@ def _share(design: np.ndarray, y: Vector) -> float:
 def tables(findings: Findings) -> tuple[tuple[str, pd.DataFrame], ...]:
     """Return all tables of the page."""
     makers: list[tuple[str, Callable[[Findings], pd.DataFrame]]] = [
-        ("What is ranked within what", _levels),
-        ("By kind of transformation", _kinds_table),
+        ("Rank correlation of stability and similarity, by the groups within which ranks are taken", _levels),
+        ("Rank correlation with CKA by kind of transformation", _kinds_table),
         ("By domain", lambda source: _as_table(source.domains)),
         ("Subsets", lambda source: _as_table(source.subsets)),
         ("Distributions", _distributions),
@@ -191,7 +191,7 @@ def tables(findings: Findings) -> tuple[tuple[str, pd.DataFrame], ...]:
     if findings.alternatives:
         result.append(("Other measures, language", _alternatives(findings)))
     if len(findings.larger) and len(findings.smaller):
-        result.append(("The published number of rows and seeds, compared with the small ones", _sizes(findings)))
+        result.append(("Scores with the published rows and seeds, and with the small ones", _sizes(findings)))
     return tuple(result)
 
 
