@@ -233,11 +233,11 @@ def test_it_prints_converts_draws_and_makes_pages(arrays, tmp_path):
     text = str(found)
     assert "1 of 6 pairs is above chance at 0.05, corrected for the number of pairs" in text
     assert "no pair has a chance level" in text
-    assert "Permuted under the null: within blocks." in text
+    assert "Exchanged: within blocks." in text
     assert found.plot("CKA", what="corrected_p_value").get_title().startswith("CKA, corrected p value")
     found.save(tmp_path / "a.json")
     assert shesha.load(tmp_path / "a.json") == found
-    assert "1 of 6 pairs above chance" in found.page().answer[0]
+    assert "1 of 6 pairs is above chance" in found.page().answer[0]
     assert "corrected p" in found.card(data="rows")
     with pytest.raises(ValueError, match="what must be one of value, calibrated, p_value"):
         found.matrix("CKA", "p")
