@@ -14,11 +14,11 @@ from shesha.comparison import _calibrated_comparison as calibrated
 from shesha.comparison import engine as engine
 from shesha.comparison import estimated_measures as large
 from shesha.comparison._resumable_runs import require_same_counts
-from shesha.comparison.ceilings_from_repeats import SidesWithRepeats
 from shesha.comparison.chance_and_intervals import Evidence, correct_p_values
 from shesha.comparison.held_out import add_held_out, draw_folds
 from shesha.comparison.memory_needs import require_one_that_fits
 from shesha.comparison.moment_scores import compare_moments
+from shesha.comparison.noise_corrected_scores import SidesWithRepeats
 from shesha.comparison.sampled_scores import Sampling
 from shesha.comparison.saturation import add_saturation_doubt
 from shesha.inputs import labels_in_order
