@@ -111,7 +111,7 @@ def _group_clause(group: Group, score: str, confidence: float) -> str:
 
 @claim.register
 def _association(result: Association) -> str:
-    controls = f", controlling for {' and '.join(result.given)}" if result.given else ""
+    controls = f", controlling for {' and '.join(result.covariates)}" if result.covariates else ""
     return (
         f"{result.first} and {result.second} were correlated over {result.n:,} lines{controls} (Spearman's rho "
         f"{say.format_number(result.value)}{say.interval(result.low, result.high, result.confidence)}, p = "
