@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, rank_correlation, smallest
-from shesha_studies.biology import _screens as screens
+from shesha_studies.biology import _perturbed_cells as screens
 from shesha_studies.biology._crispr_checks import BOTH, GAUSSIAN, SCORES, Found
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
 from shesha.studies.study_definition import study
-from shesha_studies.chance import _coverage as coverage
+from shesha_studies.chance import _interval_coverage as coverage
 from shesha_studies.chance._intervals_page import make_facts, make_page
 
 if TYPE_CHECKING:
