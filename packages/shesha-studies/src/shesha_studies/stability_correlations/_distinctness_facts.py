@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled
-from shesha_studies.stability_correlations._distinctness_tables import Findings, related
+from shesha_studies.stability_correlations._distinctness_statistics import Findings, related
 from shesha_studies.stability_correlations._distinctness_transformations import KINDS
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from shesha.charts import PALETTE
 from shesha.studies.page import Picture
 from shesha.studies.pictures import figure
-from shesha_studies.stability_correlations._distinctness_tables import Findings, related
+from shesha_studies.stability_correlations._distinctness_statistics import Findings, related
 from shesha_studies.stability_correlations._distinctness_transformations import COMPONENTS, KINDS
 
 if TYPE_CHECKING:
