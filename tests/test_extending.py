@@ -242,5 +242,5 @@ def test_what_cannot_be_loaded_is_told_and_stops_nothing(tmp_path, data):
     assert ended.returncode == 0 and ended.stdout.startswith("anisotropy: Anisotropy.")
     assert "shesha: module gone of nowhere_to_be_found could not be loaded: ModuleNotFoundError" in ended.stderr
     assert "shesha: command gone of broken:gone could not be loaded: AttributeError" in ended.stderr
-    assert "shesha: command measures is left out: the name is in use" in ended.stderr
-    assert "shesha: command bad is left out: TypeError: 3 is not a callable object" in ended.stderr
+    assert "shesha: command measures was not added: the name is in use" in ended.stderr
+    assert "shesha: command bad was not added: TypeError: 3 is not a callable object" in ended.stderr

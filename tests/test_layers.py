@@ -65,8 +65,8 @@ def test_an_axis_that_is_none_is_refused(wrong):
 
 def test_the_sentence_tells_the_reading_and_the_others():
     expected = (
-        "an array of shape (7, 872, 384), read as 7 layers of 872 rows "
-        "({0}1: 872 layers of 7 rows; {0}{1}: one representation)"
+        "an array of shape (7, 872, 384), read as 7 layers of 872 rows. "
+        "If this is wrong, pass {0}1 (872 layers of 7 rows) or {0}{1} (one representation)"
     )
     found = split((7, 872, 384))
     assert found.describe() == expected.format("layer_axis=", "None")
@@ -88,7 +88,9 @@ def test_layers_are_those_of_the_axis(axis):
 def test_a_guess_is_said_and_an_answer_is_not():
     with pytest.warns(GuessedLayersWarning, match=r"a is an array of shape \(40, 4, 6\), read as 4 layers of 40 rows"):
         many = split_layers({"a": MANY})
-    with pytest.warns(GuessedLayersWarning, match=r"read as 4 layers of 40 rows \(layer_axis=1: 40 layers of 4 rows"):
+    with pytest.warns(
+        GuessedLayersWarning, match=r"read as 4 layers of 40 rows\. .* layer_axis=1 \(40 layers of 4 rows"
+    ):
         few = split_layers({"a": FEW.tolist()})
     assert list(many) == list(few)
     for one in many:
@@ -107,7 +109,7 @@ def test_what_is_no_array_of_three_dimensions_passes():
 
 
 def test_layers_do_not_take_the_name_of_another():
-    with pytest.raises(ValueError, match=r"names must be distinct after layers are named, got 'a\[1\]' twice"):
+    with pytest.raises(ValueError, match=r"names must be distinct after layers are numbered, got 'a\[1\]' twice"):
         split_layers({"a[1]": np.eye(40), "a": MANY}, layer_axis=1)
 
 
@@ -122,8 +124,8 @@ def test_hundreds_of_representations_are_made_only_on_request(tmp_path):
     X = np.zeros((500, MOST_LAYERS + 1, 1), dtype=np.float32)
     message = (
         r"must have at most 300 layers to be split automatically, got an array of shape \(500, 301, 1\), read as 301 "
-        r"layers of 500 rows \(layer_axis=0: 500 layers of 301 rows; layer_axis=None: one representation\); if this is "
-        r"intended, pass layer_axis=1 \(--layer-axis 1\)"
+        r"layers of 500 rows\. If this is wrong, pass layer_axis=0 .*\. If it is right, pass layer_axis=1 "
+        r"\(--layer-axis 1\)"
     )
     with pytest.raises(ValueError, match=f"^a {message}"):
         split_layers({"a": X})
@@ -143,7 +145,9 @@ def test_a_sequence_of_layers_counts_them_first():
     assert len(found) == 4 and all(np.array_equal(one, two) for one, two in zip(found, FEW, strict=True))
     square = np.ones((5, 6, 2))
     assert [one.shape for one in layer_sequence(square, "layers_a")] == [(6, 2)] * 5
-    with pytest.warns(GuessedLayersWarning, match=r"layers_a is .*, read as 4 layers of 40 rows \(layer_axis=0: 40"):
+    with pytest.warns(
+        GuessedLayersWarning, match=r"layers_a is .*, read as 4 layers of 40 rows\. .* layer_axis=0 \(40"
+    ):
         found = layer_sequence(MANY, "layers_a")
     assert len(found) == 4
     assert [one.shape for one in layer_sequence(MANY, "layers_a", None)] == [MANY.shape]

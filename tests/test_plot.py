@@ -47,13 +47,13 @@ def test_alike_ones_stand_beside_one_another(pairs):
 def test_pairs_above_chance_are_framed_on_both_sides(pairs):
     p_values = {("a0", "a1"): 0.005, ("b", "c"): 0.005, ("a0", "b"): 0.4, ("a1", "b"): np.nan}
     assert len(frames(shesha.plot.similarity(pairs, "CKA", p_values=p_values))) == 4
-    with pytest.raises(ValueError, match="p_values must name representations that were compared, got 'd'"):
+    with pytest.raises(ValueError, match="p_values must contain names of compared representations, got 'd'"):
         shesha.plot.similarity(pairs, "CKA", p_values={("a0", "d"): 0.1})
 
 
 def test_the_map_says_how_much_it_shows(pairs):
     ax = shesha.plot.representations(pairs, "CKA", groups=["second", "first", "first", "second"])
-    assert ax.get_xlabel().endswith("% of the squared distances are shown")
+    assert ax.get_xlabel().endswith("% of the squared distances")
     assert [text.get_text() for text in ax.texts] == ["b", "a0", "a1", "c"]
     assert {text.get_text() for text in ax.get_legend().get_texts()} == {"first", "second"}
 
@@ -109,7 +109,7 @@ def test_a_grid_has_the_style_asked_for_and_frames_every_significant_pair():
         shesha.plot.layer_grid(found, vmin=1, vmax=0)
     with pytest.raises(ValueError, match=r"vmin must be below vmax \(1\), got 1"):
         shesha.plot.layer_grid(found, vmin=1, vmax=1)
-    with pytest.raises(TypeError, match=r"style must be of title, .*, size, got color, vmi"):
+    with pytest.raises(TypeError, match=r"style must be among title, .*, size, got color, vmi"):
         shesha.plot.layer_grid(found, vmi=1, color="red")
     assert shesha.plot.layer_grid(found, title=None, vmin=0, vmax=None).images[0].get_clim()[0] == 0
 

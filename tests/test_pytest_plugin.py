@@ -70,11 +70,11 @@ def test_a_reference_is_written_once_and_then_compared_with(project, pytester):
     missing = project("X")
     missing.assert_outcomes(failed=1)
     missing.stdout.fnmatch_lines(
-        ["*canary: there is no reference reference.npz", "*pytest --canary-update test_encoder.py::test_encoder"]
+        ["*canary: the reference reference.npz does not exist", "*pytest --canary-update test_encoder.py::test_encoder"]
     )
     written = project("X", "--canary-update")
     written.assert_outcomes(passed=1)
-    written.stdout.fnmatch_lines(["*= canaries =*", "wrote reference.npz (40 rows, 19 re-encodings)*commit it"])
+    written.stdout.fnmatch_lines(["*= canaries =*", "wrote reference.npz (40 rows, 19 re-encodings)*commit the file"])
     project("X").assert_outcomes(passed=1)
     assert DriftMonitor.load(pytester.path / "reference.npz").n_rows == 40
 
@@ -87,7 +87,7 @@ def test_a_failure_says_what_drifted_by_how_much_and_where(project):
     failed.assert_outcomes(failed=1)
     text = failed.stdout.str()
     assert "canary: the encodings drifted from reference.npz: RDM drift 0." in text
-    assert "(allowed 0.001; unchanged encodings reach 0)" in text
+    assert "(tolerance 0.001; unchanged encodings reach 0)" in text
     named_first = text.split("rows that moved most: ")[1].splitlines()[0].split(", ")
     assert {int(name[5:]) for name in named_first} <= set(range(7, 19))
     assert "What to do: " in text
@@ -132,14 +132,14 @@ def test_a_tolerance_turns_a_failure_into_a_note(project):
     project("X", "--canary-update", options=options)
     watched = project("X + 0.1 * rng.standard_normal(X.shape)", options=options)
     watched.assert_outcomes(passed=1)
-    watched.stdout.fnmatch_lines(["*a sign of change, but no failure: RDM drift*"])
+    watched.stdout.fnmatch_lines(["*passed, but with a sign of drift: RDM drift*"])
 
 
 def test_options_that_differ_from_those_of_the_reference_are_refused(project):
     project("X", "--canary-update")
     failed = project("X", options=", tolerance=0.2")
     failed.assert_outcomes(failed=1)
-    failed.stdout.fnmatch_lines(["*was written with repeats=19, tolerance=0.001*the test asks for*tolerance=0.2*"])
+    failed.stdout.fnmatch_lines(["*was written with repeats=19, tolerance=0.001*the test uses*tolerance=0.2*"])
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_file_of_another_kind_is_not_replaced(project, pytester):
     for arguments in ([], ["--canary-update"]):
         failed = project("X", *arguments)
         failed.assert_outcomes(failed=1)
-        failed.stdout.fnmatch_lines(["*must be a monitor that was saved as one file, got something else*"])
+        failed.stdout.fnmatch_lines(["*must be a monitor that was saved as one file, got another file*"])
     with np.load(pytester.path / "reference.npz") as kept:
         assert list(kept) == ["mine"]
 

@@ -1,5 +1,5 @@
 """The distribution's name on the package index, and its version."""
 
 DISTRIBUTION = "shesha-representations"
-"""Not `shesha`, which is software for adaptive optics, nor `shesha-geometry`, the papers' own package."""
+"""Not `shesha` (software for adaptive optics) and not `shesha-geometry` (the package of the papers' authors)."""
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""A pytest fixture: fail a test if an encoder no longer gives the geometry of a committed reference.
+"""A pytest fixture that fails a test if an encoder's geometry drifts from a committed reference.
 
 `pytest` finds it by its entry point where the library is installed. This file imports nothing of the library until a
 test asks for the fixture.
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 OPTION = "--canary-update"
 _PROPERTY = "shesha canary"
 _LIBRARIES = ("numpy", "torch", "transformers", "sentence-transformers", "timm", "onnxruntime", "jax")
-"""Packages whose versions are recorded with a reference, because they can explain small drifts."""
+"""Packages whose versions are saved with a reference, because a new version can cause small drifts."""
 _NAMED_ROWS = 3
 TOLERANCE = 1e-3
-"""Largest drift that does not fail a test: MiniLM drifts by 1e-10 with the batch size, by 4e-5 in bfloat16, by 0.009
-if each text ends in one more full stop, and by 0.06 in int8."""
+"""Largest drift that does not fail a test. Examples for MiniLM: 1e-10 with another batch size, 4e-5 in bfloat16,
+0.009 with an extra full stop after each text, and 0.06 in int8."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that writes references."""
-    text = "write new references for the fixture canary, instead of comparing with them"
+    text = "write new references for the canary fixture instead of comparing with the existing ones"
     parser.getgroup("shesha").addoption(OPTION, action="store_true", help=text)
 
 
@@ -111,7 +111,7 @@ class Canary:
         if self._update:
             self._write(path, encode, repeats, asked, options)
         elif not path.exists():
-            self._fail(f"there is no reference {self._name(path)}", "To write it", path)
+            self._fail(f"the reference {self._name(path)} does not exist", "To write the reference", path)
         return self._check(path, encode, asked)
 
     def _write(
@@ -123,24 +123,25 @@ class Canary:
         monitor = DriftMonitor(encode(), nulls=nulls, about=about, **options)
         monitor.save(path, overwrite=True)
         known = f"{monitor.n_rows:,} rows, {repeats} re-encodings"
-        self._note(f"wrote {self._name(path)} ({known}): look at what changed, and commit it")
+        self._note(f"wrote {self._name(path)} ({known}); review what changed, then commit the file")
 
     def _check(self, path: Path, encode: Callable[[], Any], asked: dict[str, str]) -> DriftVerdict:
         __tracebackhide__ = True
         monitor = self._load(path)
         before = monitor.about.get("options")
         if before != asked["options"]:
-            told = f"{self._name(path)} was written with {before}, and the test asks for {asked['options']}"
-            self._fail(told, "To write it again", path)
+            problem = f"{self._name(path)} was written with {before}, but the test uses {asked['options']}"
+            self._fail(problem, "To write a new reference", path)
         current = encode()
         try:
             verdict = monitor.check(current, about=asked)
         except ValueError as error:
-            self._fail(f"the encodings cannot be compared with {self._name(path)}: {error}", "If they are right", path)
+            problem = f"the encodings cannot be compared with {self._name(path)}: {error}"
+            self._fail(problem, "If the new encodings are correct", path)
         if verdict.needs_attention:
             self._fail(failure(verdict, self._name(path)), "If the change was intended", path)
         if verdict.state == "watch":
-            self._note(f"{self._request.node.nodeid}: a sign of change, but no failure: {_headline(verdict)}")
+            self._note(f"{self._request.node.nodeid} passed, but with a sign of drift: {_headline(verdict)}")
         return verdict
 
     def _load(self, path: Path) -> DriftMonitor:
@@ -150,7 +151,7 @@ class Canary:
         try:
             return DriftMonitor.load(path)
         except ValueError as error:
-            self._fail(str(error), "To write it, move the file away and", path)
+            self._fail(str(error), "To write a new reference, move the file away and", path)
 
     def _fail(self, text: str, when: str, path: Path) -> NoReturn:
         __tracebackhide__ = True
@@ -178,8 +179,8 @@ def failure(verdict: DriftVerdict, reference: str) -> str:
 
 def _headline(verdict: DriftVerdict) -> str:
     one = next((score for score in verdict.scores if score.beyond), verdict.scores[0])
-    allowed = f"allowed {verdict.tolerance:g}" if one.tier == "primary" else "not a reason to fail"
-    return f"{one.measure} {one.drift:.3g} ({allowed}; unchanged encodings reach {one.threshold:.3g})"
+    tolerance = f"tolerance {verdict.tolerance:g}" if one.tier == "primary" else "does not fail a test"
+    return f"{one.measure} {one.drift:.3g} ({tolerance}; unchanged encodings reach {one.threshold:.3g})"
 
 
 def _level(repeats: int, false_alarm: float | None) -> float:
@@ -187,7 +188,7 @@ def _level(repeats: int, false_alarm: float | None) -> float:
 
 
 def _circumstances(repeats: int, tolerance: float, false_alarm: float | None) -> dict[str, str]:
-    """Return versions, which a verdict names if they differ, and the options of the call."""
+    """Return package versions (a verdict names those that differ) and the options of the call."""
     circumstances = {}
     for library in _LIBRARIES:
         try:

@@ -60,7 +60,7 @@ def test_two_classes_have_no_geometry_of_centroids(layers, quick_audit):
     assert np.isnan([refused.value, refused.low, refused.high]).all()
     assert refused.reason == "y must contain at least 3 classes, got 2"
     told = " ".join(found.full_text().split())
-    assert "late: none for Stability of class centroids: y must contain at least 3 classes, got 2" in told
+    assert "late: no value of Stability of class centroids: y must contain at least 3 classes, got 2" in told
     others = {name: score.value for name, score in found["late"].supervised.items() if name != refused.variant}
     assert tuple(others) == SUPERVISED[:4]
     assert np.isfinite(list(others.values())).all()
@@ -88,7 +88,9 @@ def test_without_labels_there_are_no_supervised_scores(layers, quick_audit):
 def test_labels_score_the_representations_whose_rows_they_name(layers, classes, quick_audit):
     found = quick_audit({"all": layers["late"], "some": layers["late"][:40]}, classes)
     assert tuple(found["all"].supervised) == SUPERVISED
-    assert {score.reason for score in found["some"].supervised.values()} == {"got 60 labels for 40 rows"}
+    assert {score.reason for score in found["some"].supervised.values()} == {
+        "needs one label per row, got 60 labels for 40 rows"
+    }
     assert np.isnan([score.value for score in found["some"].supervised.values()]).all()
     heads = [line for line in found.full_text().split("\n") if line.startswith("Agreement with the labels")]
     assert len(heads) == 1
@@ -98,7 +100,9 @@ def test_labels_of_other_rows_are_not_taken_for_those_that_are_left(layers, clas
     X = layers["late"].copy()
     X[[3, 9]] = 0.0
     found = quick_audit({"zeros": X, "some": layers["late"][:58]}, classes[:58])
-    assert {score.reason for score in found["zeros"].supervised.values()} == {"got 58 labels for 60 rows"}
+    assert {score.reason for score in found["zeros"].supervised.values()} == {
+        "needs one label per row, got 58 labels for 60 rows"
+    }
 
 
 def test_supervised_scores_are_shown_if_only_a_later_representation_has_them(layers, classes, quick_audit):
@@ -111,7 +115,7 @@ def test_a_representation_that_the_labels_do_not_fit_says_so(layers, classes, qu
     report = quick_audit({"all": layers["late"], "some": layers["late"][:40]}, classes).full_text()
     assert re.search(r"^ +some +none +none", report, re.MULTILINE)
     told = " ".join(report.split())
-    assert told.count("Stability of class centroids: got 60 labels for 40 rows") == 1
+    assert told.count("Stability of class centroids: needs one label per row, got 60 labels for 40 rows") == 1
 
 
 @pytest.mark.parametrize("value", [0.1, 0.3, 7.7])

@@ -87,7 +87,7 @@ def test_the_headline_says_what_was_found(audited, classes):
     text = told(lines)
     assert f"Stable above chance: all 3, feature-split stability {low:.2f} to {high:.2f}, p = 0.05." in text
     assert f"Most stable: middle ({audited['middle'].feature_split.value:.2f}" in text
-    assert f"; least: early ({audited['early'].feature_split.value:.2f})." in text
+    assert f" Least stable: early ({audited['early'].feature_split.value:.2f})." in text
     assert "Labels: 3 classes of 20 rows: 0 (20), 1 (20), 2 (20)." in text
     assert best.low <= 0
     assert "no closer than other rows in any representation" in text
@@ -101,9 +101,7 @@ def test_labels_that_matter_stand_beside_what_they_can_reach(quick_audit):
     assert alignment.low > 0
     text = told(next(iter(blocks(found.full_text()).values())))
     bound = found.labels.highest_alignment
-    assert (
-        f"alignment {alignment.value:.2f} [{alignment.low:.2f}, {alignment.high:.2f}], of at most {bound:.2f}" in text
-    )
+    assert f"alignment {alignment.value:.2f} [{alignment.low:.2f}, {alignment.high:.2f}], maximum {bound:.2f})" in text
 
 
 def test_perfect_classes_reach_the_highest_alignment():
@@ -126,9 +124,9 @@ def test_drift_and_notes_are_reported(audited):
     ):
         assert line.split() == [name, f"{first:.4f}", f"{previous:.4f}"]
     notes = told(found["Notes"])
-    kinds = "rows (other inputs of the same kind) and partitions of features"
-    assert f"Brackets: 95% intervals over {kinds}." in notes
-    assert "p comes from 19 random matchings of the rows and cannot be below 0.05." in notes
+    kinds = "other rows of the same kind and other partitions of the features"
+    assert f"Brackets are 95% intervals for {kinds}." in notes
+    assert "With 19 random matchings of rows, the smallest possible p-value is 0.05." in notes
 
 
 def test_the_report_says_what_is_above_chance(layers, quick_audit):
@@ -190,8 +188,8 @@ def test_neighbours_in_the_ranking_tie_if_their_intervals_overlap(layers, quick_
     assert place_of(report, third)[0] == "3"
     assert place_of(report, third)[1] != "="
     assert f"Most stable: {first} " in told(next(iter(blocks(report).values())))
-    assert f"overlapping {second}); least: early" in told(next(iter(blocks(report).values())))
-    assert "= after a rank: its interval overlaps" in report
+    assert f"its interval overlaps that of {second}. Least stable: early" in told(next(iter(blocks(report).values())))
+    assert "= after a rank means that its interval overlaps" in report
 
 
 def test_a_single_representation_has_no_place(layers, quick_audit):
@@ -216,7 +214,7 @@ def test_the_report_tells_reasons_in_place_of_numbers(layers, quick_audit):
     found = blocks(quick_audit({"gaps": gaps, "equal": np.full((60, 12), 0.5)}).full_text())
     data = told(found["Data"])
     assert "gaps: ! no scores: NaN or infinite entries (1) must be removed or filled first" in data
-    assert "Nothing could be scored" in told(next(iter(found.values())))
+    assert "No representation could be scored" in told(next(iter(found.values())))
     reason = "all distances are equal within a half of the features, in every draw"
     assert f"Feature-split stability, Basis-averaged stability: {reason}" in told(found["Stability"])
     assert not any(
@@ -225,13 +223,13 @@ def test_the_report_tells_reasons_in_place_of_numbers(layers, quick_audit):
         if title not in ("Data", "Sentence for a paper")
         for line in lines
     )
-    assert found["Drift"] == ["  none: a representation could not be scored"]
+    assert found["Drift"] == ["  No drift was computed: a representation could not be scored"]
 
 
 def test_a_fault_of_several_is_told_once(layers, quick_audit):
     zeros = {name: np.where(np.arange(12) == 3, 0.0, X) for name, X in layers.items()}
     data = told(blocks(str(quick_audit(zeros)))["Data"])
-    assert data == "all 3: ! constant columns: 1, columns 3"
+    assert data == "all 3: ! constant columns: 1 (column 3)"
 
 
 def test_a_drift_that_cannot_be_given_has_a_reason(layers, quick_audit):

@@ -109,6 +109,6 @@ def test_an_audit_tells_each_fault_on_a_line():
     X[1, 2:4] = np.nan
     report = audit(X).full_text()
     assert "! NaN or infinite entries: 2, in rows 1\n" in report
-    assert "! rows that repeat an earlier one: 7, rows 5, 6, 7, 8, 9, ...\n" in report
-    assert "! constant columns: 1, columns 4\n" in report
-    assert "zero rows" not in report
+    assert "! rows that repeat an earlier row: 7 (rows 5, 6, 7, 8, 9, ...)\n" in report
+    assert "! constant columns: 1 (column 4)\n" in report
+    assert "rows of zeros" not in report

@@ -42,7 +42,7 @@ def test_it_is_the_kernel_on_the_embedding(adata):
     assert found.excluded == {"rare": "4 rows, fewer than 10"}
     np.testing.assert_array_equal(found.cosines, arrays.cosines)
     same(bio.coherence_test(adata, "gene", control="NT", n_draws=49, seed=3), found.to_frame())
-    assert found.notes[-1] == "shifts in obsm['X_pca'], controls: 'NT' (named)"
+    assert found.notes[-1] == "shifts are computed in obsm['X_pca']; controls: 'NT' (named)"
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "dense", "layer", "backed", "lazy", "lazy layer", "float32"])
@@ -145,7 +145,7 @@ def test_cells_without_a_label_take_no_part(adata):
     kept = adata[adata.obs["gene"].notna()].copy()
     found = bio.coherence_table(adata, "gene", n_draws=19)
     assert found.groups == bio.coherence_table(kept, "gene", n_draws=19).groups
-    assert found.notes[-1] == f"{len(some)} cells without a label are left out"
+    assert found.notes[-1] == f"{len(some)} cells with a missing label are left out"
     assert np.isnan(found.cosines[some]).all()
     assert "unused" not in found.excluded
     same(
@@ -161,7 +161,7 @@ def test_gaps_in_the_labels_are_left_as_they_are(adata):
     genes.iloc[3] = np.nan
     adata.obs["gene"] = genes
     found = bio.coherence_table(adata, "gene", n_draws=0)
-    assert found.notes[-1] == "1 cell without a label is left out"
+    assert found.notes[-1] == "1 cell with a missing label is left out"
     assert isinstance(adata.obs["gene"].iloc[3], float)
 
 
@@ -197,7 +197,7 @@ def test_guides_of_a_set_are_controls_together(adata):
 
 def test_counts_are_warned_about(adata):
     with pytest.warns(
-        MeasureWarning, match=r"layers\['counts'\] holds counts, so sequencing depth dominates the shifts"
+        MeasureWarning, match=r"layers\['counts'\] contains raw counts, so sequencing depth dominates the shifts"
     ):
         bio.coherence_table(adata, "gene", layer="counts", n_draws=0)
 
@@ -211,7 +211,7 @@ def test_counts_are_warned_about(adata):
         ({"blocks": "lane"}, "blocks must be a column of adata.obs, .* got 'lane'"),
         ({"groups": ["d1", "d2"]}, r"groups must be a column of adata.obs or one label per cell, got shape \(2,\)"),
         ({"control": "control"}, r"control must be among NT, .*, rare, got 'control'; did you mean NT\?"),
-        ({"groupby": "donor"}, "control must name the label of the control cells, one of"),
+        ({"groupby": "donor"}, "control must be a label of the control cells, one of"),
         ({"control": ["NT", "STAT1", "ATF2", "rare"]}, "labels must contain at least one group that can be scored"),
         ({"min_size": 100}, r"labels must contain at least one group .* got none \(ATF2: 30 rows, fewer than 100"),
         ({"control": "rare"}, "control must have at least 5 rows, got 4"),

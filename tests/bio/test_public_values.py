@@ -144,7 +144,7 @@ def test_what_did_not_move_has_no_coherence():
 
 def test_cells_among_their_own_controls_are_told(inputs):
     X, Y = inputs.arrays(0, 20, 10, 4)
-    with pytest.warns(shesha.CalibrationWarning, match="3 perturbed cells are also controls"):
+    with pytest.warns(shesha.CalibrationWarning, match="3 perturbed cells are also among the controls"):
         bio.perturbation_coherence(np.concatenate([X, Y[:3]]), Y)
 
 
@@ -164,7 +164,7 @@ def test_too_few_cells_have_no_score():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_bootstrap_ci": 10}, "n_bootstrap_ci must be None, got 10: shesha.bio.perturbation_interval gives"),
+        ({"n_bootstrap_ci": 10}, "n_bootstrap_ci must be None, got 10: shesha.bio.perturbation_interval returns"),
         ({"return_type": "result"}, "return_type must be 'float', got 'result'"),
         ({"method": "nearest"}, "method must be one of 'standard', 'whitened', 'knn', got 'nearest'"),
         ({"metric": "cohen"}, "metric must be one of 'cosine', 'euclidean', got 'cohen'"),
@@ -201,7 +201,7 @@ def test_other_bad_input_is_refused(inputs):
         bio.split_half_reproducibility(adata, control_label=pd.NA)
     with pytest.raises(ValueError, match=r"repro_df must contain at least 40 perturbations for 10 bins, got 39"):
         bio.magnitude_matched_comparison(inputs.table(4), n_bins=10)
-    with pytest.raises(ValueError, match="df must have the columns Sp, size, got none called 'size'"):
+    with pytest.raises(ValueError, match="df must have the columns Sp, size, got no column 'size'"):
         bio.discordance(inputs.table(4), magnitude_col="size")
     with pytest.raises(ValueError, match="df must contain at least 10 perturbations with both values, got 5"):
         bio.discordance(inputs.table(4).tail(5))

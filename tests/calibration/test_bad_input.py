@@ -21,9 +21,9 @@ def test_rows_that_are_not_paired_are_refused(pair):
         calibrate(X, Y[1:], n_permutations=K)
     with pytest.raises(ValueError, match=r"Y must have as many rows as X \(40\), got 39"):
         calibrate(X, Y[1:], lambda a, b: 0.0, n_permutations=K)
-    with pytest.raises(ValueError, match=r"layers must all have the same rows, got numbers of rows \[39, 40\]"):
+    with pytest.raises(ValueError, match=r"layers must all have the same number of rows, got \[39, 40\]"):
         calibrate_layers([X, X[1:]], [Y], n_permutations=K)
-    with pytest.raises(ValueError, match=r"layers must all have the same rows, got numbers of rows \[39, 40\]"):
+    with pytest.raises(ValueError, match=r"layers must all have the same number of rows, got \[39, 40\]"):
         calibrate_layers([X], [Y[1:]], lambda a, b: 0.0, n_permutations=K)
 
 
@@ -100,7 +100,8 @@ def test_given_orders_that_are_no_permutations_are_refused(either):
     orders = np.tile(np.arange(40), (K, 1))
     orders[[2, 5], 7] = [3, 40]
     with pytest.raises(
-        ValueError, match="permutations must contain every row once in each line, got other numbers in lines 2, 5"
+        ValueError,
+        match="permutations must contain every row number once in each line, got other numbers in lines 2, 5",
     ):
         either(permutations=orders)
 
@@ -266,9 +267,9 @@ def test_data_without_a_score_give_nan_and_the_reason(pair, name):
 
 def test_layers_without_a_score_are_refused(pair):
     X, Y = pair
-    with pytest.raises(ValueError, match="to be computed, got 1, one for which all rows"):
+    with pytest.raises(ValueError, match="must be suitable for CKA, got layer 1: all rows"):
         calibrate_layers([X, np.ones((40, 3))], [Y], n_permutations=K)
-    with pytest.raises(ValueError, match="must have a score to be calibrated, got none by CCA for 0 and 1"):
+    with pytest.raises(ValueError, match="must have a score to be calibrated, got no score of CCA for 0 and 1"):
         calibrate_layers([X], [Y, np.random.default_rng(0).standard_normal((40, 50))], "CCA", n_permutations=K)
 
 

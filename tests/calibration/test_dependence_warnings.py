@@ -102,12 +102,14 @@ def test_close_neighbours_or_false_positives_are_warned_of(met):
     quiet(lambda: _warn_of_covariates(rows, covariates, {}))
     met["rate"] = 0.1
     with pytest.warns(
-        CalibrationWarning, match=r"follow covariates\['q0'\] .* \(about 10 % of unrelated data would be called related"
+        CalibrationWarning,
+        match=r"depend on covariates\['q0'\] .* \(about 10 % of unrelated data would be called related",
     ):
         _warn_of_covariates(rows, covariates, {})
     met["rate"], met["answer"] = 0.0, 0.001
     with pytest.warns(
-        CalibrationWarning, match=r"follow covariates\['q0'\] .* \(rows with similar values are close, p = 0\.001\)"
+        CalibrationWarning,
+        match=r"depend on covariates\['q0'\] .* \(rows with similar values have similar features, p = 0\.001\)",
     ):
         _warn_of_covariates(rows, covariates, {})
     assert met["options"]["n_terms"] > covariates.n_taken

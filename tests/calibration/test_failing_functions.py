@@ -50,15 +50,15 @@ def test_a_function_of_tied_values_is_never_significant(either, scripted):
 
 
 def test_nan_for_the_observed_pairing_is_nan_with_a_reason(scalar, scripted):
-    with pytest.warns(NotEstimableWarning, match="the measure gave NaN for the observed pairing"):
+    with pytest.warns(NotEstimableWarning, match="the measure returned NaN for the observed pairing"):
         found = scalar(scripted([np.nan] + [0.1] * K))
     assert np.isnan([found.observed, found.p_value, found.score, found.threshold]).all()
-    assert found.reason == "the measure gave NaN for the observed pairing"
+    assert found.reason == "the measure returned NaN for the observed pairing"
     assert not found.significant
 
 
 def test_nan_for_the_observed_grid_is_refused(layered, scripted):
-    with pytest.raises(ValueError, match=r"must have a score to be calibrated, got none by .* for 0 and 0"):
+    with pytest.raises(ValueError, match=r"must have a score to be calibrated, got no score of .* for 0 and 0"):
         layered(scripted([np.nan] + [0.1] * K))
 
 
@@ -156,7 +156,7 @@ def test_after_an_interrupt_no_other_pair_begins(pair, scripted):
     found = calibrate_many({"a": pair, "b": pair, "c": pair}, scripted(values), n_permutations=K, seed=0)
     assert (found.pairs, found.interrupted) == (("a",), True)
     assert (found["a"].interrupted, found["a"].n_permutations) == (True, 5)
-    assert str(found).endswith("Interrupted: the rest was not calibrated.")
+    assert str(found).endswith("Interrupted: the remaining pairs were not calibrated.")
 
 
 @pytest.mark.parametrize("before", [0, 1])

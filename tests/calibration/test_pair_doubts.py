@@ -45,8 +45,8 @@ def test_effects_of_rows_are_shares_of_the_way_from_chance_to_the_best_value():
     without, met = scores_by_number_left({47: 0.5, 48: 0.75})
     found = replace_row_effects(doubts(FEW, OTHER, CLUSTER), "RSA", N, 1.0, 0.5, without)
     assert [(one.name, one.effect) for one in found] == [("few rows", 1.0), ("rare cluster", 0.5), ("order", 0.3)]
-    assert "RSA is 0.50; with them, 1.00" in found.found[0].text
-    assert "with it RSA is 1.00, without it 0.75" in found.found[1].text
+    assert "RSA is 1.00 with rows" in found.found[0].text
+    assert "With the cluster, RSA is 1.00; without it, 0.75" in found.found[1].text
     assert [sorted(set(range(N)) - set(kept.tolist())) for kept in met] == [[1, 2, 3], [4, 5]]
 
 

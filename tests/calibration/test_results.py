@@ -191,11 +191,11 @@ def test_layers_print_the_answer_its_chance_level_and_the_grid(grid):
     text = str(grid)
     assert text.startswith(
         f"The closest layers are late and wide: CKA {grid.observed:.3g}, above chance (p = 0.025 for the closest of 4 "
-        f"pairs).\nRandomly matched rows give {grid.null_mean:.3g} +- {grid.null_sd:.2g}; at most 5% are closer than "
-        f"{grid.threshold:.3g}; calibrated {grid.score:.3g}.\n"
+        f"pairs).\nRandomly matched rows give {grid.null_mean:.3g} +- {grid.null_sd:.2g}, and at most 5% of them are "
+        f"closer than {grid.threshold:.3g}. The calibrated value is {grid.score:.3g}.\n"
     )
     assert "39 permutations of all rows" in text
-    assert "are for pairs chosen in advance" in text
+    assert "only for pairs chosen in advance" in text
     assert grid.matrix().to_string(float_format="%.3g") in text
 
 
@@ -203,15 +203,15 @@ def test_layers_count_and_frame_the_pairs_above_chance(grid):
     p = np.sort(np.ravel(grid.entry_p_values))
     # Benjamini and Hochberg: the largest k with the k-th smallest p at most k alpha / m.
     n = max((k for k in range(1, 5) if p[k - 1] <= 0.05 * k / 4 + 1e-12), default=0)
-    assert f"{n} of 4 pairs." in str(grid)
+    assert f"{n} of 4 pairs {'is' if n == 1 else 'are'} above chance, corrected" in str(grid)
     assert len(grid.framed_cells) == (n if 0 < n < 4 else 1)
     few = replace(grid, entry_p_values=((0.5, 0.5), (0.5, 0.05)))
-    assert "0 of 4 pairs." in str(few)
+    assert "0 of 4 pairs are above chance" in str(few)
     assert few.framed_cells == ((1, 1),)
 
 
 def test_another_aggregate_is_named(grid):
-    assert str(replace(grid, aggregate="row_max")).startswith("CKA, the mean of each layer's closest: ")
+    assert str(replace(grid, aggregate="row_max")).startswith("CKA, the mean over layers of the closest match: ")
     assert str(replace(grid, aggregate="median")).startswith("CKA, median: ")
 
 

@@ -152,7 +152,7 @@ def test_it_becomes_a_table_a_picture_a_page_and_json(tmp_path, layers, rng):
             lambda X: {"a": X, "b": X},
             r"before and after must share names of layers or have the same number of layers, got embedd",
         ),
-        (lambda X: {"embeddings": X[:50]}, r"after\['embeddings'\] must be the 120 rows of before.* got 50 rows"),
+        (lambda X: {"embeddings": X[:50]}, r"after\['embeddings'\] must have the 120 rows of before.* got 50 rows"),
         (lambda X: {"embeddings": X[:, 0]}, "2-D"),
         (lambda X: {}, "after must contain at least one layer, got none"),
     ],
@@ -176,7 +176,7 @@ def test_layers_are_matched_by_name_then_ending_then_order():
     )
     assert match_layers(["a", "b"], ["b", "c"]) == (
         {"b": "b"},
-        "Not compared, because only one of the two has them: a, c.",
+        "These layers exist on one side only and were not compared: a, c.",
     )
 
 
@@ -199,7 +199,7 @@ def test_a_layer_whose_rows_are_all_equal_is_no_answer_but_a_reason(layers):
 
 
 def test_a_single_group_is_refused_in_plain_words(layers):
-    with pytest.raises(ValueError, match=r"^groups must name at least 2 groups, .* got 1; without groups"):
+    with pytest.raises(ValueError, match=r"^groups must name at least 2 groups, .* got 1\. Without groups"):
         shesha.diff(layers, layers, groups=np.zeros(120))
 
 

@@ -33,7 +33,7 @@ def test_a_map_has_each_name_at_its_point_and_a_colour_or_shape_per_group():
         assert offsets(ax, f"g{group}") == pytest.approx(POINTS[group::3])
     looks = [(tuple(one.get_facecolor()[0]), one.get_paths()[0].vertices.tobytes()) for one in ax.collections]
     assert len(set(looks)) == 3
-    assert ax.get_xlabel() == "42 % of the squared distances are shown"
+    assert ax.get_xlabel() == "the map shows 42 % of the squared distances"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["g0", "g1", "g2"]
     low, high = ax.get_xlim()
     assert low < POINTS[:, 0].min() and POINTS[:, 0].max() < high

@@ -37,15 +37,18 @@ CASES = {
     "a missing file": (["nowhere.npy"], "FILE must be an existing file, got nowhere.npy"),
     "a directory": (["folder.npy"], "FILE must be a .npy file, got the directory folder.npy"),
     "a truncated file": (["truncated.npy"], r"truncated.npy must be a complete .npy file, got .*; write it again"),
-    "an empty file": (["empty.npy"], "empty.npy must be a .npy file, got an empty file; write it again"),
-    "an array of objects": (["pickled.npy"], r"pickled \(holds Python objects, and pickled data is never read\)"),
-    "a pickle": (["dumped.npy"], "it begins like a Python pickle, which is never read"),
+    "an empty file": (["empty.npy"], "empty.npy must be a .npy file, got an empty file; write the file again"),
+    "an array of objects": (["pickled.npy"], r"pickled \(contains pickled Python objects, which are never read\)"),
+    "a pickle": (["dumped.npy"], "its content looks like a Python pickle, which is never read"),
     "an unknown ending": (
         ["model.pkl"],
         rf"FILE must end in one of {ENDINGS}, got 'model.pkl'; to convert it:\n    import numpy.*\n    numpy\.save\(",
     ),
-    "text": (["text.npy"], r"text.npy must be a complete .npy file, got .*it is damaged or of another kind"),
-    "a vector": (["flat.npy"], r"must contain numbers as a 2-D array .* got flat \(is 1-D, \(60,\), like labels\)"),
+    "text": (["text.npy"], r"text.npy must be a complete .npy file, got .*the file is damaged or has another format"),
+    "a vector": (
+        ["flat.npy"],
+        r"must contain a 2-D array .* got flat \(is 1-D with shape \(60,\), so it may contain labels\)",
+    ),
     "a bad confidence": (["good.npy", "--confidence", "95"], r"confidence must be in \(0, 1\), got 95.0"),
     "an unknown metric": (
         ["good.npy", "--metric", "manhattan"],
@@ -101,7 +104,7 @@ def test_a_representation_with_nan_is_named_and_the_others_are_scored(folder, pr
     assert ended.status == 2
     assert "gaps: ! NaN or infinite entries: 2, in rows 3, 40" in ended.out
     assert "\n  good  " in ended.out.partition("\nStability\n")[2]
-    assert ended.err == "shesha: not scored: gaps\n"
+    assert ended.err == "shesha: no score for gaps\n"
 
 
 def test_a_representation_without_a_stability_is_named(folder, invoke):

@@ -83,15 +83,15 @@ def test_failures_are_counted_beside_the_result(toys, invoke, tmp_path, monkeypa
     assert ended.status == 0
     failed, alone, rest = ended.err.splitlines()
     assert "a single measure has no rank" in alone
-    assert failed == "1 models failed, 8 comparisons have no value: `shesha bench status` counts them"
-    assert rest.startswith("shesha: these ranks are based on 1 of 6 tests, on D,")
+    assert failed == "1 model failed, 8 comparisons gave no value; see `shesha bench status`"
+    assert rest.startswith("shesha: these ranks are based on 1 of 6 tests, on D. They do not cover")
     told = invoke("bench", "status", "--store", path).out
     assert "failed: A on D, shortcut 0.5, seed 1: RuntimeError: the loss is not finite" in told
     assert "- A on D: no model: RuntimeError: the loss is not finite: CKA (8)" in told
     monkeypatch.delenv("TOY_FAULTS")
     assert invoke(*command).err != ""
     assert invoke(*command, "--retry-failed").err == f"{alone}\n{rest}\n"
-    assert "without value:\n" not in invoke("bench", "status", "--store", path).out
+    assert "comparisons without a value:\n" not in invoke("bench", "status", "--store", path).out
 
 
 def test_a_run_of_which_no_test_is_complete_says_so(toys, invoke, tmp_path, monkeypatch):
@@ -181,7 +181,7 @@ def test_the_report_is_also_a_page(store, invoke, tmp_path):
     assert ended.status == 0
     text = out.read_text()
     assert "Toys &lt;b&gt;" in text
-    assert "Best mean ranks over the domains" in text
+    assert "The best mean ranks over the domains" in text
     assert "Seconds per comparison" in text
 
 
@@ -189,8 +189,8 @@ def test_a_run_writes_its_page_or_refuses_before_it_starts(toys, invoke, invoke_
     pytest.importorskip("jinja2")
     run = ("bench", "run", "toy", "--measure", "CKA", "--test", "shortcut", "--store", tmp_path / "a.sqlite", "--html")
     for place, said in (
-        (tmp_path / "nowhere" / "a.html", "the folder of the file to write must exist, got"),
-        (tmp_path, "the file to write must be a file, got the directory"),
+        (tmp_path / "nowhere" / "a.html", "output must be in an existing folder, got"),
+        (tmp_path, "output must be a file, got the directory"),
     ):
         refused = invoke_main(*run, place)
         assert (refused.status, refused.out) == (2, "")
@@ -236,8 +236,8 @@ BAD = {
     "a picture": (("rank", "--published", "--plot", "a.txt"), r"--plot must end in one of .png, .pdf, .svg"),
     "a test of tables": (("table", "--published", "--test", "shortcat"), "test must be .*; did you mean shortcut"),
     "a domain of tables": (("table", "--published", "--domain", "sound"), "domain must be one of graph, language"),
-    "a folder to write": (("export", "."), r"the file to write must be a file, got the directory \."),
-    "a missing folder to write": (("report", "nowhere/a.md"), "the folder of the file to write must exist"),
+    "a folder to write": (("export", "."), r"output must be a file, got the directory \."),
+    "a missing folder to write": (("report", "nowhere/a.md"), "output must be in an existing folder"),
 }
 
 
@@ -302,7 +302,7 @@ def test_one_measure_has_the_same_place_in_a_run_and_in_the_ranks(invoke, monkey
     # Its scores are those of CKA, which stands beside it.
     assert abs(int(places["mine"]) - expected["CKA"]) <= 1
     assert sum("(published)" in row for row in ran.out.splitlines()) == cora["measure"].nunique()
-    assert "marked (published) come from the paper's models" in ran.err
+    assert "marked (published) are those of the paper, for its own models" in ran.err
 
 
 def test_a_page_alone_can_be_reported(store, invoke, invoke_main, tmp_path):

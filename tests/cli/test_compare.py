@@ -70,14 +70,14 @@ def test_three_measures_are_the_default_and_the_others_are_counted(invoke, folde
     found = strict_json(invoke(*args, "--json", "-").out)["scores"]
     assert [one["measure"] for one in found] == ["unbiased CKA", "RSA", "mutual kNN"]
     many = " ".join(invoke(*args, "--measures", "standard").out.split())
-    assert "Read first: unbiased CKA (the whole geometry), RSA" in many
+    assert "Read these measures first: unbiased CKA (the whole geometry), RSA" in many
 
 
 def test_what_is_no_representation_is_skipped_aloud(invoke, folder, arrays):
     ended = invoke("compare", folder / "layers.npz", *FEW)
     found = shesha.compare_all(dict(zip(("first", "second", "third"), arrays.values(), strict=True)), ["CKA", "LinReg"])
     assert (ended.status, ended.out) == (0, f"{found.full_text()}\n")
-    assert re.fullmatch(r"\S*layers.npz: skipped kind: is 1-D, .*\n", ended.err)
+    assert re.fullmatch(r"\S*layers.npz: skipped kind: is 1-D with .*\n", ended.err)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,8 @@ def test_what_looks_like_distances_gets_a_hint(invoke_main, folder):
     assert ended.status == 0
     assert (
         ended.err
-        == "shesha: dX is used as features but looks like distances between rows; if it is, mark it with Rdm (--rdm)\n"
+        == "shesha: dX looks like a matrix of distances, but is used as features. If it contains distances, pass "
+        "shesha.Rdm(dX), or --rdm on the command line\n"
     )
 
 
@@ -227,7 +228,8 @@ def test_ctrl_c_prints_what_is_done(invoke, folder, arrays, ctrl_c, files):
     ended = invoke("compare", *(folder / name for name in files), "--measures", f"MagDiff,{ctrl_c},ProcDist")
     assert ended.status == 130
     assert f"{measures.magnitude_difference(arrays['X'], arrays['Y']):.4g}" in ended.out
-    assert ended.out.endswith("Interrupted: the rest was not compared.\n")
+    rest = "measures were not compared" if len(files) == 2 else "values were not computed"
+    assert ended.out.endswith(f"Interrupted: the remaining {rest}.\n")
 
 
 def test_what_does_not_fit_is_told_and_left_out(invoke, folder, monkeypatch):
@@ -248,7 +250,7 @@ def test_a_warning_is_one_line_without_its_place_in_the_code(process, folder, mo
 BAD = {
     "other rows": (["X.npy", "short.npy"], r"must have the same rows, got different numbers: X \(40\), short \(30\)"),
     "one array": (["X.npy"], "FILE must contain at least two representations in total, got X"),
-    "one file twice": (["X.npy", "X.npy"], "FILE must be given once each, got .*X.npy repeatedly"),
+    "one file twice": (["X.npy", "X.npy"], "FILE must not be repeated, got .*X.npy more than once"),
     "a missing file": (["X.npy", "nowhere.npy"], "FILE must be an existing file, got .*nowhere.npy"),
     "an unknown measure": (
         ["X.npy", "Y.npy", "--measures", "jacard"],
@@ -259,7 +261,7 @@ BAD = {
     "no measure": (["X.npy", "Y.npy", "--measures", " , "], "measures must name at least one measure, got none"),
     "no distances": (["X.npy", "Y.npy", "--rdm"], r"must be a square matrix or its condensed triangle"),
     "no picture": (["X.npy", "Y.npy", "--plot", "a.gif"], "--plot must end in one of .png, .pdf, .svg, got 'a.gif'"),
-    "no folder": (["X.npy", "Y.npy", "--json", "none/a.json"], "the folder of the file to write must exist"),
+    "no folder": (["X.npy", "Y.npy", "--json", "none/a.json"], "output must be in an existing folder"),
     "a negative seed": (["X.npy", "Y.npy", "--seed", "-1"], "seed must be zero or positive, got -1"),
     "no process": (["X.npy", "Y.npy", "Z.npy", "--workers", "0"], "--workers must be at least 1, got 0"),
     "no process for two": (["X.npy", "Y.npy", "--workers", "-1"], "--workers must be at least 1, got -1"),

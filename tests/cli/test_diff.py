@@ -45,7 +45,7 @@ def test_a_map_of_the_rows(invoke, place):
 def test_a_map_in_the_place_of_an_input_is_refused(invoke_main, place):
     ended = invoke_main("diff", place / "before.npz", place / "after.npz", "--explore", place / "before.npz")
     assert ended.status == 2
-    assert "--explore must name another file than the inputs" in ended.err
+    assert "--explore must name a file that the command does not read" in ended.err
 
 
 def test_re_encodings_and_pages(invoke, place):

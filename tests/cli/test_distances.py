@@ -30,7 +30,7 @@ def test_a_stack_and_triangles_are_distances_if_told(folder):
     condensed = files.open_file("condensed.npz", distances=True)
     assert list(condensed.representations) == ["a", "b"]
     assert list(condensed.skipped) == ["odd", "label"]
-    with pytest.raises(files.UnreadableFileError, match="must contain numbers as a 2-D array"):
+    with pytest.raises(files.UnreadableFileError, match="must contain a 2-D array"):
         files.open_file("condensed.npz")
 
 
@@ -62,7 +62,7 @@ def test_layers_takes_distances(folder, invoke):
 def test_the_hint_in_python():
     hint = pytest.warns(
         shesha.MeasureWarning,
-        match=r"is used as features but looks like distances between rows; if it is, mark it with Rdm",
+        match=r"looks like a matrix of distances, but is used as features",
     )
     D = STACK[0]
     with hint:

@@ -61,7 +61,7 @@ def test_columns_of_the_first_file_are_what_the_function_takes(invoke, files, na
     assert content["exchanged"].startswith(text)
     for field in ("value", "p_value", "null_mean", "interval_low"):
         assert content["scores"][0][field] == pytest.approx(getattr(expected.scores[0], field))
-    assert f"Exchanged: {expected.exchanged}." in ended.out
+    assert f"Permuted under the null: {expected.exchanged}." in ended.out
 
 
 def test_files_of_labels_serve_as_well(invoke, files):

@@ -57,7 +57,7 @@ def test_npz_with_layers(scores, tmp_path, X, kinds):
     expected = of_library({"first": np.float32(X), "hidden[0]": X, "hidden[1]": X**3}, kinds)
     found, messages = scores(tmp_path / "m.npz", "--labels", "kind")
     assert found == expected
-    assert messages == f"{tmp_path / 'm.npz'}: skipped note: holds text, not numbers\n"
+    assert messages == f"{tmp_path / 'm.npz'}: skipped note: contains text, not numbers\n"
     some, messages = scores(tmp_path / "m.npz", "--labels", "kind", "--key", "hidden[1]", "--key", "first")
     assert list(some) == ["hidden[1]", "first"]
     assert some == {name: expected[name] for name in some}
@@ -136,7 +136,7 @@ def test_no_file_is_dropped_silently(invoke_main, tmp_path, X):
     np.save(tmp_path / "m.npy", X)
     ended = invoke_main("audit", *[tmp_path / "m.npy"] * 3)
     assert (ended.status, ended.out) == (2, "")
-    assert ended.err == f"shesha: FILE must be given once each, got {tmp_path / 'm.npy'} repeatedly\n"
+    assert ended.err == f"shesha: FILE must not be repeated, got {tmp_path / 'm.npy'} more than once\n"
 
 
 @pytest.mark.parametrize("options", [[], ["--store", "s.sqlite"]])
@@ -153,7 +153,7 @@ def test_a_picture_of_the_rows_is_skipped_unless_it_is_named(tmp_path, invoke_ma
     assert "obsm/X_umap" in ended.err and "has only 2 columns, like a UMAP; name it with --key to score it" in ended.err
     ended = invoke_main(*asked, "--key", "X_umap")
     assert ended.status == 2
-    assert "not scored: obsm/X_umap" in ended.err or "not scored: X_umap" in ended.err
+    assert "no score for obsm/X_umap" in ended.err or "no score for X_umap" in ended.err
 
 
 def test_a_column_of_another_file_is_named_after_a_colon(scores, tmp_path, X, kinds):

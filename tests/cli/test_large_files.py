@@ -112,7 +112,7 @@ def test_two_folders_of_shards_are_two_representations(invoke, folders, tmp_path
     out = tmp_path / "found.json"
     done = invoke("compare", *paths, "--shards", "--measures", "CKA,CCA,RSA", "--calibrate", "--json", out)
     assert done.status == 0
-    assert f"model_a holds {len(X):,} x 12 and model_b holds {len(Y):,} x 9: reading all rows in one pass" in done.err
+    assert f"one pass (model_a: {len(X):,} rows x 12 features; model_b: {len(Y):,} rows x 9 features)" in done.err
     expected = shesha.compare(X, Y, ["CKA", "CCA"])
     found = {score["measure"]: score for score in json.loads(out.read_text())["scores"]}
     for score in expected:
@@ -145,6 +145,16 @@ def test_shards_resume_and_a_changed_shard_begins_anew(folders, tmp_path, monkey
     before = large._state_file(paths)
     np.save(paths[0] / "part-3.npy", np.zeros((1_600, 12), dtype=np.float32))
     assert large._state_file(paths) != before
+
+
+def test_folders_of_numbered_files_of_the_same_names_suggest_shards(invoke, folders):
+    paths, _, _ = folders
+    advice = "If the files are consecutive rows of two representations, pass --shards."
+    assert advice in invoke("compare", *paths, "--measures", "CKA").err
+    for place, name in enumerate(("first", "second")):
+        for file in paths[place].iterdir():
+            file.rename(file.with_name(f"{name}-{file.name}"))
+    assert advice not in invoke("compare", *paths, "--measures", "CKA").err
 
 
 def test_shards_need_two_folders_of_equal_rows(invoke, folders):

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 FEW = np.random.default_rng(0).standard_normal((4, 40, 6))
-SAID = "is an array of shape (4, 40, 6), read as 4 layers of 40 rows (--layer-axis 1: 40 layers of 4 rows; "
+SAID = (
+    "is an array of shape (4, 40, 6), read as 4 layers of 40 rows. If this is wrong, pass --layer-axis 1 (40 layers of "
+    "4 rows) or "
+)
 
 
 @pytest.fixture
@@ -25,7 +28,7 @@ def values(ended):
 
 def test_compare_says_what_it_guessed(invoke, model):
     guessed = invoke("compare", model, "--measures", "CKA", "--json", "-")
-    assert guessed.err == f"{model}: model {SAID}--layer-axis none: one representation)\n"
+    assert guessed.err == f"{model}: model {SAID}--layer-axis none (one representation)\n"
     told = invoke("compare", model, "--measures", "CKA", "--json", "-", "--layer-axis", "0")
     assert told.err == ""
     assert values(told) == values(guessed)

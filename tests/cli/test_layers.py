@@ -74,7 +74,7 @@ def test_calibrating_takes_every_pair(invoke, models, monkeypatch):
         interval = [f"[{one['interval_low']:.3f},", f"{one['interval_high']:.3f}]"]
         numbers = [f"{one[name]:.3f}" for name in ("null_mean", "calibrated", "p_value", "corrected_p_value")]
         assert line.split()[2:] == [f"{one['value']:.3f}", *interval, *numbers]
-    assert "p comes from 39 random matchings of the rows and cannot be below 0.025." in ended.out
+    assert "With 39 permutations of the rows, the smallest possible p-value is 0.025." in ended.out
 
 
 def test_ctrl_c_writes_what_has_come_and_ends_with_its_status(invoke, models, monkeypatch, tmp_path):

@@ -79,7 +79,7 @@ def test_a_card_shows_the_options_asked_for(invoke):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("jacard", r"NAME must be one of those that `shesha measures` lists, got 'jacard'; did you mean Jaccard\?"),
+        ("jacard", r"NAME must be one of the names that `shesha measures` lists, got 'jacard'; did you mean Jaccard\?"),
         (
             "procrustes similarty",
             r"NAME must be .*, got 'procrustes similarty'; did you mean Procrustes similarity or .*",

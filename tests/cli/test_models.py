@@ -121,9 +121,12 @@ def test_texts_with_commas_that_are_not_quoted_are_refused(tmp_path, rows):
 
 
 CASES = {
-    "no texts": (["audit", "--model", "first"], "--texts must be given with --model, got none"),
+    "no texts": (
+        ["audit", "--model", "first"],
+        "--texts must name a file of texts (one per line, or a table) with --model, got none",
+    ),
     "no model": (["audit", "--texts", "lines.txt"], "--texts must come with --model, got --texts alone"),
-    "nothing": (["audit"], "Missing argument 'FILE...': it must be given unless --model is"),
+    "nothing": (["audit"], "Missing argument 'FILE...': pass it, or name a model with --model"),
     "no file of texts": (
         ["audit", "--model", "first", "--texts", "no.txt"],
         "--texts must be an existing file, or a col",
@@ -183,6 +186,10 @@ def test_layers_of_two_models_are_compared_without_keeping_them(invoke, place, t
     asked = ("layers", "--model", models[0], "--model", models[1], "--texts", place / "lines.txt")
     ended = invoke(*asked, "--batch-size", 7, "--json", numbers)
     assert ended.status == 0, ended
+    n_layers = len(json.loads(numbers.read_text())["rows"])
+    assert ended.out.startswith(
+        f"{n_layers} layers of first (rows) and {n_layers} of second (columns) over {len(texts())} inputs\n"
+    )
     first, second = (encode(str(model), texts()) for model in models)
     expected = shesha.compare_layers(first, second, "CKA")
     for score in json.loads(numbers.read_text())["scores"]:

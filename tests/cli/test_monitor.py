@@ -75,7 +75,7 @@ def test_a_card_holds_the_answer_and_the_numbers(files, invoke, invoke_main):
     check = ("monitor", "check", files / "m", files / "other.npy")
     refused = invoke_main(*check, "--card", files / "nowhere" / "README.md")
     assert (refused.status, refused.out) == (2, "")
-    assert "the folder of the file to write must exist, got" in refused.err
+    assert "output must be in an existing folder, got" in refused.err
     assert "must be a file, got the directory" in invoke_main(*check, "--card", files).err
     # Refused before the check: the monitor remembers none.
     assert invoke("monitor", "history", files / "m").out == "no checks and no updates yet\n"
@@ -111,7 +111,7 @@ def test_a_stream_of_new_inputs(files, invoke, invoke_main, X):
     init(files, invoke, "--keep-rows")
     np.save(files / "new.npy", 5 * X[::-1])
     first = invoke("monitor", "update", files / "m", files / "new.npy")
-    assert (first.status, first.out.startswith("alert: evidence of change")) == (1, True)
+    assert (first.status, first.out.startswith("alert: the evidence of a change")) == (1, True)
     assert "update" in invoke("monitor", "history", files / "m").out
     assert invoke("monitor", "update", files / "m", files / "broken.npy").status == 2
     assert "BATCH must contain new inputs" in invoke_main("monitor", "update", files / "m", files / "ref.npy").err
@@ -122,7 +122,7 @@ def test_tables_with_names_and_labels(files, invoke, X, kinds):
     table.assign(kind=kinds).to_csv(files / "ref.csv")
     table.iloc[::-1].to_csv(files / "now.csv")
     made = invoke("monitor", "init", files / "ref.csv", "--labels", "kind", "--out", files / "m")
-    assert "60 canary rows, no re-encodings: a drift above the tolerance raises an alert\n" in made.out
+    assert "60 canary rows, no re-encodings, so a drift above the tolerance raises an alert\n" in made.out
     with pytest.warns(UserWarning, match="a different order"):
         ended = invoke("monitor", "check", files / "m", files / "now.csv")
     assert ended.status == 0

@@ -119,7 +119,7 @@ def test_json_alone_on_standard_output(invoke, strict_json, path, tmp_path, X):
     np.savez(path, gaps=gaps, equal=np.ones((60, 12)), good=X)
     ended = invoke("audit", path, *QUICK, "--json", "-")
     gaps, equal, good = strict_json(ended.out)["representations"]
-    assert (ended.status, ended.err) == (2, "shesha: not scored: gaps, equal\n")
+    assert (ended.status, ended.err) == (2, "shesha: no score for gaps, equal\n")
     assert (gaps["feature_split"], gaps["effective_rank"], gaps["faults"]["not_finite"]) == (None, None, 1)
     assert gaps["reason"].startswith("NaN or infinite entries (1)")
     assert (equal["feature_split"]["value"], equal["anisotropy"]) == (None, None)
@@ -143,7 +143,7 @@ def test_an_older_file_is_replaced(invoke, strict_json, path, tmp_path):
 @pytest.mark.parametrize("option", ["--json", "--plot"])
 @pytest.mark.parametrize(
     ("target", "message"),
-    [("nowhere/a.json", "the folder of the file to write must exist"), (".", "must be a file, got the directory")],
+    [("nowhere/a.json", "must be in an existing folder"), (".", "must be a file, got the directory")],
 )
 def test_where_nothing_can_be_written_no_work_is_done(invoke_main, path, tmp_path, option, target, message):
     (tmp_path / "folder").mkdir()

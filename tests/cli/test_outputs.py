@@ -29,7 +29,7 @@ def test_an_input_is_never_overwritten(invoke_main, data, option, name):
     before = (data / "two.npz").read_bytes()
     ended = invoke_main("audit", "two.npz", *QUICK, option, name)
     assert ended.status == 2
-    assert f"{option} must name another file than the inputs, got" in ended.err
+    assert f"{option} must name a file that the command does not read, got" in ended.err
     assert (data / "two.npz").read_bytes() == before
 
 
@@ -37,19 +37,19 @@ def test_an_input_is_never_overwritten(invoke_main, data, option, name):
 def test_labels_are_inputs_as_well(invoke_main, data, labels):
     before = (data / "labels.csv").read_bytes()
     ended = invoke_main("audit", "two.npz", *QUICK, "--labels", labels, "--json", "labels.csv")
-    assert ended.status == 2 and "--json must name another file than the inputs, got labels.csv" in ended.err
+    assert ended.status == 2 and "--json must name a file that the command does not read, got labels.csv" in ended.err
     assert (data / "labels.csv").read_bytes() == before
 
 
 @pytest.mark.parametrize("command", [("compare", "two.npz"), ("layers", "two.npz", "two.npz")])
 def test_other_commands_refuse_it_too(invoke_main, data, command):
     ended = invoke_main(*command, "--json", "two.npz")
-    assert ended.status == 2 and "--json must name another file than the inputs" in ended.err
+    assert ended.status == 2 and "--json must name a file that the command does not read" in ended.err
 
 
 def test_two_outputs_need_two_files(invoke_main, data):
     ended = invoke_main("audit", "two.npz", *QUICK, "--json", "out", "--html", "./out")
-    assert ended.status == 2 and "--html must name another file than --json, got out for both" in ended.err
+    assert ended.status == 2 and "--html and --json must name different files, got out for both" in ended.err
     assert not (data / "out").exists()
 
 

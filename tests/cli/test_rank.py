@@ -43,7 +43,7 @@ def test_distances_groups_and_a_subject(invoke, place):
         *("--groups", place / "objects.txt", "--measure", "RSA(method=pearson)"),
     )
     assert ended.status == 0, ended
-    assert "One subject" in ended.out
+    assert "There is only one subject" in ended.out
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,10 @@ def test_files_of_other_rows_are_refused(tmp_path, invoke_main):
     as_csv(tmp_path / "b.csv", b.rename(index={"cell 3": "cell x"}))
     ended = invoke_main("compare", tmp_path / "a.csv", tmp_path / "b.csv")
     assert ended.status == 2
-    assert "rows of b must be named as those of a, got 39 shared names of 40 and 40 (only one has cell x)" in ended.err
+    assert (
+        "rows of b must have the same names as those of a, got 39 shared names of 40 and 40 (only one contains cell x)"
+        in ended.err
+    )
 
 
 def test_labels_follow_the_names_of_their_file(tmp_path, invoke_main):

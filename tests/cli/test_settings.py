@@ -45,15 +45,15 @@ def test_values_reach_every_command_that_has_the_option_and_tables_win(tmp_path)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("sed = 1", r"shesha\.toml: sed must be an option; did you mean seed\?"),
-        ("[audt]\nseed = 1", r"audt\.seed must be in the table of a command; did you mean audit\?"),
-        ("[audit]\npermutation = 9", r"audit\.permutation must be an option; did you mean permutations\?"),
+        ("sed = 1", r"shesha\.toml: sed must be the name of an option; did you mean seed\?"),
+        ("[audt]\nseed = 1", r"the table of audt\.seed must have the name of a command; did you mean audit\?"),
+        ("[audit]\npermutation = 9", r"audit\.permutation must be the name of an option; did you mean permutations\?"),
         ("[audit]\nquick = 1", r"audit\.quick must be true or false, got 1"),
         ("seed = true", "seed must be a value, got True"),
         ("[audit]\nkey = 'x'", r"audit\.key must be a list, got 'x'"),
         ("[audit]\nseed = [1]", r"audit\.seed must be one value, got \[1\]"),
-        ("version = true", r"version must be an option"),
-        ("seed = ", r"shesha\.toml must be TOML, got "),
+        ("version = true", r"version must be the name of an option"),
+        ("seed = ", r"shesha\.toml must be valid TOML, got "),
         ("seed = " + "[" * 5_000 + "]" * 5_000, "got deeper nesting"),
     ],
 )

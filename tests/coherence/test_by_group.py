@@ -54,7 +54,7 @@ def test_scores_are_those_of_the_shifts(with_blocks, form):
         assert one.magnitude == pytest.approx(magnitude(v), abs=1e-9)
         assert one.spread == pytest.approx(spread(v), abs=1e-9)
         assert one.n == len(v)
-        assert one.reason == "none was requested"
+        assert one.reason == "no null groups were requested"
 
 
 def test_sparse_rows_have_the_same_chance_and_intervals():
@@ -266,7 +266,7 @@ def test_magnitude_and_coherence_go_together_without_any_effect():
     plain, unbiased = table.links
     assert plain.chance > 0.8
     assert abs(unbiased.chance) < 0.6
-    assert "in groups without an effect" in str(table)
+    assert "null groups give" in str(table)
 
 
 def test_differences_are_scored_beside_every_choice_of_signs():
@@ -296,7 +296,7 @@ def test_results_survive_json_and_print():
     assert len(frame.columns) <= 20, "pandas hides columns of wider tables in notebooks"
     assert frame.index[0] == "g0"
     assert max(map(len, str(table).splitlines())) <= 80
-    said = "1 of 2 groups moves its rows together beyond chance (p_adj <= 0.05): g0."
+    said = "1 of 2 groups shifts its rows in a common direction, above chance (p_adj <= 0.05): g0."
     assert table.headline == said
     assert " ".join(str(table).split()).startswith(said)
 
@@ -331,7 +331,7 @@ def test_groups_nearly_as_large_as_the_controls_are_compared_with_shuffled_label
     table, pooled = (coherence_by_group(X, labels, "control", n_draws=19, null=null) for null in ("controls", "pooled"))
     assert table["g0"].null_mean == pooled["g0"].null_mean
     assert table["g1"].null_mean != pooled["g1"].null_mean
-    assert any(note.startswith("g0: more than 15 %") for note in table.notes)
+    assert any(note.startswith("g0 has more than 15 %") for note in table.notes)
 
 
 def test_two_kinds_of_controls_keep_the_level_of_a_group_as_large_as_they_are():

@@ -93,7 +93,7 @@ def test_an_interval_wider_than_what_it_estimates_is_none(score):
     known = own.add_interval(score, values)
     width = known.interval_high - known.interval_low
     assert own.add_interval(score, values, (0.0, 1.001 * width)) == known
-    assert "no interval: it would be wider" in own.add_interval(score, values, (0.0, 0.999 * width)).note
+    assert "no interval: its width would be" in own.add_interval(score, values, (0.0, 0.999 * width)).note
 
 
 def test_few_groups_have_no_interval(score):
@@ -190,9 +190,9 @@ def test_groups_of_a_class_count_from_their_smallest_size():
     rows, reason = _rows(inside, None, group, 3)
     assert reason == ""
     assert sorted(group[rows]) == ["b"] * 3 + ["c"] * 3 + ["d"] * 3
-    assert _rows(inside, None, group, 4)[1] == "1 group of at least 4 rows, fewer than 3"
+    assert _rows(inside, None, group, 4)[1] == "1 group with at least 4 rows, fewer than 3"
     inside[-2:] = False
-    assert _rows(inside, None, group, 3)[1] == "2 groups of at least 3 rows, fewer than 3"
+    assert _rows(inside, None, group, 3)[1] == "2 groups with at least 3 rows, fewer than 3"
     assert sorted(group[_rows(inside, None, group, 2)[0]]) == sorted([*"aabbccdd"])
 
 

@@ -198,7 +198,7 @@ def test_dependent_rows_are_told_unless_a_design_was_given(arrays):
 def test_measures_that_chance_saturates_are_told():
     rng = np.random.default_rng(6)
     arrays = {name: rng.standard_normal((20, 40_000)) for name in "ab"}
-    with pytest.warns(CalibrationWarning, match="saturated: CKA saturates for a and b"):
+    with pytest.warns(CalibrationWarning, match="saturated: for a and b, unrelated data score the best value of CKA"):
         found = compare_all(arrays, "CKA", calibrate=True, n_permutations=19)
     assert "the pair is not above chance at 0.05" in str(found)
 
@@ -233,9 +233,9 @@ def test_it_prints_converts_draws_and_makes_pages(arrays, tmp_path):
     pytest.importorskip("matplotlib").use("Agg")
     found = compare_all(arrays, ["CKA", "MagDiff"], calibrate=True, n_permutations=DRAWS, blocks=np.arange(N) % 4)
     text = str(found)
-    assert "1 of 6 pairs above chance at 0.05, corrected for their number" in text
-    assert "no chance level for any pair" in text
-    assert "Exchanged: within blocks." in text
+    assert "1 of 6 pairs is above chance at 0.05, corrected for the number of pairs" in text
+    assert "no pair has a chance level" in text
+    assert "Permuted under the null: within blocks." in text
     assert found.plot("CKA", what="corrected_p_value").get_title().startswith("CKA, corrected p value")
     found.save(tmp_path / "a.json")
     assert shesha.load(tmp_path / "a.json") == found
@@ -253,4 +253,4 @@ def test_of_many_pairs_the_closest_are_printed():
     arrays["y"] = arrays["x11"] + 0.1 * rng.standard_normal((12, 2))
     text = str(compare_all(arrays, "CKA", calibrate=True, n_permutations=19))
     assert "x11, y" in text.splitlines()[4]
-    assert "18 more pairs, none with a smaller p: to_frame() has all of them" in text
+    assert "18 more pairs are in to_frame(); none has a smaller p" in text

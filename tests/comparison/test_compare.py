@@ -102,14 +102,14 @@ def test_a_shape_is_that_of_the_data(layers):
 def test_rows_that_differ_once_folded_do_not_correspond(rng):
     X, Y = rng.standard_normal((7, 5, 3)), rng.standard_normal((7, 4, 3))
     found = compare(X, Y, ["CKA", "RSA", "Jaccard", "MMD"])
-    assert {score.reason for score in found.scores[:3]} == {"rows do not correspond: 35 and 28 after folding"}
+    assert {score.reason for score in found.scores[:3]} == {"rows do not correspond: 35 and 28 rows after folding"}
     # Measures that do not look at which row is which do not mind.
     assert found["MMD"].value == measures.mmd(X, Y)
 
 
 def test_neighbours_of_equal_rows_have_no_order(layers):
     found = compare(*constant(layers), "neighbours", names=("flat", "other"))
-    assert {score.reason for score in found.scores} == {"flat: all rows are equal, so none is nearer than another"}
+    assert {score.reason for score in found.scores} == {"flat: all rows are equal, so nearest neighbours are undefined"}
 
 
 def test_options_reach_the_measure(pair):

@@ -73,15 +73,42 @@ def test_the_best_pair_is_the_closest(layers, other, name, extreme):
 
 def test_the_grid_is_printed_with_its_direction_and_the_closest_pair(layers, other):
     found = compare_layers(layers, other, "ProcDist")
-    title, columns, *rows, closest, caution = str(found).split("\n")
+    size, closest, caution, _, title, columns, *rows = str(found).split("\n")
+    assert size == f"{len(layers)} x {len(other)} layers over 40 inputs"
     assert title == "ProcDist (lower is closer)"
     assert columns.split() == list(other)
     assert [row.split()[0] for row in rows] == list(layers)
     printed = np.array([[float(cell) for cell in row.split()[1:]] for row in rows])
     assert printed == pytest.approx(found.matrix().to_numpy(), rel=1e-3)
     best = found.best
-    assert closest == f"closest: {best.first} and {best.second}, {best.score.value:.4g}"
+    assert closest == f"The closest layers are {best.first} and {best.second}: ProcDist {best.score.value:.4g}."
     assert "close by chance alone" in caution
+
+
+def test_the_most_and_least_similar_layers_with_the_same_name_are_named(layers, rng):
+    noisy = {name: rows + i * rng.standard_normal(rows.shape) for i, (name, rows) in enumerate(layers.items())}
+    for measure in ("CKA", "ProcDist"):
+        grid = compare_layers(layers, noisy, measure)
+        values = [grid.matrix().loc[name, name] for name in layers]
+        lowest, highest = list(layers)[int(np.argmin(values))], list(layers)[int(np.argmax(values))]
+        most, least = (lowest, highest) if measure == "ProcDist" else (highest, lowest)
+        assert [pair.first for pair in grid.same_layers][:: len(layers) - 1] == [most, least]
+        assert f"Among layers with the same name, {most} is most similar" in str(grid)
+        assert f"and {least} least similar" in str(grid)
+    assert "All layers with the same name have CKA 1." in str(compare_layers(layers, layers, "CKA"))
+    assert "same name" not in str(compare_layers(layers, {name: noisy[name] for name in list(noisy)[:2]}, "CKA"))
+
+
+@pytest.mark.parametrize(("measure", "extreme"), [("CKA", "idxmax"), ("ProcDist", "idxmin")])
+def test_a_grid_that_is_too_wide_is_printed_as_closest_layers(measure, extreme, rng):
+    wide = {f"encoder.layer.{i}": rng.standard_normal((40, 5)) for i in range(12)}
+    grid = compare_layers(wide, wide | {"encoder.layer.0": rng.standard_normal((40, 5))}, measure)
+    printed = str(grid).split("\n")
+    assert max(map(len, printed)) <= 120
+    rows = [line.split() for line in printed if line.strip().startswith("encoder.layer.")]
+    closest = getattr(grid.matrix(), extreme)(axis=1)
+    assert [(row[0], row[1]) for row in rows] == list(closest.items())
+    assert [float(row[3]) for row in rows] == pytest.approx(np.diagonal(grid.matrix()), rel=1e-3, abs=1e-4)
 
 
 def test_a_grid_without_a_value_says_why(layers):

@@ -68,7 +68,7 @@ def test_rows_with_names_are_matched_by_them():
     with pytest.warns(RowNamesWarning, match="rows of covariates are in a different order from those of X"):
         drawn = chance(named, covariates=mixed, n_permutations=19, seed=0)
     assert drawn.p_value == chance(X, covariates=table, n_permutations=19, seed=0).p_value
-    with pytest.raises(ValueError, match="rows of covariates must be named as those of X"):
+    with pytest.raises(ValueError, match="rows of covariates must have the same names as those of X"):
         measures.cka(named, Y, covariates=table.set_index(table.index + "?"))
 
 
@@ -239,7 +239,7 @@ def test_an_effect_with_more_bends_than_the_spline_is_warned_of(bends, rng):
     X, Y = (3 * wave @ rng.standard_normal((1, D)) + rng.standard_normal((200, D)) for _ in "XY")
     with pytest.warns(
         CalibrationWarning,
-        match=r"features still follow covariates after a smooth fit \(.*\)\. P-values may be too small",
+        match=r"features still depend on covariates after a smooth fit \(.*\), so p-values may be too small",
     ):
         calibrate(X, Y, "CKA", covariates=known, n_permutations=19, seed=0)
 
@@ -293,7 +293,9 @@ def test_distances_only_suffice_for_ranked_distances(pair):
         ["CKA", "RSA"],
         covariates=Rdm(np.ones((N, N)) - np.eye(N) + 0.1 * (known @ known.T > 0) * (1 - np.eye(N))),
     )
-    assert "needs features, and covariates as columns, got a distance matrix" in found["CKA"].reason
+    assert (
+        "controlling for covariates needs features and covariate columns, got a distance matrix" in found["CKA"].reason
+    )
 
 
 @pytest.mark.parametrize(
@@ -311,7 +313,7 @@ def test_distances_only_suffice_for_ranked_distances(pair):
             np.random.default_rng(0).standard_normal((N, N)),
             "covariates must leave at least 4 degrees of freedom of 30 rows",
         ),
-        (Rdm(np.ones((4, 4)) - np.eye(4)), f"covariates must have the {N} compared rows, got 4 rows"),
+        (Rdm(np.ones((4, 4)) - np.eye(4)), f"covariates must have the {N} rows of the data, got 4 rows"),
     ],
 )
 def test_covariates_that_cannot_be_taken_out_are_refused(pair, covariates, message):
@@ -443,7 +445,7 @@ def _with_product(n, labelled, seed):
 @pytest.mark.parametrize("labelled", [False, True])
 def test_an_interaction_of_covariates_is_reported_and_its_product_removes_it(labelled):
     (X, Y), covariates, product = _with_product(120, labelled, 1)
-    with pytest.warns(CalibrationWarning, match=r"still follow the product of .*depth.* and .*other"):
+    with pytest.warns(CalibrationWarning, match=r"still depend on the product of .*depth.* and .*other"):
         calibrate(X, Y, "CKA", covariates=covariates, seed=0)
     if not labelled:
         with warnings.catch_warnings():

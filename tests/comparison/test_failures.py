@@ -121,7 +121,7 @@ def test_ctrl_c_returns_what_is_done(pair, chosen, with_threads, n_threads):
     assert found.interrupted
     assert found["CKA"].value == measures.cka(*pair)
     assert [score.reason for score in found.scores] == ["", "interrupted", "interrupted"]
-    assert "Interrupted: the rest was not compared." in str(found)
+    assert "Interrupted: the remaining measures were not compared." in str(found)
     assert "interrupted, RSA: interrupted" in str(found)
 
 
@@ -143,7 +143,7 @@ def test_ctrl_c_in_all_pairs(layers, chosen, with_threads, n_threads):
     assert {one.score.measure for one in found.scores if one.score.has_value} == {"CKA"}
     assert {one.score.reason for one in found.scores if one.score.measure != "CKA"} == {"interrupted"}
     assert found.matrix("RSA").isna().all(axis=None)
-    assert "Interrupted: the rest was not compared." in str(found)
+    assert "Interrupted: the remaining values were not computed." in str(found)
 
 
 def test_ctrl_c_in_a_grid(layers, mark):

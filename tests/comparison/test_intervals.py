@@ -102,7 +102,7 @@ def test_too_few_subsets_with_a_value_are_told():
     found = compare(X, Y, "CCA", calibrate=True, n_permutations=19)["CCA"]
     assert found.has_value and found.has_null
     assert np.isnan(found.interval_low) and np.isnan(found.interval_high)
-    assert found.note == "no interval: 0 of 50 random subsets of the rows have a value"
+    assert found.note == "no interval: only 0 of 50 random subsets of the rows have a value"
 
 
 @pytest.mark.parametrize(("n", "d"), [(40, 6), (40, 20), (100, 20), (100, 60)])
@@ -133,7 +133,7 @@ def test_few_subsets_without_a_value_keep_the_interval_and_more_do_not():
     assert evidence.add_interval(score, values).has_interval
     values[5] = np.nan
     assert evidence.add_interval(score, values).note == (
-        "no interval: 44 of 50 random subsets of the rows have a value"
+        "no interval: only 44 of 50 random subsets of the rows have a value"
     )
 
 

@@ -66,7 +66,7 @@ def test_sums_answer_what_they_can_and_a_sample_the_rest():
     assert abs(found["CKA"].value - compare(X, Y, "CKA")["CKA"].value) < 1e-12
     assert found["CKA"].p_value < 0.01 and found["CKA"].sampling_error is None
     assert found["Jaccard"].has_value and "no chance level: the value is an estimate" in found["Jaccard"].note
-    assert "has no estimate from sampled rows or pairs, and the rows do not fit in memory" in found["CKNNA"].reason
+    assert "cannot be estimated from sampled rows or pairs, and the rows do not fit in memory" in found["CKNNA"].reason
     assert found.shapes == (X.shape, Y.shape)
 
 

@@ -139,5 +139,5 @@ def test_where_nothing_fits_no_row_is_read_and_what_fits_is_named(pair, monkeypa
         def __array__(self, *args, **kwargs):
             raise AssertionError("a row was read")
 
-    with pytest.raises(ValueError, match=r"^RSA of .* must fit the memory budget of .*: these fit: .*CKA"):
+    with pytest.raises(ValueError, match=r"^RSA of .* must fit the memory budget of .*: these measures fit: .*CKA"):
         compare(Unreadable(), Unreadable(), "RSA")

@@ -56,18 +56,18 @@ def test_a_comparison_begins_with_what_is_compared():
 def test_a_comparison_says_at_once_whether_it_is_above_chance():
     assert TWO.headline == "Raw values, not tested against chance: RSA -0.500."
     expected = replace(CKA, measure="unbiased CKA", expected=0.0)
-    assert replace(TWO, scores=(expected,)).headline.endswith(": unbiased CKA 0.812 (0.000 by chance).")
+    assert replace(TWO, scores=(expected,)).headline.endswith(": unbiased CKA 0.812 (chance level 0.000).")
     above = replace(CKA, p_value=0.005, corrected_p_value=0.02)
     below = replace(RSA, p_value=0.3, corrected_p_value=0.3)
     assert replace(TWO, scores=(above, below)).headline == (
-        "1 of 2 measures is above chance at 0.05, corrected for their number."
+        "1 of 2 measures is above chance at 0.05, corrected for the number of measures."
     )
     none = replace(TWO, scores=(below, replace(above, corrected_p_value=0.06)))
     assert str(none).split("\n")[1:3] == [
-        "None of 2 measures are above chance at 0.05, corrected for their number: the",
-        "smallest p-value is 0.06 (CKA).",
+        "None of 2 measures are above chance at 0.05, corrected for the number of",
+        "measures. The smallest p-value is 0.06 (CKA).",
     ]
-    assert replace(TWO, scores=(GULP,)).headline.startswith("No measure has a value")
+    assert replace(TWO, scores=(GULP,)).headline.startswith("No measure could be computed")
 
 
 def test_the_header_stands_over_its_numbers_where_all_names_are_short():
@@ -106,12 +106,12 @@ def test_long_lists_of_what_is_missing_are_wrapped():
 
 
 def test_the_note_stands_beside_numbers_only():
-    assert "Values are raw" in str(TWO)
+    assert "Values are not calibrated" in str(TWO)
     assert "chance" not in str(replace(TWO, scores=(GULP, MMD)))
 
 
 def test_an_interrupted_comparison_says_so():
-    assert str(replace(TWO, interrupted=True)).endswith("\n\nInterrupted: the rest was not compared.")
+    assert str(replace(TWO, interrupted=True)).endswith("\n\nInterrupted: the remaining measures were not compared.")
     assert "Interrupted" not in str(TWO)
 
 
@@ -131,7 +131,7 @@ def test_all_pairs_print_a_matrix_per_measure_and_why_numbers_are_missing():
         ["c", "NaN", "NaN", "NaN"],
     ]
     assert reason == "  no value for 2 of 3 pairs: c: all rows are equal"
-    assert str(replace(ALL, interrupted=True)).endswith("Interrupted: the rest was not compared.")
+    assert str(replace(ALL, interrupted=True)).endswith("Interrupted: the remaining values were not computed.")
 
 
 def test_each_reason_tells_for_how_many_pairs(layers):
@@ -176,8 +176,8 @@ def test_printing_grows_with_the_number_of_scores_and_no_faster(monkeypatch):
 
 def test_a_grid_prints_its_closest_pair_and_why_numbers_are_missing():
     lines = str(GRID).split("\n")
-    assert lines[:3] == ["CKA (higher is closer)", "       b   c", "a 0.8124 NaN"]
-    assert lines[3] == "closest: a and b, 0.8124"
+    assert lines[:2] == ["1 x 2 layers", "The closest layers are a and b: CKA 0.8124."]
+    assert lines[3:7] == ["", "CKA (higher is closer)", "       b   c", "a 0.8124 NaN"]
     assert lines[-1] == "no value: c: all rows are equal"
 
 

@@ -34,9 +34,7 @@ def test_each_is_the_comparison_with_the_reference(cells, found):
 
 def test_it_says_a_sentence_each_and_frames_what_is_above_chance(found):
     said = " ".join(str(found).split())
-    assert (
-        "kept, compared with before, kept the geometry within all 2 classes (above chance by all 2 measures)." in said
-    )
+    assert "kept, compared with before, kept the geometry within both classes (above chance by both measures)." in said
     assert (
         "lost, compared with before, lost the geometry within T (not above chance by any of 2 measures) and kept it"
         in said

@@ -316,7 +316,7 @@ BAD = {
         r"empty must contain files that end in one of .*, got none",
     ),
     "one file": (lambda p: p / "early.npy", {}, ValueError, "representations must be at least two, got early$"),
-    "a file twice": (lambda p: [p / "early.npy"] * 2, {}, ValueError, "FILE must be given once each, got .*early.npy"),
+    "a file twice": (lambda p: [p / "early.npy"] * 2, {}, ValueError, "FILE must not be repeated, got .*early.npy"),
     "no such file": (lambda p: [p / "none.npy"], {}, FileNotFoundError, "path must be an existing file, got .*none"),
     "a folder as one": (
         lambda p: {"a": p, "b": p / "early.npy"},

@@ -52,7 +52,7 @@ def test_the_jackknife_corrects_the_bias_of_a_variance(size):
 def test_a_bias_that_the_interval_does_not_cover_is_noted(tmp_path):
     moments = Moments.of(*related(2_000, 0.5))
     found = shesha.compare(moments, ["CCA", "OrthProc", "unbiased CKA"], calibrate=True, n_permutations=19)
-    assert "the interval is of the value at 2,000 rows" in found["CCA"].note
+    assert "the interval describes the value for 2,000 rows" in found["CCA"].note
     assert found["unbiased CKA"].note == ""
     corrected = jackknife_means(moments, shesha.measures.choose(["CCA"]))["CCA"]
     assert f"about {found['CCA'].value - corrected:+.2g} (" in found["CCA"].note

@@ -88,8 +88,8 @@ def test_the_result_prints_and_draws_itself(rng):
     X = rng.standard_normal((50, 14))
     found = shesha.match_units(X, X[:, ::-1])
     text = str(found)
-    assert "14 of 14 units matched beyond chance (about 5% of these may be false)" in text
-    assert "4 more pairs: `to_frame()` has them all" in text
+    assert "14 of 14 units have a match above chance (false discovery rate 5%)" in text
+    assert "4 more pairs are in `to_frame()`" in text
     assert found.plot().get_xlabel()
 
 

@@ -95,7 +95,7 @@ def test_donors_move_together_as_equally_large_groups(cells):
         kept = counts[counts >= 3]
         assert found.sizes[name] == len(kept) * kept.min()
         assert "groups" in comparison.exchanged
-    with pytest.raises(ValueError, match=r"B: 0 groups of at least 40 rows, fewer than 3"):
+    with pytest.raises(ValueError, match=r"B: 0 groups with at least 40 rows, fewer than 3"):
         found_in(cells, "RSA", groups=donor, min_group=40)
 
 
@@ -147,7 +147,7 @@ def test_the_sentence_and_the_picture_name_the_class_that_lost_its_geometry(cell
     said = found.headline
     assert said == (
         "after, compared with before, lost the geometry within T (not above chance by any of 2 measures) and kept it "
-        "within B, NK (above chance by all 2 measures)."
+        "within B, NK (above chance by both measures)."
     )
     assert (found.kept, found.lost) == (("B", "NK"), ("T",))
     assert found.sentence().startswith(said.removesuffix("."))

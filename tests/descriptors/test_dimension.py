@@ -126,9 +126,9 @@ def test_the_curve_prints_draws_and_saves_itself(tmp_path):
 def test_what_has_no_dimension_has_a_reason():
     with pytest.warns(shesha.NotEstimableWarning, match="rank 8 needs more than 16 distinct rows, got 12"):
         assert np.isnan(intrinsic_dimension(np.random.default_rng(0).random((12, 3)), rank=8))
-    with pytest.warns(shesha.NotEstimableWarning, match="neighbours of different rank are equally far"):
+    with pytest.warns(shesha.NotEstimableWarning, match="neighbours of different ranks have equal distances"):
         assert np.isnan(intrinsic_dimension(np.eye(12)))
-    with pytest.warns(shesha.NotEstimableWarning, match="needs at least 3 distinct rows, got 2"):
+    with pytest.warns(shesha.NotEstimableWarning, match="at least 3 distinct rows are needed, got 2"):
         assert np.isnan(intrinsic_dimension([[0.0], [1.0], [1.0]]))
     with pytest.raises(ValueError, match="rank must be one of 1, 2, 4, 8, 16, 32, got 3"):
         intrinsic_dimension(np.eye(12), rank=3)

@@ -133,7 +133,7 @@ def test_rows_are_called_by_their_own_numbers():
     X, _ = planted("few rows", np.random.default_rng(3))
     found = doubts(np.insert(X, 2, 0, axis=0))["few rows"]
     assert found.rows == (8,)
-    assert "row 8 holds" in found.text
+    assert "row 8 accounts for" in found.text
 
 
 def test_sparse_rows_and_mapped_files_are_doubted_alike(tmp_path):
@@ -274,7 +274,7 @@ def test_doubts_print_convert_and_travel():
     assert found[0] == found["few coordinates"] == next(iter(found))
     with pytest.raises(KeyError, match="name must be one of few coordinates, got 'order'"):
         found["order"]
-    assert str(doubts(low_rank(np.random.default_rng(0)))) == f"no doubt about {N} checked rows"
+    assert str(doubts(low_rank(np.random.default_rng(0)))) == f"no problem found in {N} checked rows"
 
 
 @pytest.mark.parametrize("metric", ["cosine", "correlation", "euclidean"])
@@ -283,7 +283,7 @@ def test_rows_that_hardly_differ_are_not_called_free_of_doubt(metric, n_distinct
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n_distinct, 8))[rng.integers(0, n_distinct, 50)]
     found = doubts(X, metric=metric)
-    assert f"only {n_distinct} of the 50 checked rows differ" in found.reason
+    assert f"only {n_distinct} of the 50 checked rows are distinct" in found.reason
     assert found.reason in " ".join(str(found).split())
 
 
@@ -291,7 +291,9 @@ def test_rows_that_hardly_differ_are_not_called_free_of_doubt(metric, n_distinct
 def test_data_that_are_too_small_are_not_called_free_of_doubt(X):
     found = doubts(X)
     assert len(found) == 0
-    assert " ".join(str(found).split()).startswith("No checks were possible: checks need at least 12 rows with a")
+    assert " ".join(str(found).split()).startswith(
+        "No checks were possible: the checks need at least 12 rows with defined"
+    )
 
 
 def alternating(n, strength, rng, d=16):
@@ -315,7 +317,7 @@ def test_conditions_in_turn_are_told(period):
     turn = np.arange(150) % period
     X = rng.standard_normal((period, 24))[turn] + rng.standard_normal((150, 24))
     (found,) = (one for one in doubts(X) if one.name == "alternating order")
-    assert "rows repeat with a period of about" in found.text
+    assert "the rows have a period of about" in found.text
     assert found.effect > 0.5 * doubts(X).value
     # Classes in turn explain their own order.
     assert "alternating order" not in doubts(X, turn)
@@ -324,7 +326,7 @@ def test_conditions_in_turn_are_told(period):
 def test_a_condition_that_both_of_a_pair_alternate_with_is_warned_of():
     rng = np.random.default_rng(0)
     X, Y = alternating(80, 1.0, rng), alternating(80, 1.0, rng)
-    with pytest.warns(shesha.CalibrationWarning, match="every other row is similar"):
+    with pytest.warns(shesha.CalibrationWarning, match="rows two apart are similar"):
         shesha.calibrate(X, Y, "RSA", n_permutations=19)
     assert not dependence(X, rng.standard_normal((80, 16))).is_dependent
 

@@ -128,7 +128,7 @@ def test_numbers_are_what_loggers_take():
     ("monitor", "canary", "every", "error", "message"),
     [
         (Monitor(), "texts", 3, TypeError, "canary must be a function of the model, got str"),
-        (object(), rows, 3, TypeError, "monitor must have a method check, got object"),
+        (object(), rows, 3, TypeError, "monitor must have a method `check`, got object"),
         (Monitor(), rows, 0, ValueError, "every must be at least 1, got 0"),
     ],
 )

@@ -173,5 +173,5 @@ def test_what_is_no_stream_is_refused(rng, change, message):
 
 def test_too_many_rows_for_weights_are_refused(rng):
     rows = rng.standard_normal((2100, 2))
-    with pytest.raises(ValueError, match="weights must have at most 2,000 rows, got 2,100: pass groups"):
+    with pytest.raises(ValueError, match="weights must have at most 2,000 rows, got 2,100; pass groups"):
         conformal_stream(rows[:100], rows[100:], weights=np.ones(2100))

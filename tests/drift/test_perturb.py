@@ -232,8 +232,8 @@ def test_half_precision_stays_half(model):
     [
         ("queri", r"targets must match parameters of the model, got 'queri', which matches none; did you mean query, "),
         ("layer.*.weight", "which matches none"),
-        ([], "targets must be names of parameters or patterns, got none"),
-        ("count", "targets must match parameters of floats with at least 0 axes, got 'count'"),
+        ([], "targets must be names or patterns of parameters, got none"),
+        ("count", "targets must match floating-point parameters with at least 0 axes, got 'count'"),
     ],
 )
 def test_targets_that_match_nothing_are_refused(model, targets, message):
@@ -242,7 +242,7 @@ def test_targets_that_match_nothing_are_refused(model, targets, message):
 
 
 def test_adapters_need_a_place(model):
-    with pytest.raises(ValueError, match="targets must be given for Sequential, because no attention projection"):
+    with pytest.raises(ValueError, match="targets must be given for Sequential, whose attention projections"):
         perturb.lora(nn.Sequential(nn.Linear(2, 2)))
 
 

@@ -42,7 +42,7 @@ def test_it_says_what_is_the_matter_when_and_what_to_do(folder):
     assert "1 day ago" in text and "3 days ago" in text and "revision r2" in text
     last = DriftMonitor.load(folder).history()[-1]
     share = last["sequence"]["shiryaev_roberts"] / last["sequence"]["threshold"]
-    assert f"{share:.0%} of what raises the alarm" in text
+    assert f"{share:.0%} of the alarm threshold" in text
     for moved in (*last["rows"], *last["classes"]):
         assert moved["name"].replace("<", "&lt;").replace(">", "&gt;") in text
     assert "<i>row" not in text
@@ -105,7 +105,7 @@ def test_missing_values_leave_a_gap_and_odd_ones_stay_inside():
     assert picture.count("<title>") == 1 and "no value" not in picture.split("aria-label")[0]
     assert all(0 <= one <= 150 for one in heights(picture))
     nothing = history_chart("m", [Check("a", NAN, NAN, "not estimable")])
-    assert "the last no value" in nothing
+    assert "last drift no value" in nothing
     ElementTree.fromstring(nothing)
 
 

@@ -125,7 +125,7 @@ def test_what_is_no_stack_has_to_name_its_layers(tokenizer):
     assert blocks(odd) == ()
     odd.forward = lambda input_ids, attention_mask: torch.nn.Sequential.forward(odd, input_ids)
     with pytest.raises(
-        ValueError, match=r"layers must be named for Sequential, .*, got 'all'; shesha\.extract\.layers"
+        ValueError, match=r"layers must be names for Sequential, .*, got 'all'; shesha\.extract\.layers"
     ):
         encode(odd, TEXTS, reader=tokenizer)
     assert encode(odd, TEXTS, "1", reader=tokenizer)["1"].shape == (4, 4)
@@ -139,7 +139,7 @@ def test_the_encoder_of_two_and_the_tower_for_the_data_are_taken(tokenizer):
     assert list(encode(clip, TEXTS, reader=tokenizer)) == ["embeddings", "encoder.layers.0", "encoder.layers.1"]
     pixels = encode(clip, list(images(3)), reader=as_pixels)
     assert pixels["encoder.layers.1"].shape == (3, 16)
-    assert pixels.info["pool"] == "cls of tokens, gap of feature maps"
+    assert pixels.info["pool"] == "cls of tokens, mean over positions of feature maps"
 
 
 def test_sentence_encoders_say_how_they_pool(folder, tokenizer):
@@ -265,7 +265,7 @@ def test_code_that_comes_with_a_model_is_never_run(folder):
         ("no_such_model_anywhere", TEXTS, ValueError, "transformers can load, got 'no_such_model_anywhere'"),
         (".", TEXTS, ValueError, r"model must be a folder with a config\.json or one GGUF file, got \."),
         (3, TEXTS, TypeError, "model must be a name, a path or a torch module, got int"),
-        (torch.nn.Linear(2, 2), TEXTS, ValueError, "reader must be given for texts with a model of no known source"),
+        (torch.nn.Linear(2, 2), TEXTS, ValueError, "reader must be given for texts if the model has no known source"),
         ("x", [], ValueError, r"data must contain at least one text or image, got \[\]"),
         ("x", "text", ValueError, "data must contain at least one text or image, got 'text'"),
     ],

@@ -78,7 +78,7 @@ def test_a_whole_file_is_not_made_again_and_not_for_others(tower, tmp_path, monk
         again = activations(tower, X, out=out)
     assert all((again[name] == first[name]).all() for name in first)
     with pytest.raises(
-        ValueError, match=r"out must be new or hold the same extraction, got .*, which differs in inputs"
+        ValueError, match=r"out must be new or contain the same extraction, got .*, which differs in inputs"
     ):
         activations(tower, X + 1, out=out)
     with pytest.raises(ValueError, match="differs in batch_size"):
@@ -145,7 +145,7 @@ def test_a_run_that_never_began_leaves_nothing(tower, tmp_path):
 def test_two_processes_do_not_write_one_file(tower, tmp_path):
     with (
         _resumable_files.open_draft(tmp_path / "x.zarr", {}, 3),
-        pytest.raises(ValueError, match="out must not be written by another process at the same time"),
+        pytest.raises(ValueError, match="out must not be in use by another process"),
     ):
         activations(tower, X, out=tmp_path / "x.zarr")
 

@@ -120,7 +120,11 @@ def test_empty_inputs_are_refused(tower, empty):
 @pytest.mark.parametrize(
     ("inputs", "error", "message"),
     [
-        (["a text"], TypeError, r"inputs must be arguments of the model, got text; use encode\(model, texts\)"),
+        (
+            ["a text"],
+            TypeError,
+            r"inputs must be arguments of the model, got text; for texts, use encode\(model, texts\)",
+        ),
         ("text", TypeError, "inputs must be arguments of the model, got text"),
         (3, TypeError, "inputs must be an array, a mapping of arrays, or have a length .*, got int"),
         (np.float64(3), ValueError, "inputs must have one entry per row, got a single value"),
@@ -132,7 +136,7 @@ def test_empty_inputs_are_refused(tower, empty):
             "equal numbers of rows in all fields, got {'a': 3, 'b': 2}",
         ),
         ({"input_ids": [[1], []]}, ValueError, "at least one token per row, got none in rows 1"),
-        ({"input_ids": [[1, 2]], "token_type_ids": [[0]]}, ValueError, "got other numbers in 'token_type_ids'"),
+        ({"input_ids": [[1, 2]], "token_type_ids": [[0]]}, ValueError, "got different numbers in 'token_type_ids'"),
         (
             {"input_ids": np.ones((2, 2), int), "attention_mask": np.array([[1, 1], [0, 0]])},
             ValueError,
@@ -180,7 +184,7 @@ def test_masks_of_another_length_are_refused():
             return self.fewer(x)
 
     fields = {"x": np.zeros((2, 4, 3)), "attention_mask": np.ones((2, 4), int)}
-    with pytest.raises(ValueError, match=r"one entry for each of the 2 tokens, got 4: pass a callable"):
+    with pytest.raises(ValueError, match=r"one entry for each of the 2 tokens .*, got 4; pass a callable"):
         activations(Merged(), fields, "fewer")
     assert activations(Merged(), fields, "fewer", pool=lambda states: states.mean(1))["fewer"].shape == (2, 3)
 

@@ -120,7 +120,7 @@ def test_layers_that_run_differently_from_batch_to_batch_are_refused():
             self.times = len(x)
             return super().forward(x)
 
-    with pytest.raises(ValueError, match=r"layers must run in the same way for every batch, got \['shared'\] after"):
+    with pytest.raises(ValueError, match=r"layers must be the same in every batch, got \['shared'\] after"):
         activations(Moody(), np.zeros((5, 4)), "shared", batch_size=2)
 
 
@@ -240,7 +240,7 @@ def test_a_first_token_that_rules_the_mean_is_told(side):
     rows = [list(np.random.default_rng(n).integers(0, 20, n)) for n in (1, 2, 3, 9, 7, 5)]
     model, given = Sinking(60.0), left_and_right(None, rows)[side]
     given.pop("position_ids")
-    with pytest.warns(PoolingWarning, match=r"in deep: the first is \d\d times as long .* in deep\. .* pool='later'"):
+    with pytest.warns(PoolingWarning, match=r"the mean in deep\. In deep, its norm is \d\d times .* pool='later'"):
         activations(model, given, ["early", "deep"], batch_size=2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -75,5 +75,5 @@ def test_another_order_of_the_names_changes_nothing(case):
 
 @pytest.mark.parametrize("case", ["estimate groups", "chance keep", "doubts covariates"])
 def test_names_of_other_rows_are_refused(case):
-    with pytest.raises(ValueError, match="must be named as those of X"):
+    with pytest.raises(ValueError, match="must have the same names as those of X"):
         CASES[case](lambda values: pd.Series(values, index=[f"donor {number}" for number in range(N)]))

@@ -58,8 +58,8 @@ def test_embeddings_are_the_default(written):
     np.testing.assert_array_equal(found.representations["obsm/zeros"], np.eye(4, 5))
     assert found.skipped == {
         "obsm/text": "is a table without numeric columns",
-        "X": "is read only if named in keys",
-        "layers/counts": "is read only if named in keys",
+        "X": "is read only if keys= names it",
+        "layers/counts": "is read only if keys= names it",
     }
     assert found.labels_available == ("type", "n")
 
@@ -101,7 +101,7 @@ def test_missing_labels_are_kept(tmp_path):
 
 
 def test_data_without_a_matrix(written):
-    with pytest.raises(files.UnreadableFileError, match="must contain numbers"):
+    with pytest.raises(files.UnreadableFileError, match="must contain a 2-D array"):
         files.read(written(made(X=None, obsm={}, layers={})))
 
 
@@ -132,7 +132,7 @@ def test_indices_outside_a_sparse_matrix_are_refused(tmp_path):
 def test_hdf5_that_is_not_anndata(tmp_path):
     with h5py.File(tmp_path / "d.h5ad", "w") as file:
         file["weights"] = np.eye(3)
-    with pytest.raises(files.UnreadableFileError, match="must contain AnnData, got no obs; found weights"):
+    with pytest.raises(files.UnreadableFileError, match="must contain AnnData with obs, got only weights"):
         files.read(tmp_path / "d.h5ad")
     with pytest.raises(files.UnreadableFileError, match="cannot be read"):
         files.read_labels(tmp_path / "d.h5ad", "type")

@@ -79,15 +79,16 @@ def test_npz_keeps_file_order_and_number_types(npz):
 def test_npz_says_what_it_skipped_and_why(npz):
     found = files.open_file(npz)
     assert found.skipped == {
-        "label": "is 1-D, (5,), like labels",
-        "words": "holds text, not numbers",
+        "label": "is 1-D with shape (5,), so it may contain labels",
+        "words": "contains text, not numbers",
         "scale": "is a single value",
-        "variance": "is 1-D, (3,), like labels",
-        "images": "is 3-D, (5, 2, 2) of uint8; only floats are split into layers, so flatten it to (rows, features)",
-        "pixels": "is 4-D, (5, 2, 2, 3); flatten it to (rows, features)",
-        "spectrum": "holds complex numbers, not real ones",
-        "when": "holds dates, not numbers",
-        "objects": "holds Python objects, and pickled data is never read",
+        "variance": "is 1-D with shape (3,), so it may contain labels",
+        "images": "is 3-D with shape (5, 2, 2) and uint8 values; only floats are split into layers, so flatten it to "
+        "(rows, features)",
+        "pixels": "is 4-D with shape (5, 2, 2, 3); flatten it to (rows, features)",
+        "spectrum": "contains complex numbers, not real ones",
+        "when": "contains dates, not numbers",
+        "objects": "contains pickled Python objects, which are never read",
     }
     assert found.labels_available == ("label", "words")
 
@@ -107,7 +108,7 @@ def test_only_what_the_keys_name_is_loaded(tmp_path, save):
     content[member.header_offset + member.compress_size - 1000] ^= 0xFF
     path.write_bytes(content)
     assert list(files.read(path, keys=["good"])) == ["good"]
-    with pytest.raises(files.UnreadableFileError, match=r"cannot be read .*: it is damaged"):
+    with pytest.raises(files.UnreadableFileError, match=r"cannot be read .*: the file is damaged"):
         files.read(path)
 
 
@@ -118,7 +119,7 @@ def test_an_array_cut_short_inside_the_archive(npz, tmp_path):
             data = source.read(member)
             target.writestr(member.filename, data[:-1] if member.filename == "hidden.npy" else data)
     with pytest.raises(
-        files.UnreadableFileError, match=r"must contain all of 'hidden', shape \(5, 2, 4\) of float16, got 79"
+        files.UnreadableFileError, match=r"must contain 'hidden' completely, shape \(5, 2, 4\) of float16, got 79"
     ):
         files.read(damaged)
 
@@ -132,8 +133,8 @@ def test_an_array_cut_short_inside_the_archive(npz, tmp_path):
             r"keys must be among z_first, hidden\[0\], hidden\[1\] in .*many.npz, got 'nothing'$",
         ),
         (["hidden[2]"], ValueError, r"got 'hidden\[2\]'$"),
-        (["pixels"], ValueError, r"got 'pixels', which cannot be used because it is 4-D, \(5, 2, 2, 3\)"),
-        (["objects"], ValueError, "pickled data is never read"),
+        (["pixels"], ValueError, r"got 'pixels', which cannot be used because it is 4-D with shape \(5, 2, 2, 3\)"),
+        (["objects"], ValueError, "pickled Python objects, which are never read"),
         ([], ValueError, "keys must contain at least one name, got none"),
         ("hidden", TypeError, "keys must be a sequence of names, got 'hidden'"),
         ([1], TypeError, r"keys must be a sequence of names, got \[1\]"),
@@ -147,7 +148,8 @@ def test_keys_that_name_nothing(npz, keys, error, message):
 def test_a_file_without_representations_says_what_it_holds(tmp_path):
     np.savez(tmp_path / "labels.npz", label=np.arange(5), words=np.array(["a"]))
     with pytest.raises(
-        files.UnreadableFileError, match=r"must contain numbers .* got label \(is 1-D, \(5,\), .*words \(hol"
+        files.UnreadableFileError,
+        match=r"must contain a 2-D array .* got label \(is 1-D with shape \(5,\), .*words \(contains",
     ):
         files.read(tmp_path / "labels.npz")
 
@@ -177,7 +179,7 @@ def test_bytes_behind_an_array_are_refused(tmp_path):
 def test_records_are_skipped_whatever_their_field_names(tmp_path):
     with pytest.warns(UserWarning, match="Stored array in format 3.0"):
         np.savez(tmp_path / "m.npz", records=np.zeros(4, dtype=[("größe€", float)]), a=np.eye(4))
-    assert files.open_file(tmp_path / "m.npz").skipped == {"records": "holds records, not numbers"}
+    assert files.open_file(tmp_path / "m.npz").skipped == {"records": "contains records, not numbers"}
 
 
 def test_missing_values_and_empty_arrays_are_kept(tmp_path):

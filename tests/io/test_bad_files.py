@@ -95,7 +95,9 @@ def test_other_content_behind_a_known_ending(tmp_path, ending, content):
     path = tmp_path / f"m{ending}"
     path.write_bytes(content)
     for read in (files.read, lambda path: files.read_labels(path, "y")):
-        with pytest.raises(files.UnreadableFileError, match=rf"m{ending} must be .* it is damaged or of another kind"):
+        with pytest.raises(
+            files.UnreadableFileError, match=rf"m{ending} must be .* the file is damaged or has another format"
+        ):
             read(path)
 
 
@@ -108,7 +110,9 @@ KINDS = {".npy": "a .npy file", ".npz": "a zip archive", ".parquet": "a .parquet
 )
 def test_files_with_the_wrong_ending(tmp_path, true, ending):
     path = written(tmp_path, true).rename(tmp_path / f"m{ending}")
-    with pytest.raises(files.UnreadableFileError, match=rf"a complete {ending} file, .* it begins like {KINDS[true]}"):
+    with pytest.raises(
+        files.UnreadableFileError, match=rf"a complete {ending} file, .* its content looks like {KINDS[true]}"
+    ):
         files.read(path)
 
 
@@ -122,7 +126,7 @@ def test_header_that_promises_more_than_the_file_holds(tmp_path):
     with zipfile.ZipFile(tmp_path / "m.npz", "w") as archive:
         archive.writestr("a.npy", buffer.getvalue() + bytes(64))
     with pytest.raises(
-        files.UnreadableFileError, match=r"m.npz must contain all of 'a', shape \(1000000000, 1000000\)"
+        files.UnreadableFileError, match=r"m.npz must contain 'a' completely, shape \(1000000000, 1000000\)"
     ):
         files.read(tmp_path / "m.npz")
 

@@ -40,7 +40,7 @@ def test_a_column_of_lists_is_a_representation(tmp_path):
 def test_numbers_beside_lists_are_left_out_with_a_word(tmp_path):
     parquet.write_table(table(idx=np.arange(12)), tmp_path / "m.parquet")
     skipped = files.open_file(tmp_path / "m.parquet").skipped
-    assert skipped["idx"] == "is a column of numbers in a file with columns of lists; name it in keys to use it"
+    assert skipped["idx"] == "is a column of numbers in a file with columns of lists; name it in keys= to use it"
 
 
 def test_lists_of_lists_are_three_dimensions(tmp_path):
@@ -108,7 +108,9 @@ def test_folders_that_are_no_one_table_are_refused(tmp_path):
     with pytest.raises(files.UnreadableFileError, match=r"call flatten_indices\(\) before save_to_disk"):
         files.read(folder)
     (tmp_path / "dataset_dict.json").write_text(json.dumps({"splits": ["train", "test"]}))
-    with pytest.raises(files.UnreadableFileError, match="must be one split of a data set, got train, test; name one"):
+    with pytest.raises(
+        files.UnreadableFileError, match="must be one split of a data set, got the splits train, test; pass"
+    ):
         files.read(tmp_path)
     outside = saved_to_disk(tmp_path / "outside", [table()], _data_files=[{"filename": "../train/state.json"}])
     with pytest.raises(
@@ -121,7 +123,7 @@ def test_folders_that_are_no_one_table_are_refused(tmp_path):
     ("name", "told"),
     [
         ("m.pt", r"torch\.load\('.*m.pt', map_location='cpu', weights_only=True\)"),
-        ("m.pkl", r"runs its code: only use this for files that you wrote yourself\n +numpy\.save\('.*m.npy'"),
+        ("m.pkl", r"can run any code: do this only with files that you wrote yourself\n +numpy\.save\('.*m.npy'"),
         ("m.txt", r"numpy\.save\('.*m.npy', numpy\.loadtxt\('.*m.txt'\)\)"),
         ("m.mat", r"scipy\.io\.loadmat\('.*m.mat'\)"),
         ("m.h5", r"h5py\.File\('.*m.h5'\)"),

@@ -48,7 +48,7 @@ def test_npy(tmp_path, mark, shape):
 def test_a_pickle_behind_a_known_ending(tmp_path, mark, ending, protocol):
     (tmp_path / f"m.{ending}").write_bytes(pickle.dumps(Payload(mark), protocol=protocol))
     for read in (files.read, lambda path: files.read_labels(path, "y")):
-        with pytest.raises(files.UnreadableFileError, match="begins like a Python pickle, which is never read"):
+        with pytest.raises(files.UnreadableFileError, match="content looks like a Python pickle, which is never read"):
             read(tmp_path / f"m.{ending}")
 
 
@@ -61,7 +61,7 @@ def test_npz(tmp_path, mark):
         lambda: files.read(tmp_path / "m.npz", keys=["y"]),
         lambda: files.read_labels(tmp_path / "m.npz", "y"),
     ):
-        with pytest.raises(ValueError, match=r"'y', which .*holds Python objects, and pickled data is never read"):
+        with pytest.raises(ValueError, match=r"'y', which .*contains pickled Python objects, which are never read"):
             read()
 
 

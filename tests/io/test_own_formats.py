@@ -63,9 +63,9 @@ def test_directories_of_such_files_are_compared(path):
             r"Model.OWN must be a complete .OWN file, got one that cannot be read \(ZeroDivisionError",
         ),
         (lambda path: [1, 2], r"Model.OWN must be a complete .OWN file, got one that cannot be read \(AttributeError"),
-        (lambda path: {3: LAYERS}, r"Model.OWN must contain arrays by names that are text, got 3"),
-        (lambda path: {"X": np.array([[None]])}, r"X \(holds Python objects, and pickled data is never read\)"),
-        (lambda path: {}, r"Model.OWN must contain numbers as a 2-D array .*, got nothing"),
+        (lambda path: {3: LAYERS}, r"Model.OWN must contain arrays whose names are text, got 3"),
+        (lambda path: {"X": np.array([[None]])}, r"X \(contains pickled Python objects, which are never read\)"),
+        (lambda path: {}, r"Model.OWN must contain a 2-D array .*, got nothing"),
     ],
 )
 def test_what_it_does_wrong_is_an_error_that_names_the_file(path, function, message):
@@ -84,7 +84,7 @@ def test_without_a_reader_the_endings_are_listed(path):
 
 @pytest.mark.parametrize("ending", [".npy", ".zarr"])
 def test_an_ending_can_be_taken_once(ending):
-    with pytest.raises(ValueError, match=f"ending must not be that of another format, got '{ending}'"):
+    with pytest.raises(ValueError, match=f"ending must differ from those of existing formats, got '{ending}'"):
         reader(ending)(np.load)
 
 
@@ -92,7 +92,7 @@ def test_a_module_that_is_loaded_again_may_mark_again(path):
     for value in (1.0, 2.0):
         reader(".own")(lambda place, value=value: {"X": np.full((4, 2), value)})
     assert read(path)["X"][0, 0] == 2.0
-    with pytest.raises(ValueError, match=r"ending must not be that of another format, got '\.own'"):
+    with pytest.raises(ValueError, match=r"ending must differ from those of existing formats, got '\.own'"):
         reader(".own")(np.load)
 
 

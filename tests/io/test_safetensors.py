@@ -31,8 +31,8 @@ def test_tensors_follow_the_rules_of_npz(tmp_path):
     np.testing.assert_array_equal(found.representations["hidden[1]"], hidden[:, 1])
     assert found.representations["hidden[1]"].dtype == np.float16
     assert found.skipped == {
-        "label": "is 1-D, (5,), like labels",
-        "conv": "is 4-D, (5, 2, 2, 2); flatten it to (rows, features)",
+        "label": "is 1-D with shape (5,), so it may contain labels",
+        "conv": "is 4-D with shape (5, 2, 2, 2); flatten it to (rows, features)",
     }
     assert found.labels_available == ("label",)
 
@@ -67,8 +67,8 @@ def test_bfloat16_layers(tmp_path):
 def test_types_that_numpy_lacks_are_skipped(tmp_path):
     header = {"x": tensor("U8", [4, 1], 0, 4), "f8": tensor("F8_E4M3", [4, 1], 4, 8)}
     path = write(tmp_path / "m.safetensors", header, bytes(8))
-    assert files.open_file(path).skipped == {"f8": "holds F8_E4M3 values, which NumPy lacks; save it as F32"}
-    with pytest.raises(ValueError, match="got 'f8', which cannot be used because it holds F8_E4M3 values"):
+    assert files.open_file(path).skipped == {"f8": "contains F8_E4M3 values, which NumPy lacks; save it as F32"}
+    with pytest.raises(ValueError, match="got 'f8', which cannot be used because it contains F8_E4M3 values"):
         files.read(path, keys=["f8"])
 
 

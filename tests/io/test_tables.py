@@ -38,7 +38,7 @@ def test_numeric_columns_form_one_matrix(table):
     assert found.representations["t"].dtype == np.float64
     assert set(found.skipped) == {"word", "label"}
     assert "not numbers" in found.skipped["word"]
-    assert found.skipped["label"] == "has a usual name of labels; name it in keys to use it as a feature"
+    assert found.skipped["label"] == "is named like a label column; name it in keys= to use it as a feature"
     assert found.labels_available == ("word", "label")
 
 
@@ -48,7 +48,7 @@ def test_keys_are_columns(table):
     assert found.representations["t"].dtype == np.int64
     with pytest.raises(ValueError, match=r"keys must be among x, gap, flag, label in .*, got 'y'$"):
         files.read(table, keys=["x", "y"])
-    with pytest.raises(ValueError, match=r"got 'word', which cannot be used because it holds .*, not numbers"):
+    with pytest.raises(ValueError, match=r"got 'word', which cannot be used because it contains .*, not numbers"):
         files.read(table, keys=["word"])
 
 
@@ -62,7 +62,7 @@ def test_one_number_type_is_kept(tmp_path):
 def test_a_table_of_labels_is_not_a_representation(tmp_path):
     (tmp_path / "t.csv").write_text("sentence,label\ngood,1\nbad,0\n")
     with pytest.raises(
-        files.UnreadableFileError, match=r"got sentence \(holds text.*label \(has a usual name of labels; name"
+        files.UnreadableFileError, match=r"got sentence \(contains text.*label \(is named like a label column; name"
     ):
         files.read(tmp_path / "t.csv")
     assert files.read(tmp_path / "t.csv", keys=["label"])["t"].shape == (2, 1)
@@ -73,7 +73,7 @@ def test_an_unnamed_index_in_csv_is_dropped(tmp_path, index):
     path = write(pd.DataFrame({"a": [1, 2, 3, 4.0]}, index=index), tmp_path / "t.csv")
     found = files.open_file(path)
     np.testing.assert_array_equal(found.representations["t"], [[1], [2], [3], [4]])
-    assert found.skipped == {"Unnamed: 0": "has no name and numbers the rows"}
+    assert found.skipped == {"Unnamed: 0": "has no name and contains row numbers"}
 
 
 def test_the_index_of_a_parquet_table_is_no_feature(tmp_path):
@@ -103,8 +103,8 @@ def test_values_that_parquet_gives_as_objects(tmp_path):
     expected = [[1, 1, 1.5, nan, 1], [nan, nan, nan, nan, 2], [0, 3, 2, nan, 3]]
     np.testing.assert_array_equal(found.representations["t"], expected)
     assert found.skipped == {
-        "words": "holds list<element: string> values, not numbers",
-        "late": "holds timestamp[ms] values, not numbers",
+        "words": "contains list<element: string> values, not numbers",
+        "late": "contains timestamp[ms] values, not numbers",
     }
 
 
@@ -135,7 +135,7 @@ def test_numbers_without_column_names_lose_no_row(tmp_path):
     found = files.open_file(tmp_path / "t.csv")
     np.testing.assert_array_equal(found.representations["t"], values)
     assert found.skipped == {
-        "(column names)": "are missing, because the first line holds numbers and was read as a row"
+        "(column names)": "are missing, because the first line contains numbers and was read as a row"
     }
 
 
@@ -175,12 +175,14 @@ def test_csv_with_a_long_field_and_with_one_line(tmp_path):
 @pytest.mark.parametrize("text", ["hello world", "a,b\n", "a,b\nx,y\n"])
 def test_csv_without_numbers(tmp_path, text):
     (tmp_path / "t.csv").write_text(text)
-    with pytest.raises(files.UnreadableFileError, match=r"t.csv must contain numbers .*, got "):
+    with pytest.raises(files.UnreadableFileError, match=r"t.csv must contain a 2-D array .*, got "):
         files.read(tmp_path / "t.csv")
 
 
 def test_more_columns_than_text_is_for_are_refused_at_once(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text("\n".join([",".join(["1"] * 100_001)] * 3))
-    with pytest.raises(UnreadableFileError, match=r"at most 100,000 columns as text, got 100,001; save it as \.npy"):
+    with pytest.raises(
+        UnreadableFileError, match=r"at most 100,000 columns as a text file, got 100,001; save the table as \.npy"
+    ):
         files.open_file(path)

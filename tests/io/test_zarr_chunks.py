@@ -126,7 +126,7 @@ def test_what_is_compressed_twice_is_refused(tmp_path, rng):
     twice = [zarr.codecs.GzipCodec(), zarr.codecs.ZstdCodec()]
     array = zarr.create_array(str(tmp_path / "rows.zarr"), shape=(40, 8), chunks=(20, 8), dtype="f8", compressors=twice)
     array[...] = rng.standard_normal((40, 8))
-    with pytest.raises(UnreadableFileError, match=r"must be compressed once, .*, got gzip and zstd: store it again"):
+    with pytest.raises(UnreadableFileError, match=r"must be compressed once, .*, got gzip and zstd; store it again"):
         open_file(tmp_path / "rows.zarr")
 
 

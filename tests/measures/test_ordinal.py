@@ -77,7 +77,7 @@ def test_the_monte_carlo_error_is_that_of_samples(name):
     exact = FUNCTIONS[name](X, Y)
     error = np.sqrt(exact * (1 - exact) / 2000)
     with pytest.warns(
-        shesha.MeasureWarning, match="2,000 sampled comparisons leave a Monte Carlo standard error of 0.01"
+        shesha.MeasureWarning, match="2,000 sampled comparisons give a Monte Carlo standard error of 0.01"
     ):
         found = np.array([FUNCTIONS[name](X, Y, n_samples=2000, seed=seed) for seed in range(200)])
     assert 186 <= np.count_nonzero(np.abs(found - exact) < 2 * error) <= 199

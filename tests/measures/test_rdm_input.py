@@ -106,7 +106,7 @@ NO_DISTANCES = {
     "negative": (
         NEGATIVE,
         ValueError,
-        "D must not contain negative distances, got -0.5: similarities are not distances",
+        "D must not contain negative distances, got -0.5; convert similarities to distances first",
     ),
     "negative, condensed": (-pdist(X), ValueError, "D must not contain negative distances"),
     "NaN": (MISSING, ValueError, "D must be finite, got NaN or infinity"),
@@ -118,7 +118,11 @@ NO_DISTANCES = {
         "D must be a square matrix or its condensed triangle, got shape (11,)",
     ),
     "two rows": (np.ones(1), ValueError, "D must contain the distances of at least 3 rows, got 2"),
-    "text": (np.array([["0", "a"], ["a", "0"]]), TypeError, "D must be distances, real numbers, got an array of dtype"),
+    "text": (
+        np.array([["0", "a"], ["a", "0"]]),
+        TypeError,
+        "D must contain distances as real numbers, got an array of dtype",
+    ),
 }
 
 

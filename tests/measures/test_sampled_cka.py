@@ -79,9 +79,9 @@ def test_null_and_grid_take_the_same_value(rng, widths):
 
 def test_features_that_do_not_agree_say_nothing_of_others(rng):
     at_right_angles = hadamard(8)[:, 1:5]
-    with pytest.warns(NotEstimableWarning, match="different features do not agree, so the norm of all features"):
+    with pytest.warns(NotEstimableWarning, match="different features are unrelated, so the norm of all features"):
         assert np.isnan(measures.sampled_cka(at_right_angles, sample(rng, 8, 3)))
-    with pytest.raises(NotEstimable, match="a sample of features needs at least 2, got 1"):
+    with pytest.raises(NotEstimable, match="a sample of features needs at least 2 features, got 1"):
         measures.get("sampled CKA").score(sample(rng, 8, 1), sample(rng, 8, 3))
 
 

@@ -90,7 +90,7 @@ def test_names_of_rows_may_be_text_and_must_be_complete():
         moments.update(X, Y, rows=["d", "e"])
     with pytest.raises(TypeError, match=r"rows must be whole numbers or text"):
         moments.update(X, Y, rows=[0.5, 1.5, 2.5, 3.5])
-    with pytest.raises(ValueError, match=r"rows must be given for every batch or for none"):
+    with pytest.raises(ValueError, match=r"rows must be given for all batches or for none"):
         moments.update(X, Y)
     assert len(moments) == 3
 
@@ -100,7 +100,7 @@ def test_merging_refuses_shared_rows_and_other_data():
     sides = [Moments(), Moments()]
     for moments, rows in zip(sides, (np.arange(200), np.arange(199, 300)), strict=True):
         moments.update(X[rows], Y[rows], rows=rows)
-    with pytest.raises(ValueError, match=r"rows must be counted once, got 1 row in both moments"):
+    with pytest.raises(ValueError, match=r"rows must be counted once, got 1 row in both Moments objects"):
         sides[0].merge(sides[1])
     with pytest.raises(ValueError, match=r"widths must be \(4, 3\), got \(3, 4\)"):
         Moments.of(X, Y).merge(Moments.of(Y, X))
@@ -137,7 +137,7 @@ def test_damaged_and_foreign_states_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"must be in the format 'shesha moments 1', got 'shesha moments 9'"):
         Moments.load(path)
     np.savez(path, header=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(ValueError, match=r"damaged or of another kind"):
+    with pytest.raises(ValueError, match=r"damaged or has another format"):
         Moments.load(path)
 
 

@@ -107,7 +107,7 @@ def test_a_stream_that_fails_is_resumed_where_it_failed(tmp_path):
     with pytest.raises(OSError, match="the disk is gone"):
         Moments.of(batches(X, Y, fails_at=300), state=state)
     assert len(Moments.load(state)) == 300
-    with pytest.raises(ValueError, match=r"in rows 3 of the batch that begins at row 700: this batch was not counted"):
+    with pytest.raises(ValueError, match=r"in rows 3 of the batch that begins at row 700; this batch was not added"):
         Moments.of(batches(X, Y, nan_at=700), state=state)
     assert len(Moments.load(state)) == 700
     require_equal(Moments.of(batches(X, Y), state=state), (X, Y))
@@ -118,7 +118,7 @@ def test_a_state_is_not_resumed_with_another_stream(tmp_path):
     X, Y = pair(1_000)
     state = tmp_path / "state.npz"
     Moments.of(batches(X[:500], Y[:500]), state=state)
-    with pytest.raises(ValueError, match=r"rows of the state in the same order, got another row 0: resume with"):
+    with pytest.raises(ValueError, match=r"rows of the state in the same order, got another row 0; resume with"):
         Moments.of(batches(X[::-1], Y[::-1]), state=state)
     shuffled = np.r_[0, 1 + np.random.default_rng(3).permutation(999)]
     with pytest.raises(ValueError, match=r"got another row 1: resume"):
@@ -128,11 +128,11 @@ def test_a_state_is_not_resumed_with_another_stream(tmp_path):
         Moments.of(batches(X[other_tail], Y[other_tail]), state=state)
     with pytest.raises(ValueError, match=r"batches must contain the 500 rows that the state has counted, got 100"):
         Moments.of(batches(X[:100], Y[:100]), state=state)
-    with pytest.raises(ValueError, match=r"state must be of A, B, got .*, which is of X, Y"):
+    with pytest.raises(ValueError, match=r"state must contain sums of A, B, got .* with sums of X, Y"):
         Moments.of(batches(X, Y), state=state, names=("A", "B"))
     of_arrays = tmp_path / "arrays.npz"
     Moments.of(X, Y, state=of_arrays)
-    with pytest.raises(ValueError, match=r"state must be of a stream, got one of arrays or files"):
+    with pytest.raises(ValueError, match=r"state must belong to a stream, got the state of arrays or files"):
         Moments.of(batches(X, Y), state=of_arrays)
     # The same rows from a model that rounds otherwise.
     require_equal(Moments.of(batches(X * (1 + 1e-4), Y), state=state), (np.r_[X[:500], X[500:] * (1 + 1e-4)], Y))

@@ -54,7 +54,8 @@ def test_kernel_alignments_have_corrected_p_values(models):
     assert by_pair["a0", "b0"].corrected_p_value < 1e-6
     assert by_pair["a0", "noise"].corrected_p_value > 0.01
     assert by_pair["a0", "b0"].corrected_p_value >= by_pair["a0", "b0"].p_value
-    assert "p < 0.001 after correction for the number of pairs" in str(found)
+    assert str(found).startswith("3 x 3 layers over 4,000 inputs\n")
+    assert "(p < 1e-6, corrected for 9 pairs)." in str(found)
     other = shesha.compare_layers(count(models, [4_000]), "OrthProc")
     assert "only kernel alignments" in other.scores[0].score.note
 
@@ -172,5 +173,5 @@ def test_an_update_that_is_interrupted_while_sums_change_makes_the_moments_unusa
         patch.setattr(layer_pair_sums, "join_blocks", stop_at_the_third_pair)
         moments.update(*rest)
     for use in (moments.sums, lambda: moments.update(*rest), lambda: shesha.compare_layers(moments)):
-        with pytest.raises(RuntimeError, match=r"must have whole updates, got one that was interrupted"):
+        with pytest.raises(RuntimeError, match=r"must contain complete updates only, got an interrupted"):
             use()

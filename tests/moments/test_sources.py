@@ -70,7 +70,7 @@ def test_several_arrays_in_a_store_need_a_key(tmp_path, pair):
 
 def test_other_files_are_refused(tmp_path):
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match=r"path must end in one of .npy, .zarr, .parquet to be read in stretches"):
+    with pytest.raises(ValueError, match=r"path must end in one of .npy, .zarr, .parquet to be read in chunks"):
         Moments.of(tmp_path / "a.csv", np.zeros((1, 2)))
     np.save(tmp_path / "a.npy", np.zeros(5))
     with pytest.raises(ValueError, match=r"must contain a matrix of real numbers"):
@@ -96,7 +96,7 @@ def test_loaders_generators_and_mappings(pair):
         Moments.of(iter([]))
     with pytest.raises(TypeError, match=r"a batch must be a tuple"):
         Moments.of([3])
-    with pytest.raises(TypeError, match=r"Moments.of takes two representations, or one iterable of batches"):
+    with pytest.raises(TypeError, match=r"Moments.of needs two representations, or one iterable of batches"):
         Moments.of(pair[0])
 
 
@@ -140,7 +140,7 @@ def test_ctrl_c_keeps_a_state_that_the_same_call_resumes(tmp_path, pair, monkeyp
     monkeypatch.setattr(Moments, "add_unchecked", add)
     require_equal(Moments.of(*paths, state=state), pair)
     np.save(paths[0], pair[0] + 1)
-    with pytest.raises(ValueError, match=r"state must be of the same data"):
+    with pytest.raises(ValueError, match=r"state must belong to the same data"):
         Moments.of(*paths, state=state)
 
 

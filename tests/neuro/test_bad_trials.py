@@ -11,7 +11,7 @@ RNG = np.random.default_rng(0)
 SHOWN = RNG.permutation(np.tile(np.arange(6), 10))
 X = RNG.poisson(RNG.gamma(2, 2, size=(6, 12))[SHOWN]).astype(float)
 MASKED = np.ma.masked_array(X, mask=RNG.random(X.shape) < 0.05)
-HIDDEN = "must not be masked, got .* masked entries: fill them or leave out their rows"
+HIDDEN = "must not be masked, got .* masked entries; fill them or leave out their rows"
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_distances_of_a_toolbox_are_no_trials():
         def get_matrices(self):
             raise AssertionError
 
-    with pytest.raises(TypeError, match="X must be an array of responses, trials x neurons, got a RDMs"):
+    with pytest.raises(TypeError, match="X must be an array of responses \\(trials x neurons\\), got a RDMs"):
         neuro.trial_split(RDMs(), SHOWN)
     with pytest.raises(TypeError, match="rdms must be an array of distances, got a RDMs"):
         neuro.noise_ceiling(RDMs())

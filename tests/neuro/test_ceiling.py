@@ -41,7 +41,7 @@ def test_there_is_no_ceiling_over_noise() -> None:
     assert np.isnan([found.lower, found.upper]).all()
     assert found.reliability == pytest.approx(-1)
     assert "no noise ceiling" in str(found)
-    with pytest.warns(shesha.NotEstimableWarning, match="only 2 pairs of conditions are known"):
+    with pytest.warns(shesha.NotEstimableWarning, match="only 2 pairs of conditions have distances"):
         noise_ceiling(np.where(np.arange(28) < 2, REPEATS, np.nan))
 
 
@@ -60,7 +60,7 @@ def test_of_trials_it_is_that_of_the_distances_of_runs(recording) -> None:
     ("rdms", "message"),
     [
         (REPEATS[:1], "rdms must contain at least 2 repeats, got 1"),
-        (REPEATS[:, :5], "rdms must contain the distances of all pairs of conditions, got 5 of them"),
+        (REPEATS[:, :5], "rdms must contain the distances of all pairs of conditions, got 5 distances"),
         (REPEATS[0], "rdms must be distances of shape"),
         (np.where(REPEATS > 1, np.inf, REPEATS), "rdms must be finite, or NaN for missing distances"),
     ],

@@ -39,7 +39,7 @@ def test_drift_is_below_chance_and_stillness_is_not() -> None:
 def test_a_half_without_responses_has_no_drift() -> None:
     dead = DRIFTING.copy()
     dead[45:] = 0
-    with pytest.warns(shesha.NotEstimableWarning, match="a half of the session has no response"):
+    with pytest.warns(shesha.NotEstimableWarning, match="one half of the session has no responses"):
         assert np.isnan(centroid_drift(dead, n_permutations=19).observed)
 
 
@@ -62,7 +62,7 @@ def test_any_number_beside_other_orders() -> None:
     assert len(found.null) == 49
     with pytest.raises(ValueError, match="closer must be one of"):
         permutation_null(DRIFTING, np.mean, closer="up")
-    with pytest.raises(TypeError, match="what mean returns must be one real number"):
+    with pytest.raises(TypeError, match="the value that mean returns must be one real number"):
         permutation_null(DRIFTING, lambda X: X.mean(axis=0), name="mean")
 
 

@@ -37,7 +37,7 @@ def test_by_default_every_condition_has_as_many_trials_as_the_rarest() -> None:
     rarest = min((shown[s::2] == k).sum() for s in (0, 1) for k in range(5))
     found = trial_split(X, shown, **FAST)
     assert found.observed == trial_split(X, shown, trials_per_half=int(rarest), **FAST).observed
-    assert f"{rarest} of each condition" in found.name
+    assert f"{rarest} trials per condition" in found.name
     assert found.n_unused == 188 - 10 * rarest
     assert f"{found.n_unused} of 188 trials unused, because" in str(found.notes)
     assert f"188 trials ({found.n_unused} unused in each draw) x" in str(found)
@@ -59,7 +59,7 @@ def test_conditions_with_too_few_trials_in_a_half_are_left_out_and_named() -> No
     named[:3] = ["rare", "rare", "rare"]
     found = trial_split(X, named, **FAST)
     assert (found.dropped, found.n_conditions) == (("rare",), 4)
-    assert "conditions left out, with fewer than 2 trials in a half: rare" in found.notes
+    assert "conditions with fewer than 2 trials in a half are left out: rare" in found.notes
     kept = named != "rare"
     assert found.n_unused == 80 - 8 * min(
         (named[kept & (np.arange(80) % 2 == s)] == k).sum() for s in (0, 1) for k in "abcd"
@@ -120,7 +120,7 @@ def test_a_ceiling_names_the_reliability_that_trial_split_finds() -> None:
     found = noise_ceiling(X, shown)
     assert found.reliability == pytest.approx(trial_split(X, shown, trials_per_half="all", **FAST).observed)
     assert found.reliability > 0.5
-    assert f"with equal numbers of trials the reliability is {split:.3g}" in found.notes
+    assert f"with equal numbers of trials, the reliability is {split:.3g}" in found.notes
     assert "conditions have 8 to 96 trials" in str(found)
 
 

@@ -93,16 +93,16 @@ def test_sessions_share_some_conditions() -> None:
     pair = session_drift({"a": (X, shown), "b": (X[few], shown[few])}).pairs[0]
     assert pair.n_conditions == 4
     with pytest.warns(
-        shesha.NotEstimableWarning, match="sessions a and b: only 2 conditions are shared, and at least 3"
+        shesha.NotEstimableWarning, match="sessions a and b: they share only 2 conditions, but at least 3"
     ):
         found = session_drift({"a": (X, shown), "b": (X, shown + 4)})
     assert found.pairs[0].parts == ()
-    assert "2 conditions are shared" in str(found)
+    assert "share only 2 conditions" in str(found)
     assert "reason" in found.to_frame()
 
 
 def test_too_few_shared_neurons() -> None:
-    with pytest.warns(shesha.NotEstimableWarning, match="2 neurons are shared"):
+    with pytest.warns(shesha.NotEstimableWarning, match="share only 2 neurons"):
         session_drift([day(TUNING), day(TUNING, 1)], [[0, 0], [1, 1], [2, -1]])
 
 

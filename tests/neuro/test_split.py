@@ -80,7 +80,7 @@ def test_a_condition_with_one_trial_is_left_out_and_told(recording) -> None:
     more = np.append(shown, 9)
     found = trial_split(np.vstack([X, X[:1]]), more, **FAST)
     assert found.n_conditions == 5
-    assert "conditions left out, with fewer than 2 trials: 9" in found.notes[0]
+    assert "conditions with fewer than 2 trials are left out: 9" in found.notes[0]
 
 
 def test_a_condition_missing_in_a_half_does_not_stop_the_rest(recording) -> None:
@@ -105,12 +105,12 @@ def test_silent_neurons_and_empty_trials_are_told(recording) -> None:
     X[:, 3] = 0
     X[5] = 0
     notes = trial_split(X, shown, **ALL).notes
-    assert notes == ("1 of 12 neurons never respond", "1 trial without any response")
+    assert notes == ("1 of 12 neurons without any response", "1 trial without any response")
 
 
 def test_two_conditions_have_no_geometry(recording) -> None:
     X, shown = recording(n_conditions=2)
-    with pytest.warns(shesha.NotEstimableWarning, match="only 2 conditions have enough trials, and at least 3"):
+    with pytest.warns(shesha.NotEstimableWarning, match="only 2 conditions have enough trials, but at least 3"):
         found = trial_split(X, shown)
     assert np.isnan(found.observed)
     assert "not estimable" in str(found)
@@ -121,8 +121,8 @@ def test_two_conditions_have_no_geometry(recording) -> None:
     [
         ({"how": "thirds"}, "how must be one of 'odd-even', 'random', 'blocks', got 'thirds'"),
         ({"null": "none"}, "null must be one of 'shift', 'permute', 'stretches', got 'none'"),
-        ({"null": "stretches"}, "block_length must be given with null='stretches' and only then, got none"),
-        ({"block_length": 5}, "block_length must be given with null='stretches' and only then, got null='shift'"),
+        ({"null": "stretches"}, "block_length must be given if and only if null='stretches', got none"),
+        ({"block_length": 5}, "block_length must be given if and only if null='stretches', got null='shift'"),
         ({"metric": "manhattan"}, "metric must be one of"),
         ({"how": "blocks", "n_blocks": 500}, r"n_blocks must be at most the number of trials \(120\), got 500"),
         ({"normalize": "yes"}, "normalize must be True or False, got 'yes'"),
@@ -144,9 +144,9 @@ def test_bad_recordings(recording) -> None:
         trial_split(X[:, 0], shown)
     with pytest.raises(ValueError, match="conditions must have one label for each of the 120 rows, got 100"):
         trial_split(X, shown[:100])
-    with pytest.raises(ValueError, match="conditions must have one line for each of the 120 trials, got 100"):
+    with pytest.raises(ValueError, match="conditions must have one entry for each of the 120 trials, got 100"):
         trial_split(X, np.column_stack([shown, shown])[:100])
-    with pytest.raises(TypeError, match="conditions must be one label per trial because X has no named axes"):
+    with pytest.raises(TypeError, match="conditions must be one label per trial if X has no named axes"):
         trial_split(X, "contrast")
     missing = shown.astype(float)
     missing[3] = np.nan

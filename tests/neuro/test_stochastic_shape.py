@@ -81,7 +81,7 @@ def test_it_prints_the_distance_beside_its_floors(rng, model):
     (X, shown), (Y, _) = recording(rng, *model, 6), recording(rng, *model, 6)
     text = " ".join(str(stochastic_shape(X, Y, shown, n_splits=2)).split())
     assert text.startswith("gaussian shape distance ")
-    assert "8 conditions, at least 6 trials each. Halves of the trials: " in text
+    assert "8 conditions with at least 6 trials each. Distance between halves of the trials: " in text
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_it_prints_the_distance_beside_its_floors(rng, model):
         ({"weight": 3}, "weight must be between 0 and 2, got 3"),
         ({"kind": "energy", "weight": 0.5}, "weight must be 1 for energy distances"),
         ({"n_splits": 0}, "n_splits must be at least 1"),
-        ({"conditions": np.arange(24)}, "conditions must be at least 3 with 4 trials in X and in Y, got 0"),
+        ({"conditions": np.arange(24)}, "conditions must include at least 3 with 4 trials in both X and Y, got 0"),
     ],
 )
 def test_bad_calls_are_refused(rng, options, message):

@@ -67,7 +67,7 @@ def test_what_is_left_out_is_listed() -> None:
     assert ("short", "", "fewer than 40 trials") in table.excluded
     assert ("s0", "MOs", "fewer than 10 neurons") in table.excluded
     assert ("s0", "root", "no area") in table.excluded
-    assert "left out, fewer than 10 neurons: MOs in s0, MOs in s1" in str(table)
+    assert "left out (fewer than 10 neurons): MOs in s0, MOs in s1" in str(table)
 
 
 def test_regions_and_groups_of_ones_own() -> None:
@@ -101,7 +101,7 @@ def test_one_session_has_no_interval() -> None:
 def test_an_outcome_that_is_not_there_has_a_reason() -> None:
     bare = Session(SESSIONS["s0"].X, SESSIONS["s0"].conditions, AREAS)
     table = session_table([bare], scores=("behaviour_coupling",), **FAST)
-    assert table.lines[0].scores["behaviour_coupling"].reason == "the session has no outcome of the trials"
+    assert table.lines[0].scores["behaviour_coupling"].reason == "the session has no trial outcomes"
 
 
 def test_labelled_sessions() -> None:
@@ -117,7 +117,7 @@ def test_labelled_sessions() -> None:
 @pytest.mark.parametrize(
     ("sessions", "options", "message"),
     [
-        ({}, {}, "sessions must be at least one, got none"),
+        ({}, {}, "sessions must contain at least one session, got none"),
         (SESSIONS, {"by": "lobe"}, "by must be one of 'area', 'region', 'division', got 'lobe'"),
         (SESSIONS, {"scores": ["colour"]}, "scores must be one of 'trial_split', 'centroid_drift'"),
         (SESSIONS, {"interval": "cell"}, "interval must be one of 'session', 'animal', got 'cell'"),

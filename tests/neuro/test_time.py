@@ -102,8 +102,8 @@ def test_pynapple_groups_and_intervals_are_taken() -> None:
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (([], [0.0]), {}, "spikes must be those of at least one neuron, got none"),
-        (([[0.1]], [0.0]), {"window": (1, 0)}, "window must end after it begins, got 1 to 0"),
+        (([], [0.0]), {}, "spikes must contain at least one neuron, got none"),
+        (([[0.1]], [0.0]), {"window": (1, 0)}, "window must end after it starts, got 1 to 0"),
         (([[np.nan]], [0.0]), {}, "spikes must be a 1-D array of finite times"),
         (([[0.1]], [[0.0]]), {}, "onsets must be a 1-D array of finite times"),
     ],

@@ -164,7 +164,7 @@ def test_what_cannot_be_told_is_not_told(rng):
     for X in (np.ones((40, 3)), rng.standard_normal((5, 3)).cumsum(axis=0), np.zeros((20, 2))):
         assert not dependence(X).has_order
         assert str(dependence(X)) == "no sign that rows depend on one another" or dependence(X).has_repeats
-    with pytest.raises(ValueError, match="representations must be at least one, got none"):
+    with pytest.raises(ValueError, match="representations must contain at least one, got none"):
         dependence()
     with pytest.raises(ValueError, match="representations must have the same rows, got 4, 5"):
         dependence(np.zeros((4, 2)), np.zeros((5, 2)))
@@ -188,7 +188,7 @@ def test_dependent_rows_without_a_design_are_told(rng, call):
     # Whoever says what may be exchanged, or has one side that does not depend on the order, hears nothing.
     call(X, Y, shift=True)
     for design in ({"blocks": np.arange(100) // 25}, {"groups": np.arange(100) // 4}, {"block_length": 4}):
-        with pytest.warns(CalibrationWarning, match="rows are not exchangeable under (blocks|groups|block_length)"):
+        with pytest.warns(CalibrationWarning, match="closer than after permutations by (blocks|groups|block_length)"):
             call(X, Y, **design)
         call(X, rng.permutation(Y), **design)
     call(X, Y, permutations=np.array([np.roll(np.arange(100), 5 * k) for k in range(1, 20)]))
@@ -214,7 +214,7 @@ def drifting(rng, n, d=8):
 def test_a_drift_is_told_whatever_the_design(call, design):
     rng = np.random.default_rng(3)
     X, Y = drifting(rng, 100), drifting(rng, 100)
-    with pytest.warns(CalibrationWarning, match="rows drift smoothly over the whole series, and no permutation"):
+    with pytest.warns(CalibrationWarning, match="rows drift smoothly over the whole series. No permutation"):
         call(X, Y, **design)
     call(X, rng.standard_normal((100, 8)), **design)
 
@@ -259,7 +259,7 @@ def test_chance_tells_of_a_drift_and_of_a_series():
     options = {"n_permutations": K, "n_splits": 2, "seed": 0}
     with pytest.warns(CalibrationWarning, match="rows drift smoothly over the whole series"):
         chance(drifting(rng, 100), shift=True, **options)
-    with pytest.warns(CalibrationWarning, match="rows are not exchangeable under blocks"):
+    with pytest.warns(CalibrationWarning, match="closer than after permutations by blocks"):
         chance(series(rng, 200, 0.6), blocks=np.arange(200) // 25, **options)
 
 

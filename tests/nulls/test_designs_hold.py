@@ -116,7 +116,9 @@ def test_strata_of_a_number_hold_also_where_it_drives_both_sides(n, effect):
 def test_strata_that_leave_the_covariate_are_warned_of(rng):
     depth = rng.standard_normal(60)
     X, Y = (5 * depth[:, None] + rng.standard_normal((60, 6)) for _ in "XY")
-    with pytest.warns(CalibrationWarning, match="still follow the number of within=.*Pass the number as covariates="):
+    with pytest.warns(
+        CalibrationWarning, match="still depend on the numbers in within=.*Pass these numbers as covariates="
+    ):
         calibrate(X, Y, "CKA", n_permutations=19, within=depth, seed=0)
 
 

@@ -99,7 +99,7 @@ def test_all_shifts_are_taken_once_where_they_are_few():
 
 
 def test_too_few_shifts_or_stretches_say_what_to_do():
-    with pytest.raises(ValueError, match=r"got 12 \(circular shifts\): use longer series"):
+    with pytest.raises(ValueError, match=r"got 12 \(circular shifts\); use longer series"):
         draw_permutations(12, 200, 0.05, design={"shift": True})
     with pytest.raises(ValueError, match=r"got 6 \(stretches of 10 rows\): use shorter stretches"):
         draw_permutations(39, 200, 0.05, design={"block_length": 10})
@@ -109,9 +109,9 @@ def test_groups_without_an_equal_are_told():
     sizes = np.repeat(np.arange(7), [2, 2, 2, 2, 2, 3, 4])
     assert (
         exchange(len(sizes), groups=sizes).text
-        == "whole groups (2 of 7 have no other of equal size and are not permuted)"
+        == "whole groups (2 of 7 have no partner of equal size and are not permuted)"
     )
-    with pytest.raises(ValueError, match=r"got 1 \(whole groups\): .*equal_groups\(groups\) picks rows"):
+    with pytest.raises(ValueError, match=r"got 1 \(whole groups\); .*equal_groups\(groups\) chooses rows"):
         draw_permutations(15, 200, 0.05, design={"groups": np.repeat(np.arange(5), [1, 2, 3, 4, 5])})
 
 
@@ -185,13 +185,13 @@ def test_a_design_of_some_rows_is_what_the_same_arguments_give():
 
 def test_designs_that_exclude_each_other_are_refused():
     labels = np.zeros(10)
-    with pytest.raises(ValueError, match="shift must be used alone or with blocks, got groups as well"):
+    with pytest.raises(ValueError, match="shift must be used alone or with blocks, got also groups"):
         exchange(10, shift=True, groups=labels)
     with pytest.raises(
         ValueError, match="shift must be used alone or with blocks, got within and block_length as well"
     ):
         exchange(10, shift=True, within=labels, block_length=2)
-    with pytest.raises(ValueError, match="block_length must be used alone or with blocks, got groups as well"):
+    with pytest.raises(ValueError, match="block_length must be used alone or with blocks, got also groups"):
         exchange(10, block_length=2, groups=labels)
     with pytest.raises(ValueError, match="groups must lie within blocks and strata, got a group with rows in several"):
         exchange(10, groups=labels, within=np.arange(10) % 2)

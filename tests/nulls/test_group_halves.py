@@ -82,5 +82,5 @@ def test_groups_of_one_class_are_exchanged_whole(rng):
 
 def test_a_class_of_one_group_is_refused(rng):
     y, donor = np.repeat(np.arange(3), 8), np.repeat([0, 1, 2, 3, 4], [8, 4, 4, 4, 4])
-    with pytest.raises(ValueError, match="groups must leave every class in at least 2 groups"):
+    with pytest.raises(ValueError, match="groups must divide every class into at least 2 groups"):
         estimate(rng.standard_normal((24, 5)), y, "label_conditioned_split", groups=donor, n_bootstrap=0)

@@ -95,7 +95,7 @@ def test_places_are_those_that_significant_differences_leave():
 def test_equal_models_share_their_place():
     found = rank_models(SUBJECTS, {"one": MODELS["near"], "same": 3 * MODELS["near"]}, **FEW)
     assert {(one.rank_low, one.rank_high) for one in found} == {(1, 2)}
-    assert "ties with" in found.headline
+    assert "not significantly closer than" in found.headline
     assert found["one"].unique == pytest.approx(0, abs=1e-9)
     assert found["one"].alone == pytest.approx(found.explained)
 
@@ -177,7 +177,7 @@ def test_one_subject_says_what_its_intervals_do_not_know():
     found = rank_models(SUBJECTS[0], MODELS, **FEW)
     assert not found.has_ceiling
     assert found.resampled == "rows"
-    assert "One subject" in str(found).replace("\n  ", " ")
+    assert "There is only one subject" in str(found).replace("\n  ", " ")
 
 
 def test_a_single_model_has_no_rank():
@@ -189,7 +189,7 @@ def test_a_single_model_has_no_rank():
 
 def test_few_rows_are_said_and_do_not_fail():
     found = rank_models(SUBJECTS[:, :4], {k: v[:4] for k, v in MODELS.items()}, alpha=0.2, **FEW)
-    assert "No intervals" in str(found)
+    assert "There are no intervals" in str(found)
     assert np.isnan(found.pairs[0].p_value)
     assert {one.rank_high for one in found} == {3}
 
@@ -238,5 +238,5 @@ def test_few_groups_give_no_intervals_and_no_winner(n_groups, measure):
     found = rank_models(data, candidates, measure, groups=groups, **FEW)
     pair = found.pair("near", "far")
     assert np.isnan([pair.low, pair.high, pair.p_value]).all()
-    assert f"because they take at least 5 groups, got {n_groups}." in " ".join(found.notes)
+    assert f"because they need at least 5 groups, got {n_groups}." in " ".join(found.notes)
     assert found.models[0].value == pytest.approx(rank_models(data, candidates, measure, **FEW).models[0].value)

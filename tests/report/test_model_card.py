@@ -40,7 +40,7 @@ def test_numbers_are_those_of_the_audit():
         assert metric["args"]["p_value"] == pytest.approx(one.chance.p_value)
         assert metric["args"]["low"] <= metric["value"] <= metric["args"]["high"]
     assert "shesha audit x.npy" in body
-    assert "## What to doubt first" in body
+    assert "## Possible problems" in body
 
 
 def test_a_comparison_puts_its_chance_beside_every_value():

@@ -64,12 +64,12 @@ def test_a_change_names_the_first_layer_and_the_largest():
     [
         (
             ("changed", "changed"),
-            "All 2 layers changed beyond noise. The largest change is in layer 1: RDM drift 0.200. ",
+            "Both layers changed beyond noise. The largest change is in layer 1: RDM drift 0.200. ",
         ),
-        (("replaced", "replaced"), "All 2 layers were replaced. The largest change is in layer 1: "),
+        (("replaced", "replaced"), "Both layers were replaced. The largest change is in layer 1: "),
         (
             ("changed", "replaced"),
-            "All 2 layers changed beyond noise (1 was replaced). The largest change is in layer 1: ",
+            "Both layers changed beyond noise (1 was replaced). The largest change is in layer 1: ",
         ),
         (("within noise", "replaced"), "1 of 2 layers was replaced. The largest change is in layer 1: "),
         (("changed",), "The geometry changed beyond noise: RDM drift 0.100. Noise alone reaches 0.020 "),
@@ -78,7 +78,7 @@ def test_a_change_names_the_first_layer_and_the_largest():
             ("within noise", "within noise"),
             "No change exceeds noise. The largest change is in layer 1: RDM drift 0.200. ",
         ),
-        (("unchanged", "unchanged"), "Nothing changed: all 2 layers have the same geometry to nine digits."),
+        (("unchanged", "unchanged"), "Nothing changed: both layers have the same geometry to nine digits."),
         (("unchanged",), "Nothing changed: the representation has the same geometry to nine digits."),
     ],
 )
@@ -92,7 +92,8 @@ def test_a_headline_holds_for_scattered_changes():
         "2 of 4 layers changed beyond noise, starting with layer 0. The largest change beyond noise is in layer 2: "
     )
     assert headline(layers("within noise")) == (
-        "No change exceeds noise: RDM drift 0.100. Noise alone reaches 0.020 (3 re-encodings), and the limit is 0.040."
+        "No change exceeds noise: RDM drift 0.100. Noise alone reaches 0.020 (3 re-encodings), and a change must "
+        "exceed 0.040."
     )
 
 
@@ -116,7 +117,7 @@ def test_a_claim_counts_verdicts_and_names_the_largest_change_that_is_known():
     found = layers("changed", "not estimable", "changed", "within noise")
     found.layers[1].change = found.layers[3].change = math.nan
     said = diff_claim(found)
-    assert said.startswith("Of 4 layers compared between old and new on 1,200 inputs, the geometry of 2 changed, ")
+    assert said.startswith("The geometry of 4 layers was compared between old and new on 1,200 inputs: 2 changed, ")
     assert "1 not estimable, 1 within noise; the largest change was in layer 2 (RDM drift of 0.300" in said
     for one in found:
         one.change = math.nan

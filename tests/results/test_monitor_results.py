@@ -29,7 +29,7 @@ VERDICT = DriftVerdict(
     classes=(Moved("positive", 0.2, 0.001), Moved("negative", 0.1, 0.001)),
     sequence=CheckSequence(12, 1000.0, 7.07, 15.3, 12.1),
     advice="Measure the task.",
-    notes=("batch_size was 32 for the reference, is 8",),
+    notes=("batch_size changed from 32 (reference) to 8",),
     about={"revision": "a1"},
 )
 RESAMPLED = replace(
@@ -52,29 +52,29 @@ def test_a_verdict_prints_state_scores_rates_and_what_to_do():
     assert str(VERDICT) == (
         "alert: the geometry changed (400 rows)\n"
         "\n"
-        "                          drift  unchanged  threshold      p\n"
-        "  primary  RDM drift     0.0312      4e-06   1.25e-05  0.005  beyond\n"
+        "                          drift  unchanged  threshold      p  verdict\n"
+        "  primary  RDM drift     0.0312      4e-06   1.25e-05  0.005  above threshold\n"
         "  confirm  unbiased CKA   0.001     0.0015      0.002    0.3\n"
         "  mutual kNN(k=10, metric=cosine): no value (k must be below the number of rows)\n"
         "\n"
-        "On unchanged encodings each score is beyond its threshold in 0.01 of checks,\n"
-        "over monitors like this one; with its 200 re-encodings this one's own rate is\n"
-        "below 0.0235 (95 % confidence).\n"
+        "Without a change, each score exceeds its threshold in 1 % of checks, averaged\n"
+        "over monitors like this one. The rate of this monitor, with 200 re-encodings, is\n"
+        "below 2.35 % (95 % confidence).\n"
         "\n"
-        "Check 12: evidence of all checks 15.3, alarm at 1000 (one false alarm in 1000\n"
-        "checks on average; CUSUM 12.1).\n"
+        "Check 12: the accumulated evidence of change is 15.3, and the alarm is at 1000\n"
+        "(one false alarm in 1000 checks on average; CUSUM 12.1).\n"
         "\n"
         "Rows that moved most\n"
-        "                                          moved  at most, unchanged\n"
-        "  a long sentence that goes...  positive    0.5               0.001\n"
+        "                                          moved  largest if unchanged\n"
+        "  a long sentence that goes...  positive    0.5                 0.001\n"
         "\n"
         "Classes\n"
-        "              moved  at most, unchanged\n"
-        "  positive      0.2               0.001\n"
-        "  negative      0.1               0.001\n"
+        "              moved  largest if unchanged\n"
+        "  positive      0.2                 0.001\n"
+        "  negative      0.1                 0.001\n"
         "\n"
         "What to do: Measure the task.\n"
-        "! batch_size was 32 for the reference, is 8"
+        "! batch_size changed from 32 (reference) to 8"
     )
 
 
@@ -92,7 +92,7 @@ def test_what_no_re_encodings_cannot_tell_is_said():
     said = " ".join(str(RESAMPLED).split())
     assert "with 99 % confidence, its drift is above 0.05" in said
     assert "Without re-encodings the noise floor is unknown" in said
-    assert "at most, unchanged" not in said
+    assert "largest if unchanged" not in said
 
 
 def test_alarms_are_alerts_and_what_could_not_be_judged():
@@ -110,8 +110,9 @@ def test_scores_are_found_by_their_measure():
 
 
 def test_an_alarm_since_an_earlier_check_is_told():
-    assert "Alarm since check 3." in str(replace(VERDICT, sequence=replace(VERDICT.sequence, alarm_since=3)))
-    assert "alarm since row 88" in " ".join(str(replace(STREAM, alarm_since=88)).split())
+    late = replace(VERDICT, sequence=replace(VERDICT.sequence, alarm_since=3))
+    assert "The alarm was raised at check 3." in " ".join(str(late).split())
+    assert "The alarm was raised at row 88." in " ".join(str(replace(STREAM, alarm_since=88)).split())
 
 
 def test_results_draw_themselves():

@@ -104,7 +104,7 @@ def test_names_are_cut_only_where_they_do_not_fit(most):
         (0, 3, "None of 3 measures are"),
         (1, 3, "1 of 3 measures is"),
         (2, 3, "2 of 3 measures are"),
-        (2, 2, "All 2 measures are"),
+        (2, 2, "Both measures are"),
     ],
 )
 def test_counts_agree_with_their_verbs(n, of, text):

@@ -78,7 +78,7 @@ def test_the_page_of_an_audit_answers_first():
     assert ran["command"] == "shesha audit x.npz"
     assert ran["seed"] == "3"
     assert "n_permutations=19" in ran["parameters"]
-    assert "3 of 40 rows x 12 features" in ran["data"]
+    assert "3 representations of 40 rows x 12 features" in ran["data"]
     assert page.doubts
 
 
@@ -90,7 +90,7 @@ def test_the_page_of_a_comparison_has_chance_or_says_that_there_is_none():
     assert "No chance level was computed" in raw.doubts[-1].text
     found = shesha.compare(X, Y, ["CKA"], calibrate=True, n_permutations=19, seed=0)
     page = found.page()
-    assert page.answer[0].startswith("The measure is not above chance at 0.05: the smallest p-value is")
+    assert page.answer[0].startswith("The measure is not above chance at 0.05. The smallest p-value is")
     assert page.answer[1].startswith(f"CKA is {found['CKA'].value:.3g} [")
     explained = [part for section in page.sections for part in section.parts if part.kind == "explained"]
     assert [(one.name, one.page) for one in explained] == [("CKA", "measures.md#cka")]
@@ -141,7 +141,7 @@ def test_the_page_of_layers_frames_the_closest_pair():
 def test_the_page_of_layers_says_what_the_measure_looks_at():
     X = np.random.default_rng(0).standard_normal((3, 20, 4))
     for measure, said in (
-        ("mutual kNN(k=3)", "Whether rows have the same nearest neighbours. Higher is closer."),
+        ("mutual kNN(k=3)", "Whether rows have the same nearest neighbours in both representations. Higher is closer."),
         ("OrthProc", "How far apart the rows remain after the best rotation. Lower is closer."),
         (lambda x, y: float(x[0] @ y[0]), "Higher is closer."),
     ):
@@ -177,19 +177,19 @@ def test_the_page_of_a_verdict_says_what_to_do():
     )
     page = found.page()
     assert page.answer == (
-        "The geometry changed: RDM drift is 0.03, compared with 0.001 for encodings of the unchanged model, which "
-        "rarely exceed 0.01 (p = 0.005).",
+        "The geometry changed: RDM drift is 0.03, compared with a mean of 0.001 for encodings of the unchanged "
+        "model, which rarely exceed 0.01 (p = 0.005).",
         "What to do: Measure the task.",
     )
     (table, _) = page.numbers
     assert {one.head: one.cells[0] for one in table.columns} == {
         **{
             "drift": "0.03",
-            "unchanged gives": "0.001",
+            "mean if unchanged": "0.001",
             "threshold": "0.01",
-            "times the threshold (drawn to 3)": "3.00",
+            "multiple of the threshold (drawn to 3)": "3.00",
         },
-        **{"p": "0.005", "verdict": "beyond"},
+        **{"p": "0.005", "verdict": "above threshold"},
     }
     assert page.doubts[0].text == "batch_size was 32"
     assert dict(page.ran)["revision"] == "a1"
@@ -209,12 +209,14 @@ def test_a_threshold_of_zero_gives_no_ratio():
     assert found.page().numbers[0].columns[-3].cells == ("", "1.00")
 
 
-@pytest.mark.parametrize(("n", "more"), [(199, None), (200, None), (201, "1 more lines"), (1300, "1,100 more lines")])
+@pytest.mark.parametrize(
+    ("n", "more"), [(199, None), (200, None), (201, "1 more row is"), (1300, "1,100 more rows are")]
+)
 def test_a_page_of_a_long_table_says_how_many_lines_it_leaves_out(n, more):
     found = shesha.DriftPath(tuple(map(str, range(n))), (0.0,) * n, (0.0,) * n, "spearman", "cosine")
     (section,) = [one for one in generic_page(found).sections if one.title == "Every number"]
-    told = [part.text for part in section.parts if hasattr(part, "text") and "more lines" in part.text]
-    assert told == ([] if more is None else [f"{more}: `to_frame()` has them all"])
+    told = [part.text for part in section.parts if hasattr(part, "text") and "more row" in part.text]
+    assert told == ([] if more is None else [f"{more} in `to_frame()`"])
     assert len(section.parts[0].names) == min(n, 200)
 
 
@@ -236,7 +238,7 @@ def test_a_verdict_that_could_not_be_reached_says_why_once():
     scores = tuple(DriftScore(name, "primary", nan, 0.05, nan, reason="NaN in row 3") for name in ("CKA", "RDM drift"))
     found = DriftVerdict("not estimable", scores, 400, "row resamples", 200, 0.01, nan, 0.05, reason="NaN in row 3")
     page = found.page()
-    assert page.answer[0] == "Could not tell: NaN in row 3."
+    assert page.answer[0] == "The drift could not be estimated: NaN in row 3."
     assert [one.head for one in page.numbers[0].columns] == ["threshold", "verdict"]
     assert "Drift and thresholds" not in [one.title for one in page.sections]
 
@@ -294,9 +296,9 @@ def test_a_page_in_a_folder_that_is_not_there_is_refused_before_the_work(layers,
             def run(place, command=command, option=option):
                 CliRunner().invoke(app, [*map(str, command), option, str(place)], catch_exceptions=False)
 
-            with pytest.raises(FileNotFoundError, match=r"the folder of the file to write must exist, got .*nowhere"):
+            with pytest.raises(FileNotFoundError, match=r"output must be in an existing folder, got .*nowhere"):
                 run(tmp_path / "nowhere" / "x")
-            with pytest.raises(IsADirectoryError, match="the file to write must be a file, got the directory"):
+            with pytest.raises(IsADirectoryError, match="output must be a file, got the directory"):
                 run(tmp_path)
             with pytest.MonkeyPatch.context() as patching:
                 patching.setattr("os.access", lambda place, mode, **_: mode != os.W_OK)

@@ -111,7 +111,7 @@ EXPECTED = {
         f"{three(one.coherence)}, was above chance at 0.05 {null(one)}99 null groups)",
     ],
     "CoherenceTable": lambda one: [
-        "1 of 3 groups moved its rows together beyond chance (p_adj <= 0.05",
+        "1 of 3 groups shifted its rows in a common direction, above chance (p_adj <= 0.05",
         f"moved {three(one['moved'].unbiased)} {ends(one['moved'].unbiased_ci_low, one['moved'].unbiased_ci_high)}",
         f"over 20 rows, p_adj = {p(one['moved'].p_adjusted).removeprefix('p = ')}",
     ],
@@ -123,10 +123,14 @@ EXPECTED = {
     "Comparison, held out": lambda one: [
         f"{three(one['LinReg'].value)}, held out {three(one['LinReg'].held_out)} (4 folds)"
     ],
-    "Consensus": lambda one: ["none lay apart", f"was nearest ({three(one.members[0].distance)})", three(one.spread)],
+    "Consensus": lambda one: [
+        "none were outliers",
+        f"was nearest ({three(one.members[0].distance)})",
+        three(one.spread),
+    ],
     "DriftPath": lambda one: [f"largest at fourth: {three(max(one.from_first[1:]))}"],
     "DriftVerdict": lambda one: [
-        f"was {three(one.scores[0].drift)}, beyond what unchanged encodings give at 0.05 (mean "
+        f"was {three(one.scores[0].drift)}, above the threshold for unchanged encodings at 0.05 (mean "
         f"{three(one.scores[0].unchanged)}, threshold {three(one.scores[0].threshold)}, {p(one.scores[0].p_value)}, 19 "
         "re-encodings): the geometry changed"
     ],

@@ -23,15 +23,15 @@ def ranking(n_models, n_best, p=0.01):
 @pytest.mark.parametrize(
     ("n_models", "n_best", "p", "end"),
     [
-        (1, 1, None, "m0: RSA 0.500; a single model has no rank."),
-        (3, 1, None, "there is no test of whether other rows would change the order."),
-        (3, 1, NAN, "there is no test of whether other rows would change the order."),
+        (1, 1, None, "m0: RSA 0.500. A single model is not ranked."),
+        (3, 1, None, "It was not tested whether other rows would change the order."),
+        (3, 1, NAN, "It was not tested whether other rows would change the order."),
         (2, 1, 0.01, "m0 explains the data best (RSA 0.500), significantly better than m1."),
-        (3, 1, 0.01, "m0 explains the data best (RSA 0.500), significantly better than all 2 others."),
-        (3, 2, 0.01, "m0 is closest (RSA 0.500), and ties with m1: no significant difference."),
-        (9, 5, 0.01, "and ties with m1, m2, m3, m4: no significant difference."),
-        (9, 6, 0.01, "and ties with m1, m2, m3, m4 and 1 more: no significant difference."),
-        (9, 9, 0.01, "and ties with m1, m2, m3, m4 and 4 more: no significant difference."),
+        (3, 1, 0.01, "m0 explains the data best (RSA 0.500), significantly better than both others."),
+        (3, 2, 0.01, "m0 is closest (RSA 0.500), but not significantly closer than m1."),
+        (9, 5, 0.01, "but not significantly closer than m1, m2, m3, m4."),
+        (9, 6, 0.01, "but not significantly closer than m1, m2, m3, m4 and 1 more."),
+        (9, 9, 0.01, "but not significantly closer than m1, m2, m3, m4 and 4 more."),
     ],
 )
 def test_the_headline_names_ties_or_others(n_models, n_best, p, end):
@@ -41,7 +41,7 @@ def test_the_headline_names_ties_or_others(n_models, n_best, p, end):
 def test_models_reach_the_ceiling_above_the_level():
     assert (
         text.ceiling_sentence(ranking(3, 1))
-        == "Noise ceiling: 0.600 to 0.750; m0 does not differ from it significantly."
+        == "The noise ceiling is 0.600 to 0.750; m0 does not differ from it significantly."
     )
     assert text.ceiling_sentence(Ranking(has_ceiling=False)) == ""
     far = ranking(3, 1)
@@ -53,11 +53,11 @@ def test_the_five_largest_weights_that_round_to_something_are_told():
     weights = {"a": 0.004, "b": 0.5, "c": 0.1, "d": 0.2, "e": 0.15, "f": 0.005, "g": 0.041}
     one = Ranking(weights=weights, value=0.4, best_single="b", best_single_value=0.3)
     told = text.combination_sentence(Ranking(combination=one))
-    assert "held out: 0.400 (b 0.50, d 0.20, e 0.15, c 0.10, g 0.04); b alone" in told
+    assert "0.400 on held-out rows (weights: b 0.50, d 0.20, e 0.15, c 0.10, g 0.04). b alone" in told
     one.weights = {"a": 0.996, "b": 0.004}
-    assert "(a 1.00)" in text.combination_sentence(Ranking(combination=one))
+    assert "(weights: a 1.00)" in text.combination_sentence(Ranking(combination=one))
     one.weights = {"a": 0.995, "b": 0.005}
-    assert "(a 0.99, b 0.01)" in text.combination_sentence(Ranking(combination=one))
+    assert "(weights: a 0.99, b 0.01)" in text.combination_sentence(Ranking(combination=one))
     assert text.combination_sentence(Ranking(combination=None)) == ""
 
 

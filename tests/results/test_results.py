@@ -122,11 +122,11 @@ def test_a_drift_that_is_nan_prints_its_reason():
 
 def test_faults_name_the_first_few():
     assert FAULTS.lines() == [
-        "NaN or infinite entries: 2, in rows 4, 9",
-        "rows that repeat an earlier one: 7, rows 0, 1, 2, 3, 4, ...",
-        "constant columns: 1, columns 1000",
+        "NaN or infinite entries: 2 (rows 4, 9)",
+        "rows that repeat an earlier row: 7 (rows 0, 1, 2, 3, 4, ...)",
+        "constant columns: 1 (column 1000)",
     ]
-    assert Faults(zero_rows=(0, 1, 2, 3, 4)).lines() == ["zero rows: 5, rows 0, 1, 2, 3, 4"]
+    assert Faults(zero_rows=(0, 1, 2, 3, 4)).lines() == ["rows of zeros: 5 (rows 0, 1, 2, 3, 4)"]
     assert Faults().lines() == []
 
 

@@ -83,7 +83,7 @@ def test_a_store_of_another_version_is_refused(path):
     connection.execute("UPDATE about SET value = '99' WHERE name = 'schema'")
     connection.close()
     with pytest.raises(
-        StoreError, match=r"store must have layout 2, got 99 in .*a\.sqlite: .*another version of shesha"
+        StoreError, match=r"store must have layout 2, got 99 in .*a\.sqlite, .*another version of shesha"
     ):
         ResultStore(path)
 
@@ -96,7 +96,9 @@ def test_places_where_no_store_can_be_are_named(tmp_path):
         open_for_writing(tmp_path / "none" / "a.sqlite"),
     ):
         pass
-    with pytest.raises(FileNotFoundError, match=r"store must be the file of an earlier run, got .*: no such file"):
+    with pytest.raises(
+        FileNotFoundError, match=r"store must be the file of an earlier run, got .*, which does not exist"
+    ):
         ResultStore(tmp_path / "b.sqlite", create=False)
     assert list(tmp_path.iterdir()) == []
 
@@ -243,7 +245,7 @@ def test_a_value_that_was_altered_is_refused(path, value):
     connection.execute("UPDATE result SET value = ?", (value,))
     connection.commit()
     connection.close()
-    expected = rf"got {path}, which is damaged \(number a\): move it away to start anew, or give another"
+    expected = rf"got {path}, which is damaged \(number a\). Move the file away, or pass another"
     with ResultStore(path, create=False) as store:
         with pytest.raises(sqlite.StoreError, match=expected):
             store.get("number", "a")

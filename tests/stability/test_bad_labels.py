@@ -80,7 +80,7 @@ def test_a_supervised_score_without_labels_is_refused(function, name):
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name.endswith("lda_stability")])
 def test_more_classes_than_one_direction_can_part_are_refused_with_a_way_out(name):
-    message = r"y must contain exactly 2 classes, got 3: use shesha\.stability\.lda_subspace_stability for more"
+    message = r"y must contain exactly 2 classes, got 3; use shesha\.stability\.lda_subspace_stability for more"
     with pytest.raises(ValueError, match=message):
         CALLS[name](X, np.arange(N) % 3)
 

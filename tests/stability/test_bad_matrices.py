@@ -162,7 +162,9 @@ def test_rows_without_a_direction_are_named_and_the_way_out_too(name, metric, ro
     argument, call = DIRECTED[name]
     X = GOOD.copy()
     X[[5, 11]] = row
-    message = f"{argument} must have no {kind} row under the {metric} metric, got {kind} rows 5, 11: remove them or use"
+    message = (
+        f"{argument} must have no {kind} row under the {metric} metric, got {kind} rows 5, 11; remove them, or use"
+    )
     with pytest.raises(ValueError, match=message):
         call(X, metric=metric)
     call(X, metric="euclidean")

@@ -56,5 +56,5 @@ def test_an_estimate_is_that_of_the_residuals():
 
 def test_distances_leave_no_residuals():
     X, _ = of_batch(np.random.default_rng(0))
-    with pytest.raises(ValueError, match="covariates need features, got distances between rows"):
+    with pytest.raises(ValueError, match="X must be features if covariates are given, got distances between rows"):
         shesha.estimate(X, covariates=shesha.Rdm(np.ones((36, 36)) - np.eye(36)))

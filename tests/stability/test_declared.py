@@ -204,7 +204,7 @@ def test_estimate_and_chance_give_the_value_of_the_function(name):
             chance = shesha.chance(*data, **asked, n_permutations=19)
             assert chance.observed == pytest.approx(found, rel=1e-12)
         else:
-            with pytest.raises(ValueError, match=f"variant must have a null for chance, .*, got '{name}'"):
+            with pytest.raises(ValueError, match=f"variant must have a null distribution, got '{name}'"):
                 shesha.chance(*data, **asked)
 
 

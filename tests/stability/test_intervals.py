@@ -105,7 +105,7 @@ def test_copies_are_told_unless_groups_are_given(rng):
     X = rng.standard_normal((30, 6))
     twice, who = np.repeat(X, 2, axis=0), np.repeat(np.arange(30), 2)
     found = shesha.estimate(twice, seed=0)
-    assert "exact repeats of earlier rows: 30;" in found.warnings[-1]
+    assert "30 rows repeat an earlier row exactly" in found.warnings[-1]
     assert "groups=" in found.warnings[-1]
     grouped = shesha.estimate(twice, groups=who, seed=0)
     assert not grouped.warnings
@@ -188,4 +188,4 @@ def test_the_null_of_many_rows_shuffles_the_labels_of_some_and_is_no_narrower(rn
     assert some.spread > 0.8 * whole.spread
     assert abs(some.level - whole.level) < 4 * np.hypot(some.spread, whole.spread) / np.sqrt(60)
     audited = shesha.audit(X, y, n_bootstrap=0, n_permutations=19)["X"]
-    assert "shuffles the labels of 60 random rows" in audited.supervised[variant].warnings[-1]
+    assert "uses the labels of 60 random rows" in audited.supervised[variant].warnings[-1]

@@ -68,7 +68,7 @@ def test_the_result_names_its_null():
     assert found.exchanged == "rows of similar distance from the mean row"
     assert "(19 permutations of rows of similar distance from the mean row)" in str(found)
     given = shesha.chance(X, keep=np.arange(36), blocks=np.arange(36) % 2, n_permutations=19, n_splits=4, seed=0)
-    assert given.exchanged == "rows of similar the quantity given, within blocks"
+    assert given.exchanged == "rows of similar given values, within blocks"
     free = shesha.chance(X, n_permutations=19, n_splits=4, seed=0)
     assert free.exchanged == "all rows"
     assert "(19 permutations)" in str(free)
@@ -138,10 +138,10 @@ def test_small_strata_are_chosen_whole_where_rows_are_many():
         ({"keep": np.arange(5)}, "keep must have one label for each of the 20 rows, got 5"),
         ({"keep": np.r_[np.nan, np.arange(19)]}, "keep must be free of NaN, got NaN or infinity in rows 0"),
         ({"keep": np.ones(20)}, "keep must contain at least 2 classes, got 1"),
-        ({"keep": "row scale", "shift": True}, "keep must be used alone or with blocks, got shift as well"),
+        ({"keep": "row scale", "shift": True}, "keep must be used alone or with blocks, got also shift"),
         (
             {"keep": "row scale", "within": np.arange(20), "groups": np.arange(20)},
-            "keep must be used alone or with blocks, got groups and within as well",
+            "keep must be used alone or with blocks, got also groups and within",
         ),
         ({"keep": np.arange(20), "blocks": np.arange(20)}, "the design must leave at least 1 / alpha = 20 distinct"),
     ],
@@ -153,7 +153,7 @@ def test_what_cannot_be_kept_is_refused(options, message):
 
 def test_rows_of_one_scale_have_none_to_keep():
     X = np.tile(np.eye(4), (5, 1))
-    with pytest.raises(ValueError, match="keep must differ between rows, got 'row scale' for rows"):
+    with pytest.raises(ValueError, match="keep must differ between rows, got 'row scale', but all rows"):
         shesha.chance(X, keep="row scale")
 
 

@@ -44,10 +44,7 @@ def test_a_score_of_rows_has_an_interval_and_no_chance(rng):
     assert found.low < found.value < found.high and found.n_bootstrap == 200
     # The bootstrap's spread of the mean of normal rows.
     assert found.standard_error == pytest.approx(2 * np.sqrt(found.value / 50), rel=0.4)
-    message = (
-        "variant must have a null for chance, from shuffled labels or from its own estimator, "
-        "got 'mean_length', which has neither"
-    )
+    message = "variant must have a null distribution, got 'mean_length', which has none"
     with pytest.raises(ValueError, match=message):
         shesha.chance(X, variant="mean_length", seed=0)
 

@@ -90,7 +90,7 @@ def test_fewer_pairs_than_there_are_mean_exactly_so_many_and_none_twice(low_rank
     monkeypatch.setattr(SampledHalves, "score", lambda *given: asked.append(given[2]) or score(*given))
     found = shesha.estimate(low_rank(n, 8), pairs=pairs, n_draws=n_draws, seed=0)
     assert found.n_pairs == pairs
-    assert f"{pairs:,} random pairs of the {n * (n - 1) // 2:,} were used" in found.warnings[0]
+    assert f"{pairs:,} random pairs of {n * (n - 1) // 2:,} were used" in found.warnings[0]
     drawn = {(int(i), int(j)) for own in asked for i, j in zip(*own, strict=True)}
     assert len(drawn) == pairs
     assert all(i < j < n for i, j in drawn)
@@ -107,7 +107,7 @@ def test_too_little_memory_for_all_pairs_means_sampled_ones(low_rank, monkeypatc
     monkeypatch.setattr(sampled_pairs, "DEFAULT_PAIRS", 50_000)
     found = shesha.estimate(X, n_splits=5, seed=0)
     assert found.n_pairs == (2 << 20) // 144
-    assert "14,563 random pairs of the 44,850 were used" in found.warnings[0]
+    assert "14,563 random pairs of 44,850 were used" in found.warnings[0]
     assert abs(found.value - exact) < 4 * found.pair_error
 
 

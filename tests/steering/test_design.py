@@ -63,7 +63,7 @@ def test_groups_of_one_class_swap_labels_as_wholes():
     assert found.shuffle_description == "labels of whole groups"
     assert np.isclose(np.exp(found.log_count), 35)
     assert found.notes == (
-        "there are only 35 ways to shuffle the labels, so no p-value can be below 1/35; use more groups",
+        "there are only 35 ways to shuffle the labels, so p-values cannot be below 1/35; use more groups",
     )
 
 
@@ -104,7 +104,9 @@ def test_labels_that_cannot_be_halved_are_refused():
 
 def test_a_class_in_one_group_only_is_refused():
     y = np.repeat(["a", "b"], 8)
-    with pytest.raises(ValueError, match=r"groups must leave every class in at least 2 groups, .* got 1 for a"):
+    with pytest.raises(
+        ValueError, match=r"groups must divide every class into at least 2 groups, .* got 1 group for a"
+    ):
         halves(y, groups=np.repeat([0, 1, 2], [8, 4, 4]))
 
 
@@ -112,5 +114,5 @@ def test_mixed_groups_that_never_share_out_the_classes_are_refused():
     # Both rows of class b that stand alone are in groups that must fall apart, and every other row is of class a.
     y = np.array(["a"] * 9 + ["b"] * 4)
     groups = np.array([0] * 9 + [0, 0, 0, 1])
-    with pytest.raises(ValueError, match=r"groups must leave every class in"):
+    with pytest.raises(ValueError, match=r"groups must divide every class into"):
         halves(y, groups)

@@ -148,7 +148,7 @@ def test_a_layer_that_the_model_lacks_is_answered_with_close_names(found):
     with pytest.raises(ValueError, match=r"got '2'; did you mean encoder.2\?"), found.hook(model, "2", alpha=1):
         pass
     with (
-        pytest.raises(ValueError, match=r"got 'zzzz'; it has 'encoder', 'encoder.0', 'encoder.1' and more"),
+        pytest.raises(ValueError, match=r"got 'zzzz'; known names are 'encoder', 'encoder.0', 'encoder.1' and more"),
         found.hook(model, "zzzz", alpha=1),
     ):
         pass

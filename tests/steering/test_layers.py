@@ -124,12 +124,12 @@ def test_a_ranking_prints_converts_and_draws():
     layers, y = network()
     found = rank_layers(layers, y, **OPTIONS)
     assert str(found).startswith("Best layer: layer")
-    assert "of 4 layers under shuffled labels" in " ".join(str(found).split())
+    assert "of 4 layers for shuffled labels" in " ".join(str(found).split())
     assert list(found.to_frame()["rank"]) == [1, 2, 3, 4]
     assert type(found).from_dict(found.to_dict()) == found
     pytest.importorskip("matplotlib").use("Agg")
     ax = found.plot()
-    assert "best of all by chance" in " ".join(text.get_text() for text in ax.get_legend().get_texts())
+    assert "best of all under the null" in " ".join(text.get_text() for text in ax.get_legend().get_texts())
     ax.figure.clear()
     with pytest.raises(KeyError, match="name must be one of layer 0, layer 1, layer 2, layer 3, got layer 9"):
         found["layer 9"]

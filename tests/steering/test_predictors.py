@@ -46,7 +46,7 @@ def test_rows_without_a_direction_in_half_of_the_features_do_not_stop_the_rest()
     assert not found.notes
     X[3] = 0
     found = predictors(X, np.arange(60) % 2, n_draws=0, seed=0)
-    assert found.notes == ("1 rows are zero and were left out of feature_split, because they have no direction",)
+    assert found.notes == ("1 zero row was left out of feature_split",)
     assert (
         found["feature_split"]
         == predictors(np.delete(X, 3, 0), np.delete(np.arange(60) % 2, 3), n_draws=0, seed=0)["feature_split"]
@@ -70,7 +70,7 @@ def test_two_classes_far_apart_are_those_whose_coherence_is_told(three_classes):
 
 def test_predictors_print_and_convert(two_classes):
     found = predictors(*two_classes, n_draws=19, seed=0)
-    assert "chance: labels of all rows shuffled 19 times" in str(found)
+    assert "chance level: labels of all rows shuffled 19 times" in str(found)
     assert len(found.to_frame()) == 8
     with pytest.raises(KeyError, match=r"name must be one of supervised_alignment, fisher, .*, got size"):
         found["size"]
@@ -131,7 +131,7 @@ def test_a_predictor_that_orders_models_as_one_given_has_no_partial_correlation(
     assert found["twin"].raw == found["fisher"].raw
     for name in ("partial", "partial_low", "partial_high", "partial_p"):
         assert np.isnan(getattr(found["twin"], name))
-    assert found.notes == ("twin: no partial correlation, because the other predictors explain the ranks completely",)
+    assert found.notes == ("twin without a partial correlation, because other predictors explain the ranks completely",)
     assert np.isfinite(found.partial_chance)
 
 
@@ -179,7 +179,7 @@ def test_a_table_of_pandas_passes_and_text_columns_are_passed_over():
     found = partial_correlations(frame, "max_drop", n_draws=19, seed=0)
     assert [one.predictor for one in found.lines] == ["fisher", "silhouette", "shesha", "noise"]
     assert list(found.to_frame()["predictor"]) == ["fisher", "silhouette", "shesha", "noise"]
-    assert "partial: given fisher and silhouette" in str(found)
+    assert "partial: controlling for fisher and silhouette" in str(found)
     with pytest.raises(KeyError, match="predictor must be one of fisher, silhouette, shesha, noise, got x"):
         found["x"]
 

@@ -177,7 +177,7 @@ def test_it_prints_converts_and_draws(two_classes):
     found = steerability(*two_classes, n_splits=2, n_draws=19, seed=0)
     text = str(found)
     assert "Steering from neg to pos (logistic), 80 rows, 2 splits into halves" in text
-    assert "chance: labels of all rows shuffled 19 times" in text
+    assert "chance level: labels of all rows shuffled 19 times" in text
     assert list(found.to_frame()["name"])[:2] == ["accuracy", "max drop"]
     assert type(found).from_dict(found.to_dict()) == found
     pytest.importorskip("matplotlib").use("Agg")
@@ -230,7 +230,7 @@ def test_bad_input_is_refused(two_classes):
         steerability(X[:7], y[:7])
     with pytest.raises(ValueError, match="X must be finite, got NaN or infinity in rows 5"):
         steerability(np.where(np.arange(80)[:, None] == 5, np.nan, X), y)
-    with pytest.raises(ValueError, match="groups must leave every class in at least 2 groups"):
+    with pytest.raises(ValueError, match="groups must divide every class into at least 2 groups"):
         steerability(X, y, groups=np.repeat([0, 1, 2], [40, 20, 20]))
     with pytest.raises(ValueError, match="groups must contain at least 2 classes"):
         steerability(X, y, groups=np.zeros(80))

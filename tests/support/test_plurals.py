@@ -20,7 +20,7 @@ def test_messages_about_one_thing_are_in_the_singular() -> None:
     with pytest.warns(shesha.NotEstimableWarning, match="only 1 condition has enough trials"):
         trial_split(X, np.zeros(40, dtype=int), n_permutations=0)
     days = {"a": (X, np.arange(40) % 4), "b": (X, np.arange(40) % 4 + 3)}
-    with pytest.warns(shesha.NotEstimableWarning, match="only 1 condition is shared"):
+    with pytest.warns(shesha.NotEstimableWarning, match="share only 1 condition"):
         session_drift(days, n_permutations=19)
     with pytest.raises(ValueError, match="X must have at least 1 column, got 0"):
         shape((20, 0), "X", 4, 1)

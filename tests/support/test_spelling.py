@@ -31,7 +31,9 @@ def test_a_main_name_stands_before_other_names_of_the_same_item():
 
 
 def test_close_names_are_offered_and_otherwise_all():
-    with pytest.raises(ValueError, match=r"measure must be one of those that `list` lists, got 'mutal knn'; did you "):
+    with pytest.raises(
+        ValueError, match=r"measure must be one of the names that `list` lists, got 'mutal knn'; did you "
+    ):
         find_by_name("mutal knn", KNOWN, "measure", "`list`")
     with pytest.raises(ValueError, match=r"measure must be one of .*, got 'zzzz' \(`list` lists all\)"):
         find_by_name("zzzz", KNOWN, "measure", "`list`")

@@ -124,7 +124,7 @@ def test_bad_options():
 @pytest.mark.parametrize(("metric", "kind"), [("cosine", "zero"), ("correlation", "constant")])
 def test_rows_without_direction_are_named(metric, kind):
     rows = changed(X, [2, 9], 0.0 if metric == "cosine" else 1.0)
-    with pytest.raises(ValueError, match=f"no {kind} row under the {metric} metric, got {kind} rows 2, 9: remove them"):
+    with pytest.raises(ValueError, match=f"no {kind} row under the {metric} metric, got {kind} rows 2, 9; remove them"):
         transfer.silhouette(rows, TWO, metric=metric)
 
 

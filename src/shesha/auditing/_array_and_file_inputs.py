@@ -58,8 +58,8 @@ def _file_subjects(files: Files, store: ResultStore) -> dict[str, Subject]:
     index = index_files(files, store)
     index.warn_of_left_out()
     if not index.known:
-        reasons = "; ".join(f"left out: {path}: {reason}" for path, reason in index.left_out.items())
-        raise ValueError(f"representations must be at least one that can be read, got none; {reasons}".rstrip("; "))
+        reasons = "; ".join(f"{path}: {reason}" for path, reason in index.left_out.items())
+        raise ValueError(f"representations must contain at least one readable array, got none; {reasons}".rstrip("; "))
     return _align_rows({name: _subject_from_index(known) for name, known in index.known.items()})
 
 
@@ -77,7 +77,7 @@ def _mapping_subjects(representations: Any, layer_axis: LayerAxis, store: Result
         raise ValueError(f"representations must have distinct names, got {', '.join(repeated)} more than once")
     index.warn_of_left_out()
     if not subjects:
-        raise ValueError(f"representations must be at least one that can be read, got {index.left_out}")
+        raise ValueError(f"representations must contain at least one readable array, got {index.left_out}")
     return _align_rows(subjects)
 
 

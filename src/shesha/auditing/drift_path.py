@@ -18,7 +18,7 @@ from shesha.results import DriftPath, RepresentationAudit
 from shesha.stability.estimators.split_scores import exact_bytes
 from shesha.stability.scores.rdm_drift import EQUAL
 from shesha.support.memory import memory_budget
-from shesha.support.plurals import count
+from shesha.support.plurals import agree, count
 from shesha.support.types import Index
 from shesha.support.warnings import NotEstimable
 from shesha.views import RankedRdm, Rdm, Rows, representation_from
@@ -109,7 +109,7 @@ def _shared_rows(findings: Sequence[RepresentationAudit]) -> tuple[Index | None,
     if len(rows) < _MIN_ROWS:
         return (
             None,
-            f"only {count(len(rows), 'row')} with a direction in all representations",
+            f"only {count(len(rows), 'row')} {agree(len(rows), 'has', 'have')} a direction in all representations",
         )
     return rows, ""
 

@@ -187,7 +187,7 @@ def _add_label_scores(
     misfit = (
         ""
         if len(labels) == finding.n_samples
-        else f"got {count(len(labels), 'label')} for {count(finding.n_samples, 'row')}"
+        else f"needs one label per row, got {count(len(labels), 'label')} for {count(finding.n_samples, 'row')}"
     )
     scores: dict[str, Estimate] = {}
     chances: dict[str, Chance] = {}

@@ -38,8 +38,8 @@ class RowSample:
             rows.take(chosen),
             labels[chosen],
             None if exchange is None else exchange.take(chosen),
-            f"{size:,} of {n:,} rows, drawn at random, were used, because not all rows fit the memory budget; value, "
-            "interval and chance level refer to this number of rows, and the interval covers the error of the sample",
+            f"{size:,} of {n:,} rows, drawn at random, were used, because not all rows fit the memory budget. Value, "
+            "interval and chance level refer to this number of rows; the interval includes the sampling error",
         )
 
     def describe(self, estimate: Estimate) -> Estimate:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FEWER_ROWS = (
-    "A zero row has no cosine with others, and a constant row has no correlation. Measures that need "
-    "them compare two models by the rows that have a direction in both. Number of comparisons that leave "
-    "out rows, and the largest number of rows left out:"
+    "A zero row has no cosine with other rows, and a constant row has no correlation. Measures that need them "
+    "compare two models by the rows that have a direction in both. This list has the number of comparisons "
+    "that leave out rows, and the largest number of rows left out:"
 )
 
 
@@ -44,13 +44,16 @@ def report(store: str | Path | Store, *, title: str = "Benchmark results", of: S
         parts.append("## Ranks\n\n" + _ranks(run_data.ranks))
     parts.extend(_tables(run_data))
     parts.append(
-        "## Seconds per comparison\n\nTimes include views, divided among the pairs that used them.\n\n"
+        "## Seconds per comparison\n\n"
+        "Times include the preparation of each representation, divided among its pairs.\n\n"
         + _plain(run_data.runtimes, 4)
     )
     if run_data.shortened:
         parts.append(f"## On fewer rows\n\n{_FEWER_ROWS}\n\n{run_data.shortened}")
     total = int(run_data.far["comparisons"].sum())
-    parts.append(f"## Without value\n\nOf {total} comparisons:\n\n" + (run_data.without or "None."))
+    parts.append(
+        f"## Without value\n\nOf {total:,} comparisons, these have no value:\n\n" + (run_data.without or "None.")
+    )
     return "\n\n".join(parts) + "\n"
 
 
@@ -78,15 +81,15 @@ def _agreement(results: Gathered) -> list[str]:
     if results.scores.empty or (table := agreement(results.scores, published())).empty:
         return []
     text = (
-        "For the measures that both have: rank correlation (Spearman) between our column and the published "
-        "one, mean absolute difference, and the standard deviation of the published column. If a column "
-        "hardly varies, its ranks carry little information."
+        "For the measures that both results have, the table compares our column with the published one. It has the "
+        "rank correlation (Spearman), the mean absolute difference, and the standard deviation of the published "
+        "column. If a column hardly varies, its ranks carry little information."
     )
     ranks = results.published_ranks
     agreed = ranks["mean"].corr(ranks["published_mean"], method="spearman")
     text_of_ranks = (
-        "Ranks among the measures of the paper, over these columns. Rank correlation (Spearman) between our "
-        f"mean ranks and the published ones: {agreed:.2f}."
+        "The table ranks the measures of the paper over these columns. The rank correlation (Spearman) between our "
+        f"mean ranks and the published ones is {agreed:.2f}."
     )
     return [
         f"## Compared with the published results\n\n{text}\n\n{_plain(table)}",
@@ -96,8 +99,8 @@ def _agreement(results: Gathered) -> list[str]:
 
 def _ranks(ranks: pd.DataFrame) -> str:
     return (
-        "Each test counts once: AUPRC for tests by groups, Spearman for tests by predictions (disagreement "
-        "for outputs), conformity for layers. Ties share their mean rank.\n\n" + _plain(ranks_for_display(ranks))
+        "Each test contributes one score: AUPRC for tests by groups, Spearman for tests by predictions (disagreement "
+        "for outputs), and conformity for layers. Ties share their mean rank.\n\n" + _plain(ranks_for_display(ranks))
     )
 
 

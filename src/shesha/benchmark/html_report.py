@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shesha.benchmark.store import Store
 
 _FEW = (
-    "Ranks depend on the tests, data sets and networks that were run, with few models of each, so "
+    "Ranks depend on the tests, data sets and networks that were run. There are few models of each, so "
     "intervals of ranks are wide. A measure that ranks first here may not rank first on other data."
 )
 
@@ -31,17 +31,14 @@ _HEADS = {
 }
 _SCORES = (
     Explained("rank", "Position among the measures in one test on one data set and network; 1 is best. Each test "
-    "counts by one score: AUPRC for tests by groups, Spearman for correlations, conformity for layers.",
+    "contributes one score: AUPRC for tests by groups, Spearman for correlations, conformity for layers.",
     "benchmark.md"),
-    Explained("spearman", "Rank correlation, over pairs of models, of the distance by the measure with the "
-    "difference that the "
-    "test defines; 1 is best, 0 is chance.", "benchmark.md"),
-    Explained("auprc", "Area under the precision-recall curve for pairs of models of the same group; 1 is best, "
-    "chance is "
-    "the share of such pairs.", "benchmark.md"),
+    Explained("spearman", "Rank correlation, over pairs of models, between the distance by the measure and the "
+    "difference that the test defines; 1 is best, 0 is chance.", "benchmark.md"),
+    Explained("auprc", "Area under the precision-recall curve for finding pairs of models of the same group; 1 is "
+    "best. Chance is the share of such pairs.", "benchmark.md"),
     Explained("conformity", "Share of comparisons of two pairs in which the pair that should be closer is closer; 1 is "
-    "best, 0.5 "
-    "is chance.", "benchmark.md"),
+    "best, 0.5 is chance.", "benchmark.md"),
 )  # fmt: skip
 
 
@@ -79,7 +76,7 @@ def report_page(
             *_published_sections(run_data.published_ranks),
             Section("Models", (as_table(run_data.models, "Models"),)),
             Section("Seconds per comparison", (as_table(run_data.runtimes, "Seconds per comparison"),)),
-            Section("How far", (as_table(run_data.far, "How far"),)),
+            Section("Progress", (as_table(run_data.far, "Progress"),)),
             *((Section("Without a value", (Lines(tuple(run_data.without.split("\n"))),)),) if run_data.without else ()),
         ),
         ran=(
@@ -95,17 +92,20 @@ def _answer(ranks: pd.DataFrame | None) -> str:
         return "No test is complete yet."
     overall = ranks.groupby("measure")["mean"].mean().sort_values()
     if len(overall) == 1:
-        return f"Only {overall.index[0]} was run, and a single measure has no rank. Run others on the same models."
+        return (
+            f"Only {overall.index[0]} was run, and a single measure has no rank. Run other measures on the same models."
+        )
     if "source" in ranks and (ids := ranks[ranks["source"] == "own"]["measure"].unique()).size < len(overall) / 2:
         places = overall.rank(method="min").astype(int)[ids]
-        text = ", ".join(f"{name} is {place} of {len(overall)}" for name, place in places.items())
+        text = ", ".join(f"{name} ranks {place} of {len(overall)}" for name, place in places.items())
         return (
-            f"By mean rank over the domains, {text}; the other {len(overall) - len(ids)} scores are the published ones."
+            f"By mean rank over the domains, {text}. The other {len(overall) - len(ids)} scores are the published ones."
         )
     best = ", ".join(f"{name} ({value:.2f})" for name, value in overall.head(3).items())
     chance = (len(overall) + 1) / 2
     return (
-        f"Best mean ranks over the domains: {best}, of {len(overall)} measures; by chance, each would have {chance:g}."
+        f"The best mean ranks over the domains are those of {best}, among {len(overall)} measures. By chance, each "
+        f"measure would have mean rank {chance:g}."
     )
 
 
@@ -115,7 +115,7 @@ def _measure_first(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _missing_tests(results: Gathered) -> Iterator[Item]:
     if results.missing_tests:
-        yield Item(f"Not run or not complete: {', '.join(test.title for test in results.missing_tests)}")
+        yield Item(f"Tests not run or not complete: {', '.join(test.title for test in results.missing_tests)}")
 
 
 def _tests(results: Gathered) -> Iterator[Section]:
@@ -132,6 +132,6 @@ def _published_sections(ranks: pd.DataFrame) -> list[Section]:
         Section(
             "Ranks compared with the published ones",
             (as_table(_measure_first(ranks), "Ranks"),),
-            "Ranks among the measures that were run here, by their scores and by the published ones.",
+            "The measures that were run here are ranked by their scores and by the published scores.",
         )
     ]

@@ -46,7 +46,7 @@ def _is_number(value: Any) -> bool:
 POSITIVE = Check("a positive number", lambda value: _is_number(value) and value > 0)
 NOT_NEGATIVE = Check("a number of at least 0", lambda value: _is_number(value) and value >= 0)
 SHARE = Check("a number from 0 to 1", lambda value: _is_number(value) and 0 <= value <= 1)
-PART = Check("a number from 0 to below 1", lambda value: _is_number(value) and 0 <= value < 1)
+PART = Check("a number of at least 0 and below 1", lambda value: _is_number(value) and 0 <= value < 1)
 SWITCH = Check("True or False", lambda value: isinstance(value, bool))
 
 

@@ -18,6 +18,7 @@ from shesha.benchmark.mantel import mantel_p, pair_models, rank_correlation
 from shesha.benchmark.output_differences import accuracy_difference, disagreement, jensen_shannon
 from shesha.inputs import validation as check
 from shesha.nulls import Exchange, exchange
+from shesha.support.plurals import count
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed, Vector
 
@@ -120,7 +121,7 @@ def spearman(
     check.count(n_permutations, "n_permutations")
     x, y = _vector(distances, "distances"), _vector(differences, "differences")
     if len(x) != len(y):
-        raise ValueError(f"differences must have a value per distance ({len(x)}), got {len(y)}")
+        raise ValueError(f"differences must have one value per distance ({len(x)}), got {len(y)}")
     places = pair_models(len(x), n_models, pairs)
     families = _families(places, n_models, blocks, groups)
     kept = ~(np.isnan(x) | np.isnan(y))
@@ -268,7 +269,7 @@ def _sides(within: ArrayLike, between: ArrayLike, closer: str) -> tuple[Vector, 
 
 def _empty_side(near: Vector, far: Vector) -> str:
     sides = [name for name, side in (("within", near), ("between", far)) if len(side) == 0]
-    return f"no value {' and none '.join(sides)}" if sides else ""
+    return f"no value {' or '.join(sides)} groups" if sides else ""
 
 
 def _group_pairs(group: str, groups: Mapping[str, Sequence[str]]) -> tuple[list[NamePair], list[NamePair]]:
@@ -281,7 +282,7 @@ def _too_small(group: str, groups: Mapping[str, Sequence[str]]) -> str:
     if len(groups) < 2:
         return f"group {group} is the only one, so there are no pairs between groups"
     n = len(groups[group])
-    return f"group {group} has {n} model{'s' * (n != 1)}, so there are no pairs within it" if n < 2 else ""
+    return f"group {group} has {count(n, 'model')}, so there are no pairs within it" if n < 2 else ""
 
 
 def _order_quality(stretches: Sequence[Vector]) -> Quality:
@@ -292,7 +293,7 @@ def _order_quality(stretches: Sequence[Vector]) -> Quality:
         kept += int(usable.sum())
         dropped += int((~usable).sum())
         right += int((nearer <= farther).sum())
-    return _quality(right / kept if kept else math.nan, kept, dropped, "no three layers on one side with values")
+    return _quality(right / kept if kept else math.nan, kept, dropped, "no three layers on one side have values")
 
 
 def _mean_correlation(stretches: Sequence[Vector]) -> Quality:

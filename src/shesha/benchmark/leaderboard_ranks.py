@@ -99,10 +99,11 @@ def leaderboard_page(folder: str | Path, *, suite: str | None = None, seed: Seed
 
 
 _HEAD = (
-    "One line per measure. *Position* is the range that other trainings and tasks could give (95 %). Measures with "
-    "equal ranges tie. *Score* is the mean over tasks and tests (AUPRC or rank correlation, 1 is best), and "
-    "*calibrated* that of the calibrated measure. Rows marked (published) are the paper's scores of its own trainings. "
-    "A dash means no position, because the measure is the only one or lacks a test that most have."
+    "One line per measure. *Position* is the range of positions that other trainings and tasks could give (95 %). "
+    "Measures with equal ranges tie. *Score* is the mean over tasks and tests (AUPRC or rank correlation; 1 is best). "
+    "*Calibrated* is the same mean for the calibrated measure. Rows marked (published) are the paper's scores of its "
+    "own trainings. A dash means that the measure has no position, because it is the only one or lacks a test that "
+    "most measures have."
 )
 
 
@@ -113,9 +114,9 @@ def _basis(rows: pd.DataFrame, scores: pd.DataFrame) -> str:
     tests = ", ".join(sorted(set(used["test"])))
     text = f"{len(tasks)} {'task' if len(tasks) == 1 else 'tasks'} ({', '.join(tasks)}); tests: {tests}."
     if len(tasks) == 1:
-        text += " With one task, positions cover other trainings but not other tasks."
+        text += " With one task, positions account for other trainings but not for other tasks."
     if len(rows) == 1:
-        text += " A single measure has no position; submit others of the same suite."
+        text += " A single measure has no position. Submit other measures of the same suite."
     return text
 
 

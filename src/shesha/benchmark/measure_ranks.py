@@ -20,7 +20,7 @@ QUALITY_OF = {row: quality for test in TESTS for row, quality in test.counts.ite
 """The score by which each test counts; `jsd` is left out because it would count the test of outputs twice."""
 
 PUBLISHED = " (published)"
-"""Behind the name of a measure whose scores are the paper's."""
+"""Suffix of the name of a measure whose scores are those of the paper."""
 _DIGITS = 10
 
 

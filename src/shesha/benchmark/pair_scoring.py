@@ -12,6 +12,7 @@ from shesha.benchmark import known_answer_scores
 from shesha.benchmark.known_answer_scores import Correlation, Quality, pair_value
 from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds
+from shesha.support.plurals import count
 from shesha.support.types import Seed
 
 Pair = tuple[str, str]
@@ -199,7 +200,7 @@ def _mean(parts: Sequence[Quality]) -> Quality:
     usable = [part.value for part in parts if not math.isnan(part.value)]
     missing = [f"model {place}: {part.reason}" for place, part in enumerate(parts) if part.reason]
     partial = sum(part.dropped for part in parts if not part.reason)
-    notes = [*missing, *([f"{partial} comparisons of layers left out"] if partial else [])]
+    notes = [*missing, *([f"{count(partial, 'comparison')} of layers left out"] if partial else [])]
     value = sum(usable) / len(usable) if usable else math.nan
     return Quality(value, len(usable), len(parts) - len(usable), "; ".join(notes) if parts else "no models")
 

@@ -20,6 +20,7 @@ from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice
 from shesha.support import argument_types as kinds
+from shesha.support.plurals import count
 from shesha.support.progress import track
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
@@ -44,7 +45,9 @@ class _Found:
     def note(self, measure: str) -> str:
         """Return a note on rows that were left out."""
         rows = self.rows_left_out.get(measure)
-        return f"rows without a direction left out of {len(rows)} comparisons, up to {max(rows)}" if rows else ""
+        return (
+            f"rows without a direction left out of {count(len(rows), 'comparison')}, up to {max(rows)}" if rows else ""
+        )
 
 
 def score_by_prediction(

@@ -113,8 +113,8 @@ def _find_undirected(side: Representation, metric: Metric) -> Index:
 
 def _reason(lacking: _Lacking, metric: Metric | None) -> str:
     return (
-        f"more than half of the rows are {_KINDS[metric]} in at least one of the two and have no {metric} distance: "
-        f"{lacking.n_left_out} of {lacking.n_rows}"
+        f"more than half of the rows are {_KINDS[metric]} in at least one of the two representations and have no "
+        f"{metric} distance: {lacking.n_left_out} of {lacking.n_rows}"
     )
 
 

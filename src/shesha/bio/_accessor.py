@@ -28,7 +28,7 @@ class Shesha:
         return coherence_tables.coherence(self._adata, groupby, **options)
 
     def coherence_test(self, groupby: str, **options: Any) -> pd.DataFrame:
-        """Call `shesha.bio.coherence_test`; it returns one line per perturbation."""
+        """Call `shesha.bio.coherence_test`; it returns a table with one row per perturbation."""
         return coherence_tables.coherence_test(self._adata, groupby, **options)
 
     def coherence_table(self, groupby: str, **options: Any) -> CoherenceTable:

@@ -14,7 +14,7 @@ from shesha.support.types import Array, Mask, Matrix
 
 
 def require_anndata(adata: Any) -> None:
-    """Refuse objects that are not AnnData, by their attributes and without an import."""
+    """Refuse objects without the attributes of AnnData; anndata need not be installed."""
     if not all(hasattr(adata, part) for part in ("obs", "obsm", "layers", "obs_names", "n_obs")):
         raise TypeError(f"adata must be AnnData, got {type(adata).__name__}")
 
@@ -39,7 +39,7 @@ def labels(adata: Any, key: str, name: str) -> NDArray[Any]:
 
 
 def data_matrix(adata: Any, layer: str | None) -> Any:
-    """Return X or a layer as it is stored: dense, sparse, on disk or lazy."""
+    """Return X or a layer unchanged: dense, sparse, on disk or lazy."""
     if layer is None:
         if adata.X is None:
             raise ValueError("layer must name a matrix of adata, which has no X, got None")

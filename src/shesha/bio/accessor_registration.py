@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 
 def register() -> None:
-    """Add the namespace, unless anndata is missing or too old."""
+    """Register `adata.shesha`, unless anndata is missing or too old."""
     if find_spec("anndata") is None:
         return
     import anndata

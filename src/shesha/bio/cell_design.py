@@ -27,15 +27,15 @@ class CellDesign:
 
     matrix: Any
     rows: Index
-    """Cells with all requested labels: the rows of the matrix."""
+    """Indices of the cells with all requested labels, which are the rows of the matrix."""
     labels: NDArray[Any]
     controls: Controls
     blocks: NDArray[Any] | None
     groups: NDArray[Any] | None
     n_without: int
-    """Number of cells without a label; they are left out."""
+    """Number of cells that are left out because a label is missing."""
     source: str
-    """The matrix, in words."""
+    """Name of the matrix for messages."""
 
 
 def cell_design(
@@ -103,7 +103,7 @@ class _SelectedRows:
 
 
 def _matrix(adata: Any, obsm: str | None, layer: str | None) -> tuple[Any, str]:
-    """Return an embedding, a layer or X, as it is stored, and its name."""
+    """Return an embedding, a layer or X, unchanged, and its name for messages."""
     if layer is not None or obsm is None:
         matrix = data_matrix(adata, layer)
         name = "X" if layer is None else f"layers[{layer!r}]"
@@ -131,8 +131,8 @@ def _warn_of_counts(matrix: Any, name: str) -> None:
     values = np.asarray(first.data if hasattr(first, "toarray") else first)
     if values.size and values.min() >= 0 and values.max() > 1 and (values == np.floor(values)).all():
         warn(
-            f"{name} holds counts, so sequencing depth dominates the shifts of cells; normalise and log-transform "
-            "the counts first",
+            f"{name} contains raw counts, so sequencing depth dominates the shifts of cells. Normalise and "
+            "log-transform the counts first",
             MeasureWarning,
         )
 

@@ -251,10 +251,10 @@ def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) ->
     )
     cosines = np.full(adata.n_obs, np.nan)
     cosines[design.rows] = scores.cosines
-    notes = [f"shifts in {design.source}, {design.controls}"]
+    notes = [f"shifts are computed in {design.source}; {design.controls}"]
     if design.n_without:
         notes.append(
-            f"{count(design.n_without, 'cell')} without a label {agree(design.n_without, 'is', 'are')} left out"
+            f"{count(design.n_without, 'cell')} with a missing label {agree(design.n_without, 'is', 'are')} left out"
         )
     return replace(scores, notes=(*scores.notes, *notes), cosines=cosines, group_noun="perturbation", row_noun="cell")
 

@@ -1,4 +1,4 @@
-"""Lines of a table without missing values."""
+"""Rows of a table without missing values."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def complete_lines(table: pd.DataFrame, names: Sequence[str], name: str) -> pd.DataFrame:
-    """Return the lines of a table without missing values in some columns."""
+    """Return the rows of a table without missing values in some columns."""
     kinds.frame(table, name)
     missing = [column for column in names if kinds.label(column, "a column") not in table]
     if missing:
-        raise ValueError(f"{name} must have the columns {check.join_items(names)}, got none called {missing[0]!r}")
+        raise ValueError(f"{name} must have the columns {check.join_items(names)}, got no column {missing[0]!r}")
     return table.dropna(subset=names)

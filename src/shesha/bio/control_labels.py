@@ -19,7 +19,7 @@ _EXACT = frozenset(
         *("unperturbed", "untreated", "unstimulated", "unstim", "vehicle", "dmso", "pbs", "mock"),
     )
 )
-"""Whole labels, without case, spaces and punctuation."""
+"""Labels of controls, compared without case, spaces and punctuation."""
 _TOKENS = re.compile(r"(?<![a-z0-9])(?:sg)?(?:nt|ntc|neg|ctrl|ctl|negctrl)(?:g?\d+)?(?![a-z0-9])")
 """Short tokens between delimiters, perhaps with the number of a guide: NTg1, but not NEGR1."""
 _KEYWORDS = (
@@ -36,13 +36,13 @@ class Controls(Result):
 
     labels: tuple[str, ...]
     how: str
-    """'named', 'exact', 'token' or 'keyword'."""
+    """How the labels were found: 'named', 'exact', 'token' or 'keyword'."""
     others: tuple[str, ...] = ()
     """Labels that also resemble controls, but count as perturbations."""
 
     def __str__(self) -> str:
         """Print the labels, and how they were found."""
-        others = f"; {check.join_items(self.others)} resemble controls but count as perturbations" * bool(self.others)
+        others = f"; similar labels counted as perturbations: {check.join_items(self.others)}" * bool(self.others)
         return f"controls: {check.join_items(map(repr, self.labels))} ({self.how}){others}"
 
 
@@ -83,7 +83,7 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
     ('NTg1', 'NTg2')
     >>> find_controls(["DMSO", "control", "drug"])
     Traceback (most recent call last):
-    ValueError: control must be given because several labels resemble controls: DMSO, control
+    ValueError: control must be given if several labels resemble controls (DMSO, control), got None
     """
     known = list(dict.fromkeys(str(label) for label in kinds.instance(labels, Iterable, "labels", "labels")))
     if control is not None:
@@ -100,13 +100,18 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
             continue
         if len({_stem(label) for label in matches}) > 1:
             raise ValueError(
-                f"control must be given because several labels resemble controls: {check.join_items(matches)}"
+                f"control must be given if several labels resemble controls ({check.join_items(matches)}), got None"
             )
         controls = Controls(tuple(matches), how, tuple(label for label in like if label not in matches))
         if how != "exact" or controls.others:
-            warn(f"{controls}; name them with control=", GuessedControlsWarning)
+            warn(
+                f"the control cells were guessed from their labels ({controls}). A wrong guess changes all scores. "
+                "Pass control= to name the controls",
+                GuessedControlsWarning,
+            )
         return controls
-    raise ValueError(f"control must name the label of the control cells, one of {check.join_items(known) or 'none'}")
+    among = check.join_items(known) or "none"
+    raise ValueError(f"control must be a label of the control cells, one of {among}, got None")
 
 
 def is_control(label: str) -> bool:
@@ -145,5 +150,5 @@ def _has_keyword(label: str) -> bool:
 
 
 def _stem(label: str) -> str:
-    """Return a label without case, delimiters and the numbers of guides."""
+    """Return a label without case, delimiters and guide numbers."""
     return re.sub(r"[^a-z]", "", re.sub(r"g?\d+", "", label.casefold()))

@@ -81,7 +81,7 @@ def integration_table(
     groups: str | None = None,
     **options: Any,
 ) -> SeveralWithinClasses:
-    """Compare several embeddings with one within each cell type: which integration kept most, and where?
+    """Compare several integrations with one embedding, within each cell type.
 
     `shesha compare cells.h5ad --key obsm/X_pca --key obsm/X_harmony --key obsm/X_scvi --labels cell_type` is the same.
 

@@ -28,7 +28,7 @@ class PerturbationInterval(Result):
 
     score: str
     value: float
-    """Value for the given cells, not the mean of resamples, which is larger."""
+    """Score of the given cells; the mean over resamples is larger, because resampling repeats cells."""
     low: float
     high: float
     confidence: float

@@ -18,6 +18,7 @@ from shesha.bio.shifts_of_public_package import (
 )
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import huge_unit, length_unit
+from shesha.support.plurals import agree, count
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn
@@ -242,13 +243,13 @@ def perturbation_effect_size(
     if metric == "euclidean":
         return distance * unit
     if min(len(controls), len(cells)) < 2:
-        return check.not_estimable("the variance of a single cell is not defined")
+        return check.not_estimable("the variance of a single cell is undefined")
     within = (controls.var(axis=0, ddof=1) + cells.var(axis=0, ddof=1)) / 2
     return float(distance / (np.sqrt(within.mean()) + 1e-12 / unit))
 
 
 def both(X_control: ArrayLike, X_perturbed: ArrayLike) -> tuple[Matrix, Matrix]:
-    """Return two matrices of the same features."""
+    """Check two matrices with the same features."""
     controls = check.matrix(X_control, "X_control", min_rows=1)
     cells = check.matrix(X_perturbed, "X_perturbed", min_rows=1)
     if controls.shape[1] != cells.shape[1]:
@@ -263,8 +264,8 @@ def _warn_of_shared_rows(controls: Matrix, cells: Matrix) -> None:
     shared = sum(row.tobytes() in known for row in cells)
     if shared:
         warn(
-            f"{shared} perturbed cells are also controls and move their mean, so coherence and effect are biased; "
-            "remove them from the controls",
+            f"{count(shared, 'perturbed cell')} {agree(shared, 'is', 'are')} also among the controls, which biases "
+            "coherence and effect size. Remove such cells from X_control",
             CalibrationWarning,
         )
 
@@ -273,4 +274,6 @@ def refuse_other_types(n_bootstrap_ci: object, return_type: object) -> None:
     """Refuse options that would change the return type of a function, and name the alternative."""
     for name, value, only in (("n_bootstrap_ci", n_bootstrap_ci, None), ("return_type", return_type, "float")):
         if not isinstance(value, type(only)) or value != only:
-            raise ValueError(f"{name} must be {only!r}, got {value!r}: shesha.bio.perturbation_interval gives both")
+            raise ValueError(
+                f"{name} must be {only!r}, got {value!r}: shesha.bio.perturbation_interval returns value and interval"
+            )

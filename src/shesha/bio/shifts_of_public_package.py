@@ -1,4 +1,4 @@
-"""Shifts of perturbed cells, as the public package computes them, from three kinds of reference."""
+"""Shifts of perturbed cells from three kinds of reference, as the public package computes them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shesha.support.types import Index, Matrix, Vector
 Method = Literal["standard", "whitened", "knn"]
 Metric = Literal["cosine", "euclidean"]
 NO_LENGTH = 1e-12
-"""A shorter shift, in units of the largest entry, has no direction."""
+"""Shifts shorter than this, in units of the largest entry, count as zero."""
 _PANEL = 512
 
 
@@ -53,7 +53,7 @@ def _units(rows: Matrix) -> Matrix:
 
 
 def mean_cosine(shifts: Matrix, *, fewest: int = 0) -> float:
-    """Return the mean cosine of shifts with their mean; 0 if they have no common direction.
+    """Return the mean cosine of the shifts with their mean; 0 if the mean shift is zero.
 
     With `fewest`, shifts without a direction are left out, and fewer others than that give 0.
     """

@@ -144,7 +144,7 @@ def _require_scores(grid: Matrix, rows: list[str], columns: list[str], measure: 
     missing = [f"{rows[i]} and {columns[j]}" for i, j in zip(*np.nonzero(np.isnan(grid)), strict=True)]
     if missing:
         raise ValueError(
-            f"every pair of layers must have a score to be calibrated, got none by {measure} for "
+            f"every pair of layers must have a score to be calibrated, got no score of {measure} for "
             f"{check.join_items(missing)}"
         )
 
@@ -228,5 +228,5 @@ def _mapping(layers: Layers, name: str) -> Mapping[Any, Any]:
 def _n_rows(rows: dict[str, Representation], columns: dict[str, Representation]) -> int:
     counts = {layer.n_rows for layer in (*rows.values(), *columns.values())}
     if len(counts) > 1:
-        raise ValueError(f"layers must all have the same rows, got numbers of rows {sorted(counts)}")
+        raise ValueError(f"layers must all have the same number of rows, got {sorted(counts)}")
     return counts.pop()

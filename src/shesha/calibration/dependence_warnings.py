@@ -32,21 +32,21 @@ def _warn_of_covariates(rows: Sequence[Matrix], covariates: Covariates, design: 
         order = order[np.unique(np.linspace(0, len(order) - 1, _MOST_ROWS).astype(np.intp))]
         p_value = p_value_within_design(exchange(len(order)), *(side[order] for side in rows))
         reason = (
-            f"rows with similar values are close, p = {p_value:.1g}"
+            f"rows with similar values have similar features, p = {p_value:.1g}"
             if p_value <= LEVEL
             else _excess(rows, covariates, design)
         )
         if reason:
             warn(
-                f"features still follow {name} after a smooth fit ({reason}). P-values may be too small: add columns "
-                "that follow its effect (the sine and cosine of a period, say), cut it into labels of a few rows, "
-                "or use more rows",
+                f"features still depend on {name} after a smooth fit ({reason}), so p-values may be too small. Add "
+                "columns that describe its effect (such as the sine and cosine of a period), replace it by labels of "
+                "a few rows each, or use more rows",
                 CalibrationWarning,
             )
     for first, second in interactions(rows, covariates):
         warn(
-            f"features still follow the product of {first} and {second}, as if the effect of one depended on the "
-            "other. P-values may be too small: pass the product as a further covariate (for a label, one column per "
+            f"features still depend on the product of {first} and {second}, as if the effect of one depended on the "
+            "other. P-values may be too small. Pass the product as a further covariate (for a label, one column per "
             "class)",
             CalibrationWarning,
         )

@@ -115,9 +115,7 @@ def _part_scores(
         views = [make_views(measure, side, keep=False) for side in (rows, columns)]
     except NotEstimable as reason:
         culprit = _culprit(measure, folded, [names[k] for k in (*part_rows, *others)])
-        raise ValueError(
-            f"every layer must allow {measure.name} to be computed, got {culprit}one for which {reason}"
-        ) from None
+        raise ValueError(f"every layer must be suitable for {measure.name}, got {culprit}{reason}") from None
     return null_kernel.grids(measure, views[0], views[1], orders)
 
 
@@ -127,7 +125,7 @@ def _culprit(measure: Measure, layers: list[Representation], names: list[str]) -
         try:
             measure.look(layer)
         except NotEstimable:
-            return f"{name}, "
+            return f"layer {name}: "
     return ""
 
 

@@ -150,7 +150,7 @@ def calibrate(
         return missing_result(str(reason), len(orders), common)
     observed, null = float(scores[0, 0, 0]), scores[1:, 0, 0]
     if np.isnan(observed):
-        return missing_result("the measure gave NaN for the observed pairing", len(null), common)
+        return missing_result("the measure returned NaN for the observed pairing", len(null), common)
     summary = summarise(observed, null, subject.closer, alpha, best)
     require_attainable_maximum(maximum, observed, summary.threshold, subject.closer)
     without = leave_out_scorer(subject, measure, options, truncate, seed) if covariates is None else None

@@ -244,7 +244,7 @@ def _evidence(scored: Index, known: dict[str, Any], confidence: float, seed: See
     design = exchange(len(scored), **labels)
     if "groups" in labels and not design.clusters.any():
         raise ValueError(
-            "groups must name at least 2 groups, because intervals leave out whole groups, got 1; without "
+            "groups must name at least 2 groups, because intervals leave out whole groups, got 1. Without "
             "groups=, intervals describe other samples of rows from this group"
         )
     return Evidence.draw_subsets(design, _NO_LEVEL, confidence, seed)

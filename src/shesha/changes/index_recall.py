@@ -109,7 +109,7 @@ def recall_of_each(queries: Matrix, vectors: Matrix, truth: Index) -> Vector:
 
 
 def _no_recall(old: Matrix, new: Matrix) -> Recall:
-    reason = f"old vectors have {old.shape[1]:,} features, new ones {new.shape[1]:,}"
+    reason = f"old vectors have {old.shape[1]:,} features, but new vectors have {new.shape[1]:,}"
     return Recall("as it is", float("nan"), reason=reason)
 
 

@@ -130,7 +130,7 @@ def _list_of_encodings(encodings: Any, name: str) -> list[Any]:
 def _counterpart(layer: str, before: Sequence[str], names: Sequence[str], argument: str) -> str:
     matches = match_layers(before, names)[0]
     if layer not in matches:
-        raise ValueError(f"{argument} must have the layer {layer}, got {_join(names)}")
+        raise ValueError(f"{argument} must contain the layer {layer}, got {_join(names)}")
     return matches[layer]
 
 
@@ -139,7 +139,7 @@ def _require_same_counts(sources: Mapping[tuple[str, str], Representation]) -> N
     (first, n), *rest = counts.items()
     for name, count in rest:
         if count != n:
-            raise ValueError(f"{name} must be the {n:,} rows of {first} encoded again, got {count:,} rows")
+            raise ValueError(f"{name} must have the {n:,} rows of {first}, got {count:,} rows")
 
 
 def _read_file(path: Path, layer_axis: LayerAxis) -> dict[str, Any]:
@@ -182,7 +182,7 @@ def match_layers(before: Sequence[str], after: Sequence[str]) -> tuple[dict[str,
     shared = {name: name for name in before if name in set(after)}
     if shared:
         missing = [name for name in (*before, *after) if name not in shared]
-        note = "" if not missing else f"Not compared, because only one of the two has them: {_join(missing)}."
+        note = "" if not missing else f"These layers exist on one side only and were not compared: {_join(missing)}."
         return shared, note
     ends = {name: [other for other in after if _same_end(name, other)] for name in before}
     if all(len(matches) == 1 for matches in ends.values()) and len(set(map(tuple, ends.values()))) == len(before):

@@ -109,8 +109,8 @@ def note_of_classes(known: dict[str, Array], rows: Index) -> list[str]:
             f"than the limit of {_MOST_CLASSES}. Pass coarser labels."
         ]
     return [
-        f"Classes were not compared: at least 2 need {_LEAST_ROWS} rows or more, got {n_classes}. If the labels are "
-        "numbers, divide them into classes first."
+        f"Classes were not compared: at least 2 must have {_LEAST_ROWS} rows or more, got {n_classes}. If the labels "
+        "are numbers, divide them into classes first."
     ]
 
 

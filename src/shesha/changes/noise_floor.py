@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from shesha.changes.layer_sources import Side
+from shesha.support.plurals import count
 from shesha.views import Representation
 
 SHARE = 0.01
@@ -37,7 +38,7 @@ class NoiseFloor:
         """A description of the noise floor."""
         parts = []
         if self.again:
-            parts.append(f"{len(self.again)} re-encoding{'s' * (len(self.again) != 1)}")
+            parts.append(f"{count(len(self.again), 're-encoding')}")
         if self.also:
             n = len(self.also) + 1
             parts.append(f"{n} runs of the same change, compared with each other")

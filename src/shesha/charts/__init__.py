@@ -1,4 +1,4 @@
-"""Pictures: plain arrays in, matplotlib Axes out. Results draw themselves with these functions."""
+"""Functions that draw plain arrays on matplotlib Axes; the plots of results use them."""
 
 from __future__ import annotations
 

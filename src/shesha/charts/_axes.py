@@ -33,7 +33,7 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 
 def sequence_of_colours(n: int) -> tuple[str, ...]:
-    """Return colours from dark to light for things in an order, such as layers.
+    """Return colours from dark to light for items in order, such as layers.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Boxes of many values each, one below the other, coloured by kind."""
+"""Box plots, one below the other, coloured by kind."""
 
 from __future__ import annotations
 

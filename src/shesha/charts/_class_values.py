@@ -1,4 +1,4 @@
-"""A value per class with its chance level, filled if it is above chance."""
+"""One value per class with its chance level; the marker is filled if the value is above chance."""
 
 from __future__ import annotations
 

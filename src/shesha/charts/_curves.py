@@ -1,4 +1,4 @@
-"""Curves over the same x values."""
+"""Several curves over common x values."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def drift_bars(
     ax.hlines(places, np.minimum(values, limits), np.maximum(values, limits), color="#b9c7d6")
     ax.set_xscale("log")
     ax.set_yticks(places, [literal(name) for name in names])
-    ax.set_xlabel("drift (0: the same geometry)")
+    ax.set_xlabel("drift (0 = same geometry)")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
     return ax

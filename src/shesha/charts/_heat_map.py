@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
 
 _WRITTEN = 16
-"""Largest number of columns with values written into the cells."""
+"""Maximum number of columns for which values are written into the cells."""
 _SMALLEST_FONT = 5.0
 _INCHES_PER_LETTER = 0.08
 _DIGITS, _DIGIT_WIDTH = 4, 0.58
-"""Characters of a value, and the width of one in units of the font's size."""
+"""Number of characters of a value, and the width of a character in units of the font size."""
 
 
 def heat_map(
@@ -89,7 +89,7 @@ def heat_map(
 
 
 def _figure_size(rows: list[str], n_columns: int) -> tuple[float, float]:
-    """Return width and height in inches that leave each cell about half an inch beside the names."""
+    """Return a width and height in inches that give each cell about half an inch, plus space for names."""
     names = _INCHES_PER_LETTER * max(map(len, rows), default=0)
     return max(3.6, names + 0.55 * n_columns + 1.4), max(3.0, 0.5 * len(rows) + 1.6)
 

@@ -1,4 +1,4 @@
-"""Scores with intervals and chance levels, and the chance band of the best of many."""
+"""Scores with intervals and chance levels, and the null band of the best of many scores."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def intervals(
     joined: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw scores with their intervals, side by side, with the thresholds of chance.
+    """Draw scores with their intervals, side by side, with chance thresholds.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def intervals(
 
 
 def chance_band(ax: Axes, chances: Sequence[float], null: Sequence[float], threshold: float) -> None:
-    """Draw the chance band of the best of all, from the 5th to the 95th percentile, with its threshold.
+    """Draw the null band of the best score, from the 5th to the 95th percentile, with its threshold.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def chance_band(ax: Axes, chances: Sequence[float], null: Sequence[float], thres
         Score that the best of unrelated data rarely exceeds.
     """
     low, high = np.nanquantile(np.asarray(null, dtype=float), [0.05, 0.95])
-    ax.axhspan(low, high, color=EXPECTED, alpha=0.2, linewidth=0, label="best of all by chance (5 to 95 %)")
-    ax.plot(range(len(chances)), chances, ":", color=EXPECTED, linewidth=1.5, label="each by chance")
-    ax.axhline(threshold, color=EXPECTED, linestyle="--", linewidth=1, label="threshold of the best")
+    ax.axhspan(low, high, color=EXPECTED, alpha=0.2, linewidth=0, label="best of all under the null (5 to 95 %)")
+    ax.plot(range(len(chances)), chances, ":", color=EXPECTED, linewidth=1.5, label="chance level of each")
+    ax.axhline(threshold, color=EXPECTED, linestyle="--", linewidth=1, label="threshold for the best")
     ax.legend(frameon=False, fontsize="small")

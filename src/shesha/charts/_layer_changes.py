@@ -56,22 +56,22 @@ def depth_profile(
     ax.scatter(places[is_beyond], value[is_beyond], color=OBSERVED, zorder=3, label="beyond noise")
     open_dots = ~is_beyond & ~none
     ax.scatter(
-        places[open_dots], value[open_dots], facecolor="white", edgecolor=OBSERVED, zorder=3, label="not beyond noise"
+        places[open_dots], value[open_dots], facecolor="white", edgecolor=OBSERVED, zorder=3, label="within noise"
     )
     if none.any():
         ax.scatter(places[none], value[none], facecolor="white", edgecolor=OBSERVED, marker="v", label="no change")
     if np.isfinite(limit).any():
-        ax.plot(places, limit, color=EXPECTED, linestyle="--", linewidth=1.2, marker="_", label="noise may reach")
+        ax.plot(places, limit, color=EXPECTED, linestyle="--", linewidth=1.2, marker="_", label="noise limit")
     ax.set_yscale("log")
     step = max(1, -(-len(names) // _TICKS))
     ax.set_xticks(places[::step], [shorten(name, 24) for name in names[::step]], rotation=30, ha="right")
-    ax.set_ylabel(literal(f"{label} (0: the same)"))
+    ax.set_ylabel(literal(f"{label} (0 = no change)"))
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
     return ax
 
 
 def _floor(changes: Sequence[float], limits: Sequence[float]) -> float:
-    """Return the position of zero change: a little below the smallest number."""
+    """Return the position at which zero change is drawn: a little below the smallest positive value."""
     there = [value for value in (*changes, *limits) if value > _LEAST]
     return min(there, default=_LEAST) / 3

@@ -1,4 +1,4 @@
-"""The order of the rows of a square table by clustering."""
+"""Order the rows of a square table by hierarchical clustering."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shesha.support.types import Matrix
 
 
 def leaf_order(values: Matrix, closer: str) -> list[int]:
-    """Return the order of rows by the leaves of a tree (average linkage), so that similar rows are adjacent.
+    """Return the leaf order of a hierarchical clustering (average linkage), which puts similar rows together.
 
     Parameters
     ----------

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 Points = Sequence[tuple[float, float]]
 _LINES = 25
-"""Number of rows with a path, those that moved most."""
+"""Number of rows with a path: the rows that moved most."""
 _CROWD = 500
-"""Number of points above which they are drawn small and faint."""
+"""With more points than this, points are drawn small and faint."""
 _CLASSES = len(PALETTE) - 2
 
 
@@ -29,7 +29,7 @@ def row_map(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw rows as points of the last plane; with two planes, draw paths from the first for rows that moved most.
+    """Draw rows as points; with two sets of positions, draw paths for the rows that moved most.
 
     Parameters
     ----------

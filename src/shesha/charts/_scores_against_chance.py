@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _NAMED = 30
-"""Largest number of named points."""
+"""Maximum number of points with printed names."""
 
 
 def against_chance(

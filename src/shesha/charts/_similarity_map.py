@@ -66,7 +66,7 @@ def similarity_map(
     ax.margins(0.15)
     ax.set(xticks=[], yticks=[], title=literal(title))
     if explained is not None:
-        ax.set_xlabel(f"{100 * explained:.0f} % of the squared distances are shown", fontsize="small")
+        ax.set_xlabel(f"the map shows {100 * explained:.0f} % of the squared distances", fontsize="small")
     if groups is not None:
         ax.legend(frameon=False, fontsize="small")
     return ax

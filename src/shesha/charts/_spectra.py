@@ -19,7 +19,7 @@ _LEAST = 1e-12
 
 
 def spectra(shares: Mapping[str, Vector], *, ordered: bool = False, ax: Axes | None = None) -> Axes:
-    """Draw shares of variance against the number of the direction, both logarithmic.
+    """Draw shares of variance against the rank of the direction, on logarithmic axes.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def spectra(shares: Mapping[str, Vector], *, ordered: bool = False, ax: Axes | N
         if ordered:
             colour, dashes = ordered_colours[place], "-"
         ax.plot(np.arange(1, len(positive) + 1), positive, label=literal(name), color=colour, linestyle=dashes)
-    ax.set(xscale="log", yscale="log", xlabel="direction, largest first", ylabel="share of the variance")
+    ax.set(xscale="log", yscale="log", xlabel="principal direction (largest first)", ylabel="share of variance")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize="small")
     return ax

@@ -40,7 +40,7 @@ class Citations:
 
     def __str__(self) -> str:
         """Return the text of a BibTeX file."""
-        comments = [f"% No checked entry for {line}" for line in self.unchecked]
+        comments = [f"% No verified BibTeX entry for {line}" for line in self.unchecked]
         return "\n\n".join([*self.entries, *(["\n".join(comments)] if comments else [])])
 
 
@@ -145,7 +145,7 @@ def _label(reference: str) -> str:
 
 @cache
 def _references() -> dict[str, str]:
-    """Return the entries of the file, by the references on the cards."""
+    """Return the BibTeX entries by the references that cards show."""
     entries = re.findall(r"^@.*?^}", _BIB.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     entries_by_label = {}
     for entry in entries:

@@ -43,7 +43,7 @@ COMMANDS = "shesha.commands"
 
 app = typer.Typer(
     name="shesha",
-    help="Measure the geometry of representations: how stable, how similar, and whether above chance.",
+    help="Measure how stable and how similar representations are, and whether the results exceed chance.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     # Panels would cut words at the edge of the terminal.
@@ -56,7 +56,7 @@ def _add(name: str, function: Callable[..., None], about: str) -> None:
     app.command(name, cls=CommandWithPanels, short_help=about, epilog=EXAMPLES[name])(function)
 
 
-_add("audit", audit_command, "Measure stability and look for what could be wrong.")
+_add("audit", audit_command, "Measure stability, and check the data for problems.")
 _add("compare", compare_command, "Measure how similar representations are.")
 _add("diff", diff_command, "Report which layers a model change affected.")
 _add("layers", layers_command, "Compare all layers of two models.")
@@ -66,11 +66,11 @@ _add("extract", extract_command, "Write the layers of a model to a file.")
 _add("measures", measures_command, "List similarity measures, or describe one.")
 _add("scores", scores_command, "List scores of one representation, or describe one.")
 _add("cite", cite_command, "Print BibTeX for measures and scores.")
-_add("demo", demo_command, "Answer four questions about an example.")
+_add("demo", demo_command, "Show four questions and their answers on an example.")
 _add("doctor", doctor_command, "Show what is installed and what is missing.")
 app.add_typer(monitor, short_help="Check whether a deployed model or its inputs changed.")
 app.add_typer(bench, short_help="Rank similarity measures by tests with known answers.")
-app.add_typer(study, short_help="Repeat the experiments of the papers.")
+app.add_typer(study, short_help="Repeat published experiments.")
 
 
 def _print_version(requested: bool) -> None:
@@ -148,7 +148,7 @@ def _add_plugin_commands() -> None:
     names = set(typer.main.get_group(app).commands)
     for name, function in import_entry_points(COMMANDS, "command"):
         if reason := "the name is in use" if name in names else _why_no_command(name, function):
-            warn(f"command {name} is left out: {reason}", MeasureWarning)
+            warn(f"command {name} was not added: {reason}", MeasureWarning)
         else:
             app.command(name)(function)
             names.add(name)

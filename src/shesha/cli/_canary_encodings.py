@@ -46,7 +46,7 @@ class Canaries:
             if texts is not None:
                 raise ValueError("--texts must come with --model, got --texts alone")
             if given is None:
-                raise ValueError(f"Missing argument '{what}': it must be given unless --model is")
+                raise ValueError(f"Missing argument '{what}': pass it, or name a model with --model")
             return None
         if given is not None:
             raise ValueError(f"{what} must be left out with --model, got {given}: pass the texts with --texts")
@@ -59,7 +59,9 @@ class Canaries:
         from shesha.drift.canary_encodings import encode_canaries
 
         canaries = encode_canaries(self.model, self.texts, folder, n=n, half=half, seed=seed, encoding=self.encoding)
-        typer.echo(f"{folder}: {n} re-encodings of {canaries.layer}; add more with --reencodings, or delete the folder")
+        typer.echo(
+            f"{folder} contains {n} re-encodings of {canaries.layer}. Rerun with more --reencodings, or delete it."
+        )
         return self._name_rows(canaries.reference), canaries, self._circumstances(canaries.layer, canaries.info)
 
     def encode_now(self, layer: str | None) -> tuple[Any, dict[str, str]]:

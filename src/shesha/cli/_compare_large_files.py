@@ -44,6 +44,20 @@ def require_shards(files: Sequence[Path], others: Mapping[str, Any]) -> None:
         raise ValueError(f"--shards needs two directories, got {', '.join(map(str, files)) or 'none'}")
 
 
+def suggest_shards(files: Sequence[Path]) -> None:
+    """Print a note if two directories look like two representations in parts, and are compared file by file."""
+    if len(files) != 2 or not all(file.is_dir() for file in files):
+        return
+    first, second = ({path.name for path in file.iterdir() if path.suffix in (".npy", ".parquet")} for file in files)
+    numbered = [name for name in first if Path(name).stem[-1:].isdigit()]
+    if first == second and len(numbered) == len(first) > 1:
+        typer.echo(
+            f"shesha: {files[0]} and {files[1]} hold {len(first)} numbered files each, and every file is compared as "
+            "one representation. If the files are consecutive rows of two representations, pass --shards.",
+            err=True,
+        )
+
+
 def compare_large(
     files: Sequence[Path], measures: Sequence[str], sample: Mapping[str, Any], *, seed: int, **chance: Any
 ) -> Any:
@@ -75,11 +89,11 @@ def compare_large(
 def _count_rows(files: Sequence[Path], names: Sequence[str], state: Path) -> Any:
     from shesha.moments import Moments
 
-    typer.echo(f"shesha: {_why_one_pass(files)}: reading all rows in one pass", err=True)
+    typer.echo(f"shesha: reading all rows in one pass ({_why_one_pass(files)})", err=True)
     try:
         return Moments.of(*files, names=names, state=state)
     except KeyboardInterrupt:
-        typer.echo("shesha: interrupted: rerun the same command to resume", err=True)
+        typer.echo("shesha: interrupted; rerun the same command to resume", err=True)
         raise
     except ValueError:
         # The files must change, and a state of other files is of no use.
@@ -93,7 +107,7 @@ def _why_one_pass(files: Sequence[Path]) -> str:
     if not any(map(is_sharded, files)):
         return "the files do not fit the memory budget"
     shapes = (open_matrix(file).shape for file in files)
-    return " and ".join(f"{file.name} holds {n:,} x {d:,}" for file, (n, d) in zip(files, shapes, strict=True))
+    return "; ".join(f"{file.name}: {n:,} rows x {d:,} features" for file, (n, d) in zip(files, shapes, strict=True))
 
 
 def _state_file(files: Sequence[Path]) -> Path:

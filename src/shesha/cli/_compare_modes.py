@@ -128,7 +128,7 @@ class ArrayComparison:
         others += ["--covariates"] * (self.exchanged.covariates is not None)
         if others:
             raise ValueError(
-                f"{others[0]} must be left out with --labels, got both: --blocks and --groups may be given"
+                f"{others[0]} must be left out with --labels, got both; only --blocks and --groups are allowed"
             )
         return design
 
@@ -172,17 +172,17 @@ def require_value(scores: Sequence[Score]) -> None:
 
 
 def _default_measures_note(chosen: list[str], permutations: int) -> list[str]:
-    """Print a note on further measures and on the smallest possible p-value."""
+    """Return notes on further measures and on the smallest possible p-value."""
     from shesha.measures import choose
     from shesha.report import page_width, wrap
 
     texts = []
     if chosen == ["recommended"]:
         others = len(choose("all")) - len(choose("recommended"))
-        texts.append(f"These three measures answer different questions. Use --measures all for the other {others}")
+        texts.append(f"These three measures answer different questions. Use --measures all for the other {others}.")
         if not permutations:
             texts.append("Use --calibrate for chance levels, p-values and intervals.")
     if permutations:
         least = 1 / (permutations + 1)
-        texts.append(f"p comes from {permutations:,} random matchings of the rows and cannot be below {least:.2g}.")
+        texts.append(f"With {permutations:,} permutations of the rows, the smallest possible p-value is {least:.2g}.")
     return [line for text in texts for line in wrap(text, page_width(), hanging="")]

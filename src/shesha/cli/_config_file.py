@@ -48,7 +48,7 @@ def _read(path: Path) -> Settings:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} must be TOML, got {error}") from error
+        raise ValueError(f"{path} must be valid TOML, got {error}") from error
     except RecursionError as error:
         raise ValueError(f"{path} must contain options and tables of commands, got deeper nesting") from error
 
@@ -82,11 +82,13 @@ def default_map(program: Any, settings: Settings, path: Path) -> dict[str, Any]:
         name = ".".join((*place, key))
         if not below:
             tables = {".".join(leaf[:depth]) for leaf in leaves for depth in range(1, len(leaf) + 1)}
-            raise ValueError(_unknown(f"{path}: {name} must be in the table of a command", ".".join(place), tables))
+            raise ValueError(
+                _unknown(f"{path}: the table of {name} must have the name of a command", ".".join(place), tables)
+            )
         users = {leaf: options[key] for leaf, options in below.items() if key in options}
         if not users:
             known = {option for options in below.values() for option in options}
-            raise ValueError(_unknown(f"{path}: {name} must be an option", key, known))
+            raise ValueError(_unknown(f"{path}: {name} must be the name of an option", key, known))
         for leaf, option in users.items():
             _table(defaults, leaf)[option.name] = _check_value(option, value, path, name)
     return defaults

@@ -20,19 +20,21 @@ _WHERE = "FILE (or FILE:COLUMN) with one label per row, or COLUMN of the first F
 
 Blocks = Annotated[
     str | None,
-    typer.Option(metavar="FILE|COLUMN", help=f"Permute rows only within blocks (sessions, batches): {_WHERE}."),
+    typer.Option(
+        metavar="FILE|COLUMN", help=f"Permute or resample rows only within blocks (sessions, batches): {_WHERE}."
+    ),
 ]
 Groups = Annotated[
     str | None,
-    typer.Option(metavar="FILE|COLUMN", help=f"Permute whole groups of rows (subjects, donors): {_WHERE}."),
+    typer.Option(metavar="FILE|COLUMN", help=f"Permute or resample whole groups of rows (subjects, donors): {_WHERE}."),
 ]
 Within = Annotated[
     str | None,
-    typer.Option(metavar="FILE|COLUMN", help=f"Permute rows within strata of a covariate (depth): {_WHERE}."),
+    typer.Option(metavar="FILE|COLUMN", help=f"Permute rows only within strata of a covariate (depth): {_WHERE}."),
 ]
 Shift = Annotated[bool, typer.Option("--shift", help="Rows are a time series: permute them by circular shifts.")]
 BlockLength = Annotated[
-    int | None, typer.Option(help="Rows are a series: permute stretches of this many consecutive rows.")
+    int | None, typer.Option(help="Rows are a time series: permute stretches of this many consecutive rows.")
 ]
 
 Labels = Annotated[
@@ -44,7 +46,7 @@ Covariates = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FILE|COLUMN",
-        help="Control for numbers or labels on which both representations depend (batch, depth; may be repeated): "
+        help="Control for a covariate on which both representations depend, such as batch or depth (may be repeated): "
         "FILE (or FILE:COLUMN) with one value per row, or COLUMN of the first FILE.",
     ),
 ]
@@ -114,7 +116,7 @@ def _table(covariates: Sequence[str], first: Path, by_position: bool) -> Any:
     columns = {value: _read("covariates", value, first, by_position) for value in covariates}
     counts = {value: len(column) for value, column in columns.items()}
     if len(set(counts.values())) > 1:
-        raise ValueError(f"--covariates must all have the same rows, got {counts}")
+        raise ValueError(f"--covariates must all have the same number of rows, got {counts}")
     names = next((column.known for column in columns.values() if isinstance(column, NamedRows)), None)
     if names is None:
         return DataFrame(columns)

@@ -13,8 +13,9 @@ LayerAxis = Annotated[
     typer.Option(
         "--layer-axis",
         metavar="0|1|2|none",
-        help="Axis of a 3-D array that counts layers; none: the array is one representation of token sequences.",
-        show_default="1, or 0 if the first axis is at most a third as long",
+        help="Axis of a 3-D array along which layers are stacked, or none if the array is one representation of token "
+        "sequences. [default: 1, or 0 if the first axis is at most a third as long]",
+        show_default=False,
     ),
 ]
 """The option for three-dimensional arrays; 'guess' by default."""
@@ -61,7 +62,7 @@ def read_representations(
 
     repeated = [str(path) for path in dict.fromkeys(files) if files.count(path) > 1]
     if repeated:
-        raise ValueError(f"FILE must be given once each, got {', '.join(repeated)} repeatedly")
+        raise ValueError(f"FILE must not be repeated, got {', '.join(repeated)} more than once")
     arrays: dict[str, Any] = {}
     for path in files:
         contents = open_file(path, keys=keys, labels_column=labels_inside, layer_axis=axis, distances=distances)

@@ -74,7 +74,7 @@ class CommandWithPanels(TyperCommand):
         shown = {name: record for name, record in options.items() if name not in rare}
         if rare:
             words = ", ".join(name.strip("-").replace("-", " ") for name in rare)
-            shown[ALL] = (ALL, f"Explain {len(rare)} more options: {words}.")
+            shown[ALL] = (ALL, f"Show this message with {len(rare)} more options: {words}.")
         _write(formatter, "Arguments", arguments)
         for title, names in _panels(str(ctx.info_name), shown):
             _write(formatter, title, [shown[name] for name in names])

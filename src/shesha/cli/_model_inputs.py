@@ -17,7 +17,7 @@ Model = Annotated[
         "--model",
         metavar="NAME|FOLDER",
         help="Read the layers of this model instead of FILE: a folder with config.json and safetensors weights, a "
-        "package that contains them, or a name that transformers can load.",
+        "package that contains them, or a name that the transformers library can load.",
     ),
 ]
 Texts = Annotated[
@@ -34,18 +34,20 @@ Layers = Annotated[
     typer.Option(
         "--layers",
         metavar="GLOB",
-        help="Modules of the model (may be repeated); * matches one part between dots, ** any number: "
-        "'encoder.layer.*'.",
+        help="Modules to read, such as 'encoder.layer.*' (may be repeated). * matches one part between dots, ** any "
+        "number of parts.",
     ),
 ]
 Pool = Annotated[
     str,
     typer.Option(
-        "--pool", help="Pooling of tokens into a row: auto (as the model's authors intend), mean, cls, last, later."
+        "--pool",
+        help="Pooling of tokens into a row: auto (as the model's authors intend), mean, cls, last, or later (mean of "
+        "all tokens after the first).",
     ),
 ]
 BatchSize = Annotated[int, typer.Option("--batch-size", help="Texts per batch.")]
-Device = Annotated[str | None, typer.Option("--device", help="Device of the model, such as cuda; default: CPU.")]
+Device = Annotated[str | None, typer.Option("--device", help="Device that runs the model, such as cuda; default: CPU.")]
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class FromModels:
             if there:
                 raise ValueError(f"{option} must come with --model, got {option} alone")
         if not files:
-            raise ValueError("Missing argument 'FILE...': it must be given unless --model is")
+            raise ValueError("Missing argument 'FILE...': pass it, or name a model with --model")
         return None
 
     def require_alone(self, **options: Any) -> None:
@@ -106,12 +108,16 @@ class FromModels:
             raise ValueError(f"--model must be given once, got {', '.join(self.models)}")
         return self._encode(self.models[0])
 
+    @property
+    def names(self) -> list[str]:
+        """Short names of the models, all different."""
+        short = [Path(model).name for model in self.models]
+        return short if len(set(short)) == len(short) else [f"{name} ({i})" for i, name in enumerate(short, 1)]
+
     def last_layers(self) -> dict[str, Any]:
         """Return the last block of each model, or all named layers, by model and layer."""
         arrays: dict[str, Any] = {}
-        short = [Path(model).name for model in self.models]
-        names = short if len(set(short)) == len(short) else [f"{name} ({i})" for i, name in enumerate(short, 1)]
-        for name, model in zip(names, self.models, strict=True):
+        for name, model in zip(self.names, self.models, strict=True):
             layers = self._encode(model)
             chosen = layers if self.layers else dict(list(layers.items())[-1:])
             arrays |= {f"{name} {layer}": array for layer, array in chosen.items()}

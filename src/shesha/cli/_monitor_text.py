@@ -46,7 +46,7 @@ def status_lines(checks: list[dict[str, Any]], updates: list[dict[str, Any]]) ->
             )
         lines += columns(rows, "<<>>>")
     if updates:
-        rows = [["update", "state", "new rows", "evidence, power of ten"]]
+        rows = [["update", "state", "new rows", "evidence (log10)"]]
         rows += [
             [update["at"], update["state"], f"{update['n_seen']:,}", f"{update['log10_martingale']:.1f}"]
             for update in updates

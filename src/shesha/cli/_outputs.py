@@ -24,21 +24,21 @@ INTERRUPTED = 130
 _WHOLE = ("zarr.json", ".zgroup", ".zarray", "config.json")
 """Entries that mark a folder as a store or a model, into which no output may be written."""
 PICTURES = (".png", ".pdf", ".svg")
-Json = Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")]
+Json = Annotated[Path | None, typer.Option(help="Write all numbers to this file as JSON; - for standard output.")]
 """The option for a file with every number."""
 Html = Annotated[
     Path | None,
-    typer.Option("--html", help="Write a page to share: the answer first, then every number, in one file."),
+    typer.Option("--html", help="Write an HTML report to share: one file with the answer first, then every number."),
 ]
 """The option for a page."""
 Card = Annotated[
     Path | None,
-    typer.Option("--card", help="Write a model card for a model hub: Markdown with the numbers in its header."),
+    typer.Option("--card", help="Write a model card for a model hub, as Markdown with the numbers in its header."),
 ]
 """The option for a card."""
 Explore = Annotated[
     Path | None,
-    typer.Option("--explore", help="Write a page with a map of the rows in both representations, for a browser."),
+    typer.Option("--explore", help="Write an HTML page with a map of the rows in both representations."),
 ]
 """The option for a map of the rows."""
 
@@ -127,7 +127,7 @@ class Outputs:
 
 
 def print_report(report: str) -> Iterable[str]:
-    """Print a report, and return why it could not be printed, if so; a reader who left has seen enough."""
+    """Print a report, and return why it could not be printed, if so; a closed pipe is no failure."""
     try:
         say(report)
     except BrokenPipeError:
@@ -151,10 +151,10 @@ def require_separate(outputs: Mapping[str, Path | None], inputs: Iterable[str | 
     for number, (option, path) in enumerate(chosen):
         for other, earlier in chosen[:number]:
             if is_same_file(path, earlier) and not atomic_files.is_stream(path):
-                raise ValueError(f"{option} must name another file than {other}, got {path} for both")
+                raise ValueError(f"{option} and {other} must name different files, got {path} for both")
         for value in inputs:
             if value is not None and any(_is_read(path, source) for source in _paths_in(str(value))):
-                raise ValueError(f"{option} must name another file than the inputs, got {path}, which is read")
+                raise ValueError(f"{option} must name a file that the command does not read, got {path}")
 
 
 def _is_read(path: Path, source: Path) -> bool:
@@ -188,13 +188,13 @@ def require_writable(path: Path | None) -> None:
     if path is None or str(path) == "-":
         return
     if path.is_dir():
-        raise IsADirectoryError(f"the file to write must be a file, got the directory {path}")
+        raise IsADirectoryError(f"output must be a file, got the directory {path}")
     if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(f"the folder of the file to write must exist, got {path}")
+        raise FileNotFoundError(f"output must be in an existing folder, got {path}")
     atomic_files.require_replaceable(path)
     if not atomic_files.is_stream(path) and not os.access(path.absolute().parent, os.W_OK):
         # A file is written beside its place first.
-        raise PermissionError(f"the folder of the file to write must be writable, got {path}")
+        raise PermissionError(f"output must be in a writable folder, got {path}")
 
 
 def require_picture(path: Path | None) -> None:
@@ -232,7 +232,7 @@ def save_card(path: Path | None, card: Callable[..., str], files: Sequence[Path]
     try:
         text = card(data=data, model=model, about=what_was_run(files))
     except ValueError as error:
-        typer.echo(f"shesha: no card: {error}", err=True)
+        typer.echo(f"shesha: no card was written: {error}", err=True)
         return
     write(path, text)
 

@@ -22,7 +22,7 @@ def parse_texts(texts: str | None, files: list[Path]) -> tuple[Path, str | None]
         raise ValueError(f"FILE must be one file of texts with --model, got {', '.join(map(str, files))}")
     if texts is None:
         if not files:
-            raise ValueError("--texts must be given with --model, got none: a file with a text per line, or a table")
+            raise ValueError("--texts must name a file of texts (one per line, or a table) with --model, got none")
         return _require_existing(files[0]), None
     if files:
         return _require_existing(files[0]), texts
@@ -49,7 +49,7 @@ def read_texts(path: Path, column: str | None) -> list[str]:
         raise ValueError(f"--texts must be a .txt file without a column, got {path}:{column}")
     texts = path.read_text(encoding="utf-8-sig").splitlines()
     if not texts:
-        raise ValueError(f"--texts must contain a text per line, got the empty file {path}")
+        raise ValueError(f"--texts must contain one text per line, got the empty file {path}")
     return texts
 
 
@@ -84,7 +84,7 @@ def _column(path: Path, table: pd.DataFrame, column: str | None) -> str:
     likely = words if len(words) == 1 else [name for name in words if name.lower() in _NAMES]
     if len(likely) != 1:
         offered = ", ".join(f"{path}:{name}" for name in words) or "none of words"
-        raise ValueError(f"--texts must name its column, one of {offered}, got {path}")
+        raise ValueError(f"--texts must name a column of the table, one of {offered}, got {path}")
     return likely[0]
 
 

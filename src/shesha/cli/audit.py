@@ -56,18 +56,22 @@ def audit_command(
     device: _model_inputs.Device = None,
     rdm: _file_inputs.Distances = False,
     metric: Annotated[str, typer.Option(help="Distance between rows: cosine, correlation or euclidean.")] = "cosine",
-    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
-    bootstrap: Annotated[int, typer.Option(help="Resamples of the rows for each interval; 0 for none.")] = N_BOOTSTRAP,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    bootstrap: Annotated[
+        int, typer.Option(help="Number of bootstrap resamples for each interval; 0 for none.")
+    ] = N_BOOTSTRAP,
     permutations: Annotated[
-        int, typer.Option(help="Random matchings for the chance level; 0 for none.")
+        int, typer.Option(help="Number of permutations for the chance level; 0 for none.")
     ] = N_PERMUTATIONS,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help=f"Take a first look: {_QUICK} resamples and matchings, {_QUICK_PAIRS:,} pairs."),
+        typer.Option(
+            "--quick", help=f"Take a first look: {_QUICK} resamples, {_QUICK} permutations, {_QUICK_PAIRS:,} pairs."
+        ),
     ] = False,
     pairs: Annotated[
         str | None,
-        typer.Option(help="Random pairs of rows to use, or all; default: all up to 1,414 rows, else 1,000,000."),
+        typer.Option(help="Number of random pairs of rows, or all; default: all for up to 1,414 rows, else 1,000,000."),
     ] = None,
     blocks: _design_options.Blocks = None,
     groups: _design_options.Groups = None,
@@ -78,7 +82,9 @@ def audit_command(
     scheduler: _worker_options.Scheduler = None,
     store: Annotated[
         Path | None,
-        typer.Option(help="Keep results in this file; rerun the same command to resume, or to add new FILEs."),
+        typer.Option(
+            help="Keep results in this file. Rerun the same command to resume, or with new FILEs to add them."
+        ),
     ] = None,
     layer_axis: _file_inputs.LayerAxis = "guess",
     by_position: _file_inputs.ByPosition = False,
@@ -87,12 +93,12 @@ def audit_command(
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the scores to this file.")] = None,
     html: _outputs.Html = None,
     card: _outputs.Card = None,
-    full: Annotated[bool, typer.Option("--full", help="Print every number, with an explanation.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Print every number with an explanation.")] = False,
 ) -> None:
     """Audit representations: problems in the data, stability of the geometry, and whether it is above chance.
 
     Several representations of the same rows (layers, checkpoints) are ranked, and their drift in the
-    given order is measured. Ends with status 2 if a representation cannot be scored.
+    given order is measured. The exit status is 2 if a representation cannot be scored.
     """
     from shesha.auditing import audit
 
@@ -147,7 +153,7 @@ def audit_command(
     show(result, outputs, [*files, *named], _outputs.describe_inputs(files, model), full=full)
     if quick:
         typer.echo(
-            "shesha: a first look (--quick): without it, intervals are more reliable and p-values more precise",
+            "shesha: --quick gives a first look; without it, intervals are more reliable and p-values more precise",
             err=True,
         )
 
@@ -254,7 +260,7 @@ def show(
         if representation.reason or _lacks_stability(representation)
     ]
     if unscored:
-        typer.echo(f"shesha: not scored: {', '.join(unscored)}", err=True)
+        typer.echo(f"shesha: no score for {', '.join(unscored)}", err=True)
         raise typer.Exit(_NOT_SCORED)
 
 

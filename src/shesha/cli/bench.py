@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from shesha.cli import _outputs, _worker_options
+from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +31,7 @@ Pooling = Literal["cls", "mean", "all"]
 _DEFAULT = Path("resi.sqlite")
 OwnSuite = Annotated[
     str | None,
-    typer.Option("--suite", help="The store's suite, if it is your own: module:name, which is imported."),
+    typer.Option("--suite", help="Suite of the store as module:name, if the suite is your own."),
 ]
 _NOTHING = 2
 _TESTS = ("accuracy", "output", "label_randomization", "shortcut", "augmentation", "layer_monotonicity")
@@ -40,9 +41,9 @@ _TESTS = ("accuracy", "output", "label_randomization", "shortcut", "augmentation
 @bench.command("run")
 def run_command(
     suite: Annotated[
-        str, typer.Argument(help="'small' (a laptop, no network), 'paper' (as published), or your own module:name.")
+        str, typer.Argument(help="'small' (offline on a laptop), 'paper' (as published), or your own module:name.")
     ],
-    domain: Annotated[list[str] | None, typer.Option(help="graphs, language or vision (may be repeated).")] = None,
+    domain: Annotated[list[str] | None, typer.Option(help="Only graphs, language or vision (may be repeated).")] = None,
     dataset: Annotated[
         list[str] | None,
         typer.Option(
@@ -54,24 +55,22 @@ def run_command(
     test: Annotated[
         list[str] | None,
         typer.Option(
-            help="accuracy, output, label_randomization, shortcut, augmentation, layer_monotonicity, or your own "
-            "module:name (repeatable)."
+            help="Only this test (may be repeated): accuracy, output, label_randomization, shortcut, augmentation, "
+            "layer_monotonicity, or your own module:name."
         ),
     ] = None,
     measure: Annotated[
         list[str] | None,
-        typer.Option(help="'all' (default), 'ReSi', a family, a name, 'calibrated CKA', or your own module:function."),
+        typer.Option(help="Measures: 'all' (default), 'ReSi', a family, a name, 'calibrated CKA' or module:function."),
     ] = None,
     workers: _worker_options.Workers = None,
     scheduler: _worker_options.Scheduler = None,
     store: StoreFile = _DEFAULT,
-    keep_checkpoints: Annotated[
-        bool, typer.Option("--keep-checkpoints", help="Keep weights of trained models.")
-    ] = False,
+    keep_checkpoints: Annotated[bool, typer.Option("--keep-checkpoints", help="Keep trained weights.")] = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Retry models and comparisons that failed in an earlier run.")
     ] = False,
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Fail if another run writes this store.")] = False,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Fail if another run is using the store.")] = False,
     html: _outputs.Html = None,
 ) -> None:
     """Train the models of a suite, compare them, and store every number; rerun to resume.
@@ -103,7 +102,8 @@ def run_command(
     failed, without = int(progress["models failed"].sum()), int(progress["without value"].sum())
     if failed or without:
         typer.echo(
-            f"{failed} models failed, {without} comparisons have no value: `shesha bench status` counts them", err=True
+            f"{count(failed, 'model')} failed, {count(without, 'comparison')} gave no value; see `shesha bench status`",
+            err=True,
         )
     if scores.empty:
         typer.echo("shesha: no test is complete", err=True)
@@ -134,8 +134,8 @@ def _note_missing_tests(scores: pd.DataFrame) -> None:
     if missing:
         sets = ", ".join(dict.fromkeys(map(str, scores["dataset"])))
         typer.echo(
-            f"shesha: these ranks are based on {len(_TESTS) - len(missing)} of {len(_TESTS)} tests, on {sets}, and "
-            f"do not cover {', '.join(missing)}; `shesha bench rank --published` has all six",
+            f"shesha: these ranks are based on {len(_TESTS) - len(missing)} of {len(_TESTS)} tests, on {sets}. They do "
+            f"not cover {', '.join(missing)}. `shesha bench rank --published` shows the published ranks.",
             err=True,
         )
 
@@ -156,9 +156,9 @@ def status_command(store: StoreFile = _DEFAULT, suite: OwnSuite = None) -> None:
     for description, reason in failed:
         typer.echo(f"failed: {description}: {reason}")
     if fewer:
-        typer.echo(f"rows without a direction were left out (number of comparisons, rows left out of each):\n{fewer}")
+        typer.echo(f"comparisons that leave out rows without a direction (number, most rows left out):\n{fewer}")
     if without:
-        typer.echo(f"without value:\n{without}")
+        typer.echo(f"comparisons without a value:\n{without}")
 
 
 @bench.command("table")
@@ -194,7 +194,7 @@ def table_command(
 @bench.command("rank")
 def rank_command(
     store: StoreFile = _DEFAULT,
-    pooling: Annotated[Pooling, typer.Option(help="cls, mean or all, if there are several poolings.")] = "cls",
+    pooling: Annotated[Pooling, typer.Option(help="Pooling to rank if there are several: cls, mean or all.")] = "cls",
     published: Annotated[bool, typer.Option("--published", help="Rank the published results instead.")] = False,
     plot: Annotated[
         Path | None, typer.Option(help="Write a picture of the distribution of ranks to this file.")
@@ -221,7 +221,7 @@ def rank_command(
 def export_command(
     output: Annotated[Path, typer.Argument(help="The CSV file to write; - for standard output.")],
     store: StoreFile = _DEFAULT,
-    comparisons: Annotated[bool, typer.Option("--comparisons", help="Write single comparisons, not scores.")] = False,
+    comparisons: Annotated[bool, typer.Option("--comparisons", help="Write all comparisons, not scores.")] = False,
     suite: OwnSuite = None,
 ) -> None:
     """Write the scores, or every comparison, as CSV."""
@@ -238,7 +238,7 @@ def export_command(
 def report_command(
     output: Annotated[
         Path | None,
-        typer.Argument(help="The Markdown file to write; - for standard output; may be left out with --html."),
+        typer.Argument(help="The Markdown file to write; - for standard output. It may be left out with --html."),
     ] = None,
     store: StoreFile = _DEFAULT,
     title: Annotated[str, typer.Option(help="Heading of the report.")] = "Benchmark results",
@@ -266,7 +266,7 @@ def _show_own_ranks(values: pd.DataFrame, pooling: Pooling = "cls") -> None:
     ranks = rank_with_published(values, pooling=pooling)
     _show_ranks(ranks)
     if (ranks["source"] == "published").any():
-        typer.echo("shesha: scores of measures marked (published) come from the paper's models", err=True)
+        typer.echo("shesha: scores of measures marked (published) are those of the paper, for its own models", err=True)
 
 
 def _show_ranks(ranks: pd.DataFrame) -> None:

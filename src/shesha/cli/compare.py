@@ -25,8 +25,8 @@ def compare_command(
     measures: Annotated[
         list[str] | None,
         typer.Option(
-            help="'recommended' (default: unbiased CKA, RSA, mutual kNN), 'standard', 'all', a family, 'ReSi', or "
-            "names such as 'CKA,mutual kNN(k=20)'."
+            help="Measures to compute: 'recommended' (default: unbiased CKA, RSA, mutual kNN), 'standard', 'all', a "
+            "family, 'ReSi', or names such as 'CKA,mutual kNN(k=20)'."
         ),
     ] = None,
     key: Annotated[
@@ -44,42 +44,45 @@ def compare_command(
         bool | None,
         typer.Option(
             "--calibrate/--no-calibrate",
-            help="Add chance level, p-value, calibrated score and interval. [default: for two representations of up to "
-            f"{MOST_ROWS_CALIBRATED:,} rows, with the recommended measures]",
+            help="Add chance level, p-value, calibrated score and interval. [default: on for two representations of up "
+            f"to {MOST_ROWS_CALIBRATED:,} rows, with the recommended measures]",
         ),
     ] = None,
     permutations: Annotated[
-        int, typer.Option(help="Number of random matchings of the rows, for chance levels.")
+        int, typer.Option(help="Number of permutations of the rows for chance levels.")
     ] = N_PERMUTATIONS,
-    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     folds: Annotated[
         int | None,
         typer.Option(
-            help="Add held-out values of measures that fit a map (CCA, LinReg, OrthProc), from this many folds."
+            help="Add held-out values, from this many folds, to measures that fit a map (CCA, LinReg, OrthProc)."
         ),
     ] = None,
     queries: Annotated[
         int | None,
-        typer.Option(help="Estimate measures of neighbours from this many query rows, searched among all rows."),
+        typer.Option(help="Estimate neighbour measures from this many random rows, whose neighbours may be any rows."),
     ] = None,
     pairs: Annotated[
-        int | None, typer.Option(help="Estimate measures of distances from this many random pairs of rows.")
+        int | None, typer.Option(help="Estimate distance measures from this many random pairs of rows.")
     ] = None,
     error: Annotated[
-        float | None, typer.Option(help="Sample enough rows and pairs for this Monte Carlo standard error.")
+        float | None, typer.Option(help="Sample rows and pairs until the Monte Carlo standard error is this small.")
     ] = None,
     workers: _worker_options.WorkersOfSeveral = None,
     scheduler: _worker_options.Scheduler = None,
     store: Annotated[
         Path | None,
-        typer.Option(help="Keep every comparison in this file; rerun the same command to resume, or to add new FILEs."),
+        typer.Option(
+            help="Keep results in this file. Rerun the same command to resume, or with new FILEs to add them."
+        ),
     ] = None,
     shards: Annotated[
         bool,
         typer.Option(
             "--shards",
-            help="Two directories, each of which is one representation: its .npy or .parquet files hold consecutive "
-            "rows, in the order of their names. All rows are read in one pass; rerun the same command to resume.",
+            help="Compare two directories, each of which is one representation. Its .npy or .parquet files contain "
+            "consecutive rows, in the order of their names. All rows are read in one pass; rerun the same command to "
+            "resume.",
         ),
     ] = False,
     layer_axis: _file_inputs.LayerAxis = "guess",
@@ -107,13 +110,14 @@ def compare_command(
 ) -> None:
     """Compare representations of the same rows by one or more similarity measures.
 
-    Two arrays give one line per measure, more give every pair. Ends with status 2 if no measure has a value.
+    The table has one line per measure for two arrays, and every pair for more. The exit status is 2 if no measure has
+    a value.
     """
     inputs = (*(files or ()), *(model or ()), texts, labels, blocks, groups, within, *(covariates or ()), store)
     outputs = _outputs.Outputs(json, plot, html, card, inputs, explore)
     if card is not None and (not calibrate or labels is not None):
         raise ValueError(
-            "--card needs --calibrate, and no --labels: a similarity cannot be judged without its chance level"
+            "--card needs --calibrate and excludes --labels: a similarity cannot be judged without its chance level"
         )
     chosen = _split(measures or ["recommended"])
     if workers is not None and workers < 1:
@@ -123,6 +127,7 @@ def compare_command(
     if models is not None:
         models.require_alone(store=store, scheduler=scheduler, key=key, rdm=rdm)
     elif not shards and (store is not None or scheduler is not None or _file_inputs.hold_directories(files)):
+        _compare_large_files.suggest_shards(files)
         sampled = {"queries": queries, "pairs": pairs, "error": error}
         _refuse_with_many_files(covariates=covariates, labels=labels, folds=folds, explore=explore, **sampled)
         _refuse_columns({"blocks": blocks, "groups": groups, "within": within})

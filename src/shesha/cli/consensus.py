@@ -13,14 +13,16 @@ from shesha.cli import _design_options, _file_inputs, _outputs
 def consensus_command(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", show_default=False, help="Files of representations; each array is one."),
+        typer.Argument(
+            metavar="FILE...", show_default=False, help="Files of representations; each array is one representation."
+        ),
     ],
     key: Annotated[list[str] | None, typer.Option(help="Array to include (may be repeated).")] = None,
     scale: Annotated[
-        bool, typer.Option("--scale/--no-scale", help="Scale all to the same size before averaging.")
+        bool, typer.Option("--scale/--no-scale", help="Scale all representations to the same size before averaging.")
     ] = True,
     groups: _design_options.Groups = None,
-    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     layer_axis: _file_inputs.LayerAxis = "guess",
     by_position: _file_inputs.ByPosition = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,

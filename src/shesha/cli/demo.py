@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from shesha.results import Audit, Comparison
 
 _LAYER = "layer3"
-_WITHOUT_PAGES = f'pip install "{DISTRIBUTION}[report]" and repeat the command: it then writes a page'
+_WITHOUT_PAGES = f'pip install "{DISTRIBUTION}[report]", then repeat this command to write a page'
 _INTRODUCTION = """\
-A small network that reads handwritten digits: the activations of its three
-hidden layers on 900 images that it was not trained on, before and after training.
+This example compares a small network that reads handwritten digits before and after
+training. The data are the activations of its three hidden layers on 900 test images.
 """
 
 
@@ -104,8 +104,8 @@ def _steps(audited: Audit, raw: Comparison, calibrated: Comparison, out: Path) -
         "4. Which measure should I use?",
         "shesha measures 'unbiased CKA'",
         (
-            "The three scores above answer different questions, and more features alone raise none of them. Use them "
-            "unless you have a reason not to. The command explains what a measure responds to and when it misleads; "
+            "The three measures above answer different questions, and more features alone raise none of them. Use them "
+            "unless you have a reason not to. The command explains what a measure responds to and when it misleads. "
             "shesha bench ranks all measures.",
         ),
     )

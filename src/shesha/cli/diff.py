@@ -11,14 +11,17 @@ import typer
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
 from shesha.cli._text_inputs import parse_texts, read_texts
 
-_MODEL = "Pass it twice, for the model before and after: a folder, a package or a name that transformers can load."
+_MODEL = (
+    "Model before and after the change (pass the option twice): a folder, a package or a name that the transformers "
+    "library can load."
+)
 _TEXTS = "Texts for the models: a .txt file with one text per line, or a table (FILE:COLUMN)."
 
 
 def diff_command(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="BEFORE AFTER", show_default=False, help="Two files with the layers of the same rows."),
+        typer.Argument(metavar="BEFORE AFTER", show_default=False, help="Two files with layers of the same rows."),
     ] = None,
     model: Annotated[list[str] | None, typer.Option("--model", metavar="NAME|FOLDER", help=_MODEL)] = None,
     texts: Annotated[str | None, typer.Option("--texts", metavar="FILE[:COLUMN]", help=_TEXTS)] = None,
@@ -36,18 +39,25 @@ def diff_command(
     ] = None,
     again: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="BEFORE encoded again without any change (may be repeated)."),
+        typer.Option(
+            metavar="FILE", help="Re-encoding of BEFORE without any change, for the noise floor (may be repeated)."
+        ),
     ] = None,
     index: Annotated[
         bool,
-        typer.Option("--index", help="Test new queries on old vectors: keep the index, map queries, or re-embed?"),
+        typer.Option(
+            "--index",
+            help="Test new queries on old vectors, to decide whether to keep the index, map the queries or re-embed.",
+        ),
     ] = False,
-    max_loss: Annotated[float, typer.Option(help="Acceptable loss of recall, for --index.")] = 0.05,
+    max_loss: Annotated[float, typer.Option(help="Largest acceptable loss of recall, for --index.")] = 0.05,
     html: _outputs.Html = None,
     explore: _outputs.Explore = None,
     reencode: Annotated[
         bool,
-        typer.Option("--reencode/--no-reencode", help="Encode twice more with the old model, as the noise floor."),
+        typer.Option(
+            "--reencode/--no-reencode", help="Encode twice more with the old model, to measure the noise floor."
+        ),
     ] = True,
     layers: _model_inputs.Layers = None,
     pool: _model_inputs.Pool = "auto",

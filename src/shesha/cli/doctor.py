@@ -33,7 +33,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
 def doctor_command() -> None:
     """Report the installation: version, compiled loops, threads, memory, optional libraries and data sets.
 
-    Ends with status 1 if files of another package are mixed with those of the library.
+    The exit status is 1 if files of another package are mixed with those of the library.
     """
     from shesha.report import columns
     from shesha.support import name_conflict

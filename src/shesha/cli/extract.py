@@ -17,7 +17,7 @@ def extract_command(
             metavar="MODEL",
             show_default=False,
             help="A folder with config.json and safetensors weights, a GGUF file, a package with either, or a name "
-            "that transformers can load.",
+            "that the transformers library can load.",
         ),
     ],
     out: Annotated[

@@ -36,7 +36,7 @@ def layers_command(
     ] = None,
     rdm: _file_inputs.Distances = False,
     permutations: Annotated[
-        int, typer.Option(help="Number of random matchings of the rows, the same in all layers.")
+        int, typer.Option(help="Number of permutations of the rows; all layers use the same ones.")
     ] = 200,
     alpha: Annotated[float, typer.Option(help="Significance level of the threshold.")] = 0.05,
     layer_axis: _file_inputs.LayerAxis = "guess",
@@ -112,6 +112,7 @@ def _compare_models(models: _model_inputs.FromModels, measure: str, project: int
         pool=models.pool,
         project=project,
         seed=seed,
+        names=(models.names[0], models.names[1]),
         batch_size=models.batch_size,
         device=models.device,
     )

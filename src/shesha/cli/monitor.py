@@ -24,7 +24,7 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of the mo
 Key = Annotated[str | None, typer.Option(help="The array, if a file holds several.")]
 About = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=TEXT", help="A circumstance to record: revision=abc, batch_size=32 (may be repeated)."),
+    typer.Option(metavar="NAME=TEXT", help="Circumstance to record, such as revision=abc (may be repeated)."),
 ]
 Model = Annotated[
     str | None,
@@ -32,7 +32,7 @@ Model = Annotated[
         "--model",
         metavar="NAME|FOLDER",
         help="Encode --texts with this model instead of reading a file of rows: a folder with config.json and "
-        "safetensors weights, a package, or a name that transformers can load.",
+        "safetensors weights, a package, or a name that the transformers library can load.",
     ),
 ]
 Texts = Annotated[
@@ -54,14 +54,14 @@ def init_command(
     reencodings: Annotated[
         int,
         typer.Option(
-            help="With --model: encode this many times more, in new random batches. 19 bound false alarms at 1 in 20 "
-            "checks, 99 at 1 in 100. Rerun to resume, or with a larger number to add some."
+            help="With --model: number of re-encodings, in new random batches. 19 limit false alarms to 1 in 20 "
+            "checks, 99 to 1 in 100. Rerun to resume, or with a larger number to add some."
         ),
     ] = 19,
     half: Annotated[
         bool,
         typer.Option(
-            help="With --model: use half precision for every second re-encoding; other machines round differently."
+            help="With --model: use half precision for every second re-encoding, because machines round differently."
         ),
     ] = True,
     nulls: Annotated[
@@ -93,12 +93,12 @@ def init_command(
     run_length: Annotated[
         float | None,
         typer.Option(
-            help="Instead of --false-alarm: one false alarm in this many checks on average, with evidence added up "
-            "over checks."
+            help="Instead of --false-alarm: average number of checks until a false alarm. Evidence is added up over "
+            "checks."
         ),
     ] = None,
     tolerance: Annotated[
-        float | None, typer.Option(help="Drift that raises no alert. [default: 0 with --nulls, else 0.05]")
+        float | None, typer.Option(help="Largest drift that raises no alert. [default: 0 with --nulls, else 0.05]")
     ] = None,
     measures: Annotated[
         str | None, typer.Option(help="Measures, starting with the one that raises alerts: 'RDM drift,CKA'.")
@@ -107,7 +107,7 @@ def init_command(
     keep_rows: Annotated[
         bool, typer.Option("--keep-rows", help="Store the rows themselves, which `monitor update` needs.")
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the reference of a monitor.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing reference.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
 ) -> None:
     """Make a monitor from canary rows and from their re-encodings by the unchanged model."""
@@ -146,7 +146,7 @@ def init_command(
     basis = (
         f"{drift_monitor.n_nulls} re-encodings"
         if drift_monitor.n_nulls
-        else "no re-encodings: a drift above the tolerance raises an alert"
+        else "no re-encodings, so a drift above the tolerance raises an alert"
     )
     again_with = "FILE" if canaries is None else f"--model {canaries.model} --texts {texts}"
     typer.echo(f"{out}: {drift_monitor.n_rows:,} canary rows, {basis}\nNext: shesha monitor check {out} {again_with}")
@@ -230,7 +230,7 @@ def history_command(
 
 @monitor.command("acknowledge")
 def acknowledge_command(folder: Folder) -> None:
-    """Acknowledge alarms, and restart the evidence of checks and of the stream."""
+    """Acknowledge alarms, and reset the evidence from checks and from the stream."""
     from shesha.drift import DriftMonitor
 
     DriftMonitor.load(folder).acknowledge()

@@ -14,11 +14,11 @@ from shesha.support.defaults import N_PERMUTATIONS
 def rank_command(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="MODEL...", show_default=False, help="Files of models; each array is one model."),
+        typer.Argument(metavar="MODEL...", show_default=False, help="Files with models; each array is one model."),
     ],
     data: Annotated[
         list[Path],
-        typer.Option("--data", metavar="FILE", help="File of data; each array is a subject (may be repeated)."),
+        typer.Option("--data", metavar="FILE", help="File with data; each array is one subject (may be repeated)."),
     ],
     measure: Annotated[str, typer.Option(help="Similarity of model and data: a name from `shesha measures`.")] = "RSA",
     key: Annotated[list[str] | None, typer.Option(help="Model array to rank (may be repeated).")] = None,
@@ -29,12 +29,12 @@ def rank_command(
     blocks: _design_options.Blocks = None,
     groups: _design_options.Groups = None,
     resamples: Annotated[
-        int | None, typer.Option(help="Resamples of the rows; default: 1,000 for distances, else 200.")
+        int | None, typer.Option(help="Number of resamples of the rows; default: 1,000 for distances, else 200.")
     ] = None,
     permutations: Annotated[
         int, typer.Option(help="Number of permutations for p-values against chance.")
     ] = N_PERMUTATIONS,
-    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     layer_axis: _file_inputs.LayerAxis = "guess",
     by_position: _file_inputs.ByPosition = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,

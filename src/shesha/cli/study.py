@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 study = typer.Typer(
     name="study",
-    help="Repeat experiments of the papers, and compare with the published numbers.",
+    help="Repeat published experiments, and compare the results with the published numbers.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -44,7 +44,7 @@ def list_command() -> None:
     if not studies():
         typer.echo(NOT_INSTALLED)
     for study in studies():
-        typer.echo(f"{study.name} ({study.paper}; {len(study.quick)} cells quick, {len(study.full)} in all)")
+        typer.echo(f"{study.name} ({study.paper}; {len(study.quick)} cells with --quick, {len(study.full)} in all)")
         typer.echo("\n".join(wrap(study.question, 80, "    ", "")))
 
 
@@ -56,20 +56,23 @@ def run_command(
             help="Names, 'all', or your own module:name or file.py:name.", metavar="NAME...", autocompletion=_names
         ),
     ],
-    quick: Annotated[bool, typer.Option("--quick", help="Compute few cells: under two minutes on two cores.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Compute few cells, in less than two minutes on two cores.")
+    ] = False,
     out: OutFolder = _DEFAULT,
     workers: _worker_options.Workers = None,
     scheduler: _worker_options.Scheduler = None,
     again: Annotated[bool, typer.Option("--again/--only-missing", help="Recompute existing cells.")] = False,
     where: Annotated[
         list[str] | None,
-        typer.Option(help="Only cells with this value of a parameter; repeatable.", metavar="NAME=VALUE"),
+        typer.Option(help="Only cells with this value of a parameter (may be repeated).", metavar="NAME=VALUE"),
     ] = None,
     html: Annotated[bool, typer.Option("--html", help="Also write page.html, one file with its pictures.")] = False,
 ) -> None:
-    """Compute missing cells, and write a table, pictures and a page; rerun to resume.
+    """Compute the missing cells of a study, and write a table, pictures and a page; rerun to resume.
 
-    Data are read from the folder in SHESHA_DATA. Ends with status 1 if a cell raised an error.
+    A cell is one combination of parameters. Data are read from the folder in SHESHA_DATA. The exit status is 1 if a
+    cell raised an error.
     """
     from shesha.studies import run, studies
     from shesha.studies.html_page import study_page
@@ -101,8 +104,8 @@ def _explain_resume(out: Path) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         typer.echo(
-            f"shesha: finished cells are in {out}; rerun the same command without --again to resume, or use `shesha "
-            f"study page NAME --out {out}` to see the results so far",
+            f"shesha: finished cells are in {out}. Rerun the same command without --again to resume, or use `shesha "
+            f"study page NAME --out {out}` to see the results so far.",
             err=True,
         )
         raise typer.Exit(INTERRUPTED) from None
@@ -125,7 +128,7 @@ def page_command(
     out: OutFolder = _DEFAULT,
     html: _outputs.Html = None,
 ) -> None:
-    """Write the page of the existing rows, and print its path."""
+    """Write a study's page from the existing results, and print its path."""
     from shesha.studies import write_page
     from shesha.studies.html_page import study_page
     from shesha.studies.run_files import has_page
@@ -138,7 +141,7 @@ def page_command(
     study_run = load_run(name, out)
     if not has_page(study_run.study, out):
         raise ValueError(
-            f"--html must be for a study with all cells that its page needs; run `shesha study run {name}` first"
+            f"--html must be used with a finished study, got missing cells; run `shesha study run {name}` first"
         )
     _outputs.save_page(html, partial(study_page, study_run), [])
 

@@ -182,7 +182,7 @@ def _whiten_rows(
 
 
 def _evidence_rows(rows: RowPieces, row_layout: Layout, k: int | None) -> RowPieces:
-    """Return the input of the scores: the rows, or shifts from a reference per row."""
+    """Return the rows, or for method 'knn' the shifts of the rows from their nearest controls."""
     if k is None:
         return rows
     dense = rows.take(np.arange(rows.shape[0]))
@@ -197,29 +197,28 @@ def _evidence_rows(rows: RowPieces, row_layout: Layout, k: int | None) -> RowPie
 
 def _no_null_groups(row_layout: Layout) -> NullGroupScores:
     none = tuple(np.empty((0, 4)) for _ in row_layout.names)
-    return NullGroupScores(none, ("none was requested",) * row_layout.n_groups, "nothing")
+    return NullGroupScores(none, ("no null groups were requested",) * row_layout.n_groups, "nothing")
 
 
 def _notes(row_layout: Layout, drawn: NullGroupScores) -> tuple[str, ...]:
-    """Return notes that the table does not show."""
+    """Return notes on left-out rows, missing chance levels and limits of the p-values."""
     notes = []
     if row_layout.n_lonely:
         rows = f"{count(row_layout.n_lonely, 'row')} {agree(row_layout.n_lonely, 'is', 'are')}"
         notes.append(f"{rows} left out, because their blocks have too few controls")
     without = [reason for reason in drawn.reasons if reason]
     if without and drawn.exchanged != "nothing":
-        notes.append(f"no chance level for {count(len(without), 'group')} ({without[0]})")
+        notes.append(f"{count(len(without), 'group')} without a chance level: {without[0]}")
     large = [name for name, shuffled in zip(row_layout.names, drawn.shuffled, strict=False) if shuffled]
     if large:
         notes.append(
-            f"{check.join_items(large)}: more than {100 * LARGE:.0f} % as many rows as controls. Null groups "
-            "of controls alone would leave too few as a reference, and p-values would be too small. Labels are "
-            "shuffled instead, as with null='pooled' (whole units if each belongs to one group)"
+            f"{check.join_items(large)} {agree(len(large), 'has', 'have')} more than {100 * LARGE:.0f} % as many rows "
+            "as the controls. Null groups drawn from the controls would leave too few reference rows, and p-values "
+            "would be too small. Labels are shuffled instead, as with null='pooled'"
         )
     if row_layout.unit is not None and "unit" not in drawn.exchanged:
         notes.append(
-            "units of `groups` contain both controls and treated rows, so single rows are exchanged. If whole "
-            "units were treated, p-values are too small: pass the units as `blocks` as well, and read the "
-            "interval"
+            "some units in `groups` contain both controls and treated rows, so single rows are permuted. If whole "
+            "units were treated, p-values are too small. Then pass the units as `blocks` too, and rely on the interval"
         )
     return tuple(notes)

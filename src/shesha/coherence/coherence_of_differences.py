@@ -22,7 +22,7 @@ from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed
 
 _TOGETHER = 1 << 22
-"""Maximum number of entries of the sums in memory."""
+"""Maximum number of array entries in memory at a time."""
 
 
 def coherence_of_differences(
@@ -97,7 +97,7 @@ def _flip_signs(v: Matrix, unit: Index, n_draws: int, seed: Seed) -> Matrix:
 
 
 def _signs(n_units: int, n_draws: int, seed: Seed) -> Matrix:
-    """All choices of signs except the observed one and its opposite, or random draws."""
+    """Signs of the units: all choices except the observed one and its opposite, or random draws."""
     if n_units <= 1 + np.log2(n_draws + 1):
         # Turning all units round changes nothing: the first keeps its sign.
         return np.array([(1, *rest) for rest in product((1.0, -1.0), repeat=n_units - 1)][1:])

@@ -1,4 +1,4 @@
-"""The pool of controls that null groups are drawn from, in compact coordinates."""
+"""The pool of control rows from which null groups are drawn, in few coordinates."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from shesha.coherence.row_chunks import RowPieces
 from shesha.support.types import Index, Mask, Matrix, Vector
 
 _ENTRIES = 1 << 24
-"""Maximum number of stored entries; if the controls have more, evenly spaced ones are stored."""
+"""Maximum number of stored entries; with more, only evenly spaced control rows are stored."""
 _HELD = 4096
-"""Minimum number of stored rows, if there are enough."""
+"""Minimum number of stored rows, if there are that many controls."""
 _SPANNED = 2048
-"""Minimum with more features than rows, where coordinates in the span of the rows replace the features."""
+"""The same minimum with more features than rows; coordinates in the span of the rows then replace the features."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class Pool:
 
     @cached_property
     def scatter(self) -> float:
-        """Variance of a row, summed over features."""
+        """Variance of the rows, summed over features."""
         centred = self.squared.sum() - self.total @ self.total / len(self)
         return float(centred / max(1, len(self) - 1))
 
     def remove_shift(self, inside: Mask) -> Pool:
-        """Return the same rows, with those inside shifted to the mean of the others."""
+        """Return the rows with the masked ones shifted to the mean of the others."""
         rows = self.rows.copy()
         rows[inside] -= rows[inside].mean(axis=0) - rows[~inside].mean(axis=0)
         return Pool(rows - rows.mean(axis=0), self.numbers)
@@ -55,7 +55,7 @@ class Pool:
 
 
 def build_pool(rows: RowPieces, numbers: Index, largest: int) -> Pool:
-    """Store enough of these rows to draw groups of up to `largest`, in the most compact coordinates.
+    """Store enough of these rows to draw groups of up to `largest`, in few coordinates.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def build_pool(rows: RowPieces, numbers: Index, largest: int) -> Pool:
 
 
 def _span_coordinates(pool_rows: Any) -> Matrix:
-    """Return coordinates with the same inner products about the mean; a rotation of all rows changes no score."""
+    """Return coordinates with the same inner products about the mean; scores do not change under rotation."""
     gram = pool_rows @ pool_rows.T
     gram = np.asarray(gram.toarray() if hasattr(gram, "toarray") else gram)
     gram = gram - gram.mean(axis=0)

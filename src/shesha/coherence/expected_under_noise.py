@@ -8,7 +8,7 @@ from shesha.inputs import validation as check
 
 
 def expected_mean_cosine(n: int, n_features: int, n_controls: int | None = None) -> float:
-    """Mean cosine to the mean shift of isotropic Gaussian noise.
+    """Expected mean cosine between shifts of isotropic Gaussian noise and their mean.
 
     A shift and the mean of n shifts have features that correlate at 1 / sqrt(n), because the mean holds the shift;
     their cosine is such a correlation over `n_features` pairs of numbers. About 1 / sqrt(n): 0.32 for ten rows.
@@ -47,7 +47,7 @@ def _reference_error(n_controls: int | None) -> float:
 
 
 def _mean_correlation(rho: float, d: int) -> float:
-    """Mean of the correlation about the origin of d Gaussian pairs that correlate at rho."""
+    """Expected uncentred correlation of d pairs of Gaussian numbers with correlation rho."""
     from scipy.special import gammaln, hyp2f1
 
     shrunk = 2 / d * np.exp(2 * (gammaln((d + 1) / 2) - gammaln(d / 2)))

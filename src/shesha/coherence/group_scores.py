@@ -17,19 +17,19 @@ from shesha.support.types import Index, Matrix, Vector
 
 @dataclass(frozen=True)
 class Evidence:
-    """One number per group, except for the cosines."""
+    """Scores of each group with standard errors, and the cosine of each row."""
 
     n: Index
     mean_cosine: Vector
     pairwise: Vector
     mean_cosine_error: Vector
     pairwise_error: Vector
-    """Standard errors for other samples of rows (or units) from the group and the controls."""
+    """Standard errors over new samples of rows (or units) of the group and the controls."""
     degrees: Vector
     """Number of units minus one."""
     magnitude: Vector
     noise: Vector
-    """Contribution of noise to the squared magnitude: (variance of the group) / n + (of the controls) / n_controls."""
+    """Expected contribution of noise to the squared magnitude: variance / n, summed over group and controls."""
     spread: Vector
     cosines: Vector
     """Cosine of each row with the mean shift of its group; NaN outside all groups and for zero shifts."""

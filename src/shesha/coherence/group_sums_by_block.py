@@ -11,7 +11,7 @@ from shesha.support.types import Index, Matrix, Vector
 
 
 class Parts:
-    """Rows by group and block, with sums over them and values assigned to them."""
+    """Rows by group and block, with functions that sum over them or assign values to them."""
 
     def __init__(self, rows: RowPieces, layout: Layout, *, centred: bool) -> None:
         self.rows, self.layout, self.centred = rows, layout, centred
@@ -46,7 +46,7 @@ class Parts:
         return sums
 
     def products(self, *vectors: NDArray[np.float64]) -> Matrix:
-        """Inner products of each row minus its reference with vectors of its group or part: (k, n).
+        """Inner products of each row minus its reference with the vectors of its group or part: (k, n).
 
         Parameters
         ----------
@@ -70,15 +70,15 @@ class Parts:
         return np.maximum(0.0, self.rows.squared_lengths() - 2 * projections + reference)
 
     def spread_to_rows(self, numbers: NDArray[np.float64] | Index) -> Vector:
-        """Assign values of groups, (n_groups,), or of parts to their rows; NaN outside all groups."""
+        """Give each row the value of its group or part; NaN outside all groups."""
         shaped = numbers[:, None] if numbers.ndim == 1 else numbers
         return np.append(np.broadcast_to(shaped, self.shape).ravel(), np.nan)[self.code]
 
     def sums(self, values: Vector) -> Matrix:
-        """Sum a number of each row over the parts: (n_groups, n_blocks)."""
+        """Sum values of rows over each part: (n_groups, n_blocks)."""
         counted = np.bincount(self.code[self.inside], values[self.inside], self.shape[0] * self.shape[1])
         return np.asarray(counted.reshape(self.shape), dtype=np.float64)
 
     def means(self, values: Vector) -> Vector:
-        """Mean of a number of each row over the groups."""
+        """Mean of values of rows over each group."""
         return np.asarray(self.sums(values).sum(axis=1) / self.n)

@@ -1,4 +1,4 @@
-"""Shifts from the nearest controls of each row, for controls of several kinds."""
+"""Shifts of rows from their nearest controls."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ def _means(controls: Matrix, near: Index) -> Matrix:
 
 @dataclass(frozen=True)
 class MatchedPool:
-    """Controls with their nearest other controls; at least k remain after a null group is removed."""
+    """Controls with their nearest other controls, at least k of them after a null group is removed."""
 
     pool: Pool
     near: Index
     """Indices of the other controls, nearest first: (n, more than k)."""
     k: int
     means: Matrix
-    """Sum of the k nearest controls of each."""
+    """Sum of the k nearest other controls of each control."""
 
     @classmethod
     def build(cls, pool: Pool, k: int, largest: int) -> MatchedPool:
-        """Find the neighbours; at most `largest` rows will be removed."""
+        """Find the neighbours; null groups of up to `largest` rows will be removed."""
         n, k = len(pool), min(k, len(pool) - 1)
         share = min(0.95, largest / n)
         # The number outside a random group among the nearest w is binomial: six standard deviations to be sure.
@@ -97,7 +97,7 @@ class MatchedPool:
 
 
 def score_null_group(pools: list[MatchedPool], chosen: list[Index], excluded: list[Index]) -> Matrix:
-    """Score one null group relative to the nearest controls of its rows; arguments as for `members`."""
+    """Score one null group by shifts from nearest controls; arguments as for `members`."""
     tally = Tally.empty(pools[0].pool.rows.shape[1])
     for pool, members, excluded_rows in zip(pools, chosen, excluded, strict=True):
         if len(members):

@@ -26,9 +26,9 @@ class NullGroupScores:
     """Scores of null groups: mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise."""
 
     scores: tuple[NDArray[np.float64], ...]
-    """For each group an array of shape (n_draws, 4); empty if there is a reason."""
+    """For each group, an array of shape (n_draws, 4); empty if no null group can be drawn."""
     reasons: tuple[str, ...]
-    """For each group, the reason for missing null groups, or an empty text."""
+    """For each group, why it has no null groups; an empty text if it has."""
     exchanged: str
     shuffled: tuple[bool, ...] = ()
     """For each group, whether labels were shuffled because null groups would leave too few controls."""
@@ -74,7 +74,7 @@ def _control_pools(rows: RowPieces, layout: Layout) -> list[Pool]:
 
 
 def _units_are_nested(layout: Layout) -> bool:
-    """Whether units belong to controls or to groups, never to both."""
+    """Whether each unit contains either controls or rows of groups, but not both."""
     if layout.unit is None:
         return False
     return not np.isin(layout.unit[layout.group >= 0], layout.unit[layout.group == -1]).any()
@@ -85,8 +85,8 @@ def _too_many(sizes: Index, pools: list[Pool]) -> str:
     for n, controls in zip(sizes, pools, strict=True):
         if n > len(controls) - FEWEST_CONTROLS:
             return (
-                f"{len(controls)} controls are too few for null groups of {n}; use null='pooled', which draws from "
-                "controls and group"
+                f"{len(controls)} controls are too few to draw null groups of {n} rows; use null='pooled', which draws "
+                "from controls and group together"
             )
     return ""
 
@@ -120,7 +120,7 @@ def _large_groups(layout: Layout) -> Mask:
 
 
 def _draws(score: Callable[[np.random.Generator], Vector], n_draws: int, seed: int) -> Iterator[NDArray[np.float64]]:
-    """Score each draw with its own generator, so that results do not depend on threads."""
+    """Score each draw with its own generator, so that results do not depend on the number of threads."""
     scores = parallel(lambda k: score(np.random.default_rng([seed, k])), range(n_draws))
     return progress.track(scores, n_draws, "draws")
 

@@ -24,7 +24,7 @@ class Tally:
     square: float = 0.0
     """Sum of the squared lengths of the shifts."""
     noise: float = 0.0
-    """Contribution of the references' error to the squared magnitude, times n squared."""
+    """Expected contribution of the reference's sampling error to the squared magnitude, times n squared."""
 
     @classmethod
     def empty(cls, n_features: int) -> Tally:
@@ -32,7 +32,7 @@ class Tally:
         return cls(np.zeros(n_features), np.zeros(n_features))
 
     def add(self, members: Matrix, squared: Vector, total: Vector, reference: Vector, noise: float) -> None:
-        """Add rows by number, squared lengths and sum, with shifts from one reference of this variance."""
+        """Add rows with their squared lengths and sum; all shifts start from one reference with this variance."""
         squared = np.maximum(0.0, squared - 2 * (members @ reference) + reference @ reference)
         lengths = np.sqrt(squared)
         floor = NO_DIRECTION * lengths.max(initial=0.0)
@@ -50,7 +50,7 @@ class Tally:
         self.add(shifts, np.einsum("ij,ij->i", shifts, shifts), shifts.sum(axis=0), none, 0.0)
 
     def scores(self) -> Vector:
-        """Mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise; NaN without a value."""
+        """Mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise; NaN if undefined."""
         numbers = (np.array([value]) for value in (self.directed, self.square, self.noise, self.n))
         return np.asarray(scores_of_sums(self.units[None], self.shifts[None], *numbers)[0])
 
@@ -58,7 +58,7 @@ class Tally:
 def null_group_reference(
     mean: Matrix, others: Matrix, n: int | Index, n_excluded: int | Index, n_controls: int
 ) -> Matrix:
-    """Reference of a null group, corrected so that its shifts vary as much as those of a real group.
+    """Reference of a null group, corrected to give shifts the variance of a real group's shifts.
 
     A fake leaves fewer controls, whose mean is noisier: its mean shift has variance 1/n + 1/(N - a) instead of
     1/n + 1/N. Moving the reference towards the fake's mean by the root of their ratio makes up for it, exactly where
@@ -77,7 +77,7 @@ def null_group_reference(
 
 
 def windows(pools: Sequence[Pool], sizes: Index, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Score one null group for each size, as consecutive stretches of the permuted controls.
+    """Score one null group per size; the groups are consecutive stretches of the permuted controls.
 
     Stretches follow one another, so that null groups share rows only where the controls do not suffice for all. The
     controls outside a null group are its controls.
@@ -109,7 +109,7 @@ def windows(pools: Sequence[Pool], sizes: Index, rng: np.random.Generator) -> ND
 
 
 def _window_sums(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Matrix, Matrix, Vector, Vector]:
-    """Sums of unit shifts, shifts, shifts with a direction and squared lengths, for stretches of one pool."""
+    """Sums of unit shifts, of shifts, of nonzero shifts and of squared lengths, over stretches of one pool."""
     order = rng.permutation(len(pool))
     order = np.append(order, order[: sizes.max()])
     rows = pool.rows[order]
@@ -138,7 +138,7 @@ def _window_sums(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Ma
 
 
 def scores_of_sums(units: Matrix, shifts: Matrix, directed: Vector, square: Vector, noise: Vector, n: Index) -> Matrix:
-    """Mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise; NaN without a direction."""
+    """Mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise; NaN for zero shifts."""
     length = np.linalg.norm(shifts, axis=-1)
     known = np.where(directed > 1, directed, np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -158,7 +158,7 @@ def members(
     corrected: bool = True,
     stretches: Sequence[float] | None = None,
 ) -> Vector:
-    """Score one null group, given by its indices in each pool and those that are not its controls.
+    """Score one null group, from its indices in each pool and the indices excluded from its controls.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Results of each group, from its scores and its null groups."""
+"""Rows of the result table: scores of each group with intervals, chance levels and p-values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_SPREAD = 1e-7
 def lines(
     row_layout: Layout, observed: Evidence, drawn: NullGroupScores, alpha: float, confidence: float
 ) -> list[Coherence]:
-    """Return one result per group: its scores with intervals and null.
+    """Return one result per group: its scores with intervals, chance levels and p-values.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
 
 _ENTRIES = 1 << 23
-"""Entries of a dense piece (64 MiB); a sparse piece has as many rows as a hundred times that number would hold."""
+"""Number of entries of a dense piece (64 MiB); a sparse piece has a hundred times as many, including zeros."""
 _SPARSE_ROWS = 4_000
 
 
@@ -114,7 +114,7 @@ class RowPieces:
         return out
 
     def products(self, codes: Index, vectors: NDArray[np.float64]) -> Matrix:
-        """Inner products of each row with the vectors of its code: (n, k); NaN for rows with a negative code.
+        """Inner products of each row with the k vectors of its code: (n, k); NaN for negative codes.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class RowPieces:
 
 
 def _read(block: Any) -> Any:
-    """Return a slice, computed if it is lazy."""
+    """Return a block of rows; lazy arrays are computed."""
     if hasattr(block, "compute"):
         block = block.compute()
     return block if hasattr(block, "toarray") else cast(Any, to_host(block))

@@ -1,4 +1,4 @@
-"""The role of each row: control or group, and the block that gives its reference."""
+"""The role of each row (control or group), and the block whose controls are its reference."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
+from shesha.support.plurals import count
 from shesha.support.types import Index, Mask
 
 FEWEST_CONTROLS = 5
-"""Smallest number of controls of a reference."""
+"""Smallest number of controls that define a reference."""
 LARGE = 0.15
 """If a group has more rows than this share of the controls, labels are shuffled instead."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Codes of the rows; a part is the rows of a group in one block."""
+    """Codes of the rows by group, block and unit; a part contains the rows of one group in one block."""
 
     names: tuple[str, ...]
     """Names of the scored groups, in the order of their labels."""
@@ -132,7 +133,7 @@ def _codes(labels: ArrayLike, n_rows: int, name: str) -> Index:
 def _choose_groups(
     codes: Index, known: list[str], control_names: list[str], lonely: Mask, min_size: int
 ) -> tuple[dict[str, str], list[int]]:
-    """Return the groups that are left out, with reasons, and the codes of the others."""
+    """Return the groups that are left out, with reasons, and the codes of the remaining groups."""
     excluded: dict[str, str] = {}
     group_codes: list[int] = []
     for code, name in enumerate(known):
@@ -143,6 +144,6 @@ def _choose_groups(
         if n - n_lonely >= min_size:
             group_codes.append(code)
             continue
-        besides = f" ({n_lonely} more in blocks with fewer than {FEWEST_CONTROLS} controls)" if n_lonely else ""
-        excluded[name] = f"{n - n_lonely} rows, fewer than {min_size}{besides}"
+        lonely_text = f" ({n_lonely} more in blocks with fewer than {FEWEST_CONTROLS} controls)" if n_lonely else ""
+        excluded[name] = f"{count(n - n_lonely, 'row')}, fewer than {min_size}{lonely_text}"
     return excluded, group_codes

@@ -12,11 +12,11 @@ from shesha.support.types import Matrix, Vector
 
 _FEWEST_GROUPS = 5
 _MEAN, _PAIR, _MAGNITUDE = range(3)
-"""Columns of the scores of null groups."""
+"""Columns of the null groups' scores."""
 
 
 def links(groups: Sequence[Coherence], drawn: NullGroupScores) -> tuple[Link, ...]:
-    """Correlate magnitude and coherence (plain and unbiased) over groups, and over null groups of the same sizes.
+    """Correlate magnitude with plain and unbiased coherence, over groups and over null groups of the same sizes.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def _link(
 
 
 def _spearman(a: Matrix, b: Matrix) -> Vector:
-    """Rank correlation of corresponding lines of two tables."""
+    """Rank correlation of corresponding rows of two tables."""
     from scipy.stats import rankdata
 
     ranks = [rankdata(values, axis=1) for values in (a, b)]

@@ -10,7 +10,7 @@ from shesha.inputs.number_range import require_squarable
 from shesha.support.types import Matrix, Vector
 
 NO_DIRECTION = 1e-9
-"""Shifts shorter than this share of the longest have no direction, because rounding would decide it."""
+"""Shifts shorter than this share of the longest count as zero, because rounding would determine their direction."""
 
 
 def mean_cosine(shifts: ArrayLike) -> float:
@@ -47,7 +47,7 @@ def mean_cosine(shifts: ArrayLike) -> float:
 
 
 def pairwise_cosine(shifts: ArrayLike) -> float:
-    """Mean cosine of all pairs of shifts: coherence without a bias from group size.
+    """Mean cosine over all pairs of shifts: coherence that is unbiased by group size.
 
     ``(|sum u|^2 - n) / (n (n - 1))`` of the unit shifts u: 0 if rows move in unrelated directions, for any n.
 
@@ -124,7 +124,9 @@ def snr(shifts: ArrayLike) -> float:
     5.0
     """
     wide, long = spread(shifts), magnitude(shifts)
-    return long / wide if wide > NO_DIRECTION * long else check.not_estimable("the shifts must differ")
+    return (
+        long / wide if wide > NO_DIRECTION * long else check.not_estimable("all shifts are equal, so their spread is 0")
+    )
 
 
 def _shifts(shifts: ArrayLike) -> Matrix:
@@ -132,7 +134,7 @@ def _shifts(shifts: ArrayLike) -> Matrix:
 
 
 def _unit_shifts(shifts: ArrayLike) -> tuple[Matrix, Matrix]:
-    """Return the shifts and the unit vectors of those that have a length."""
+    """Return the shifts, and the unit vectors of the nonzero shifts."""
     v = _shifts(shifts)
     v = v / _unit(v)
     lengths = np.linalg.norm(v, axis=1)

@@ -9,6 +9,7 @@ from shesha.coherence.coherence_by_group import Method, Null, coherence_by_group
 from shesha.inputs import validation as check
 from shesha.inputs.number_range import require_squarable
 from shesha.results import Coherence
+from shesha.support.plurals import agree, count
 from shesha.support.types import Seed
 from shesha.support.warnings import CalibrationWarning, warn
 
@@ -57,8 +58,8 @@ def coherence(
     shared = sum(row.tobytes() in known for row in rows)
     if shared:
         warn(
-            f"{shared} rows of X are also among the controls, which raises the coherence; remove them from the "
-            "controls",
+            f"{count(shared, 'row')} of X {agree(shared, 'is', 'are')} also among the controls, which raises the "
+            "coherence. Remove such rows from the controls",
             CalibrationWarning,
         )
     labels = np.repeat(["control", "group"], [len(others), len(rows)])

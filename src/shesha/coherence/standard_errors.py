@@ -14,11 +14,11 @@ from shesha.coherence.shift_summary import Shifts
 from shesha.support.types import Index, Matrix, Vector
 
 _HELD_CONTROLS = 4096
-"""Maximum number of controls for the error of their mean; if there are more, evenly spaced ones are used."""
+"""Maximum number of controls for the standard error of their mean; with more, evenly spaced ones are used."""
 
 
 def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray[np.float64]]:
-    """Return variances of both scores from the rows of each group, the number of units minus one, and slopes.
+    """Return variances of both scores over the rows of each group, the number of units minus one, and slopes.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray
 
 
 def _slopes(parts: Parts, shifts: Shifts, across: Matrix, projections: Matrix) -> NDArray[np.float64]:
-    """Effect of a step of the reference on unit shifts: its orthogonal part divided by their length."""
+    """Derivative of unit shifts with respect to the reference."""
     turned = parts.row_sums(projections * shifts.inverse**2)
     total = parts.sums(shifts.inverse)[:, :, None]
     n, size = shifts.directed[:, None, None], shifts.size[:, None]
@@ -78,7 +78,7 @@ def _variances(parts: Parts, values: Matrix) -> tuple[Matrix, Vector]:
 
 
 def control_variances(parts: Parts, slopes: NDArray[np.float64]) -> tuple[Matrix, Vector]:
-    """Variances of both scores and of the mean shift (its trace) from sampling other controls.
+    """Variances of both scores and of the mean shift (its trace) over new samples of controls.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def control_variances(parts: Parts, slopes: NDArray[np.float64]) -> tuple[Matrix
 
 
 def _variance_of_mean(values: Matrix, unit: Index | None, control_rows: Index, n: int) -> Vector:
-    """Variance of the mean of n rows from the deviations of the stored rows, one column per group."""
+    """Variance of the mean of n rows, from deviations of the stored rows with one column per group."""
     if unit is not None:
         codes, unit_codes = np.unique(unit[control_rows], return_inverse=True)
         if len(codes) > 1:

@@ -18,13 +18,13 @@ from shesha.kernels.threads import parallel
 from shesha.support.types import Index, Mask, Vector
 
 Chosen = tuple[list[Index], list[Index]]
-"""Indices of a null group in each pool, and of the rows that are not its controls."""
+"""Indices of a null group in each pool, and indices of the rows excluded from its controls."""
 Scorer = Callable[[list[Index], list[Index]], Vector]
 
 
 @dataclass(frozen=True)
 class UnitDraws:
-    """For each block: the sizes of the group's units, largest first, and the units that may replace them."""
+    """For each block, the sizes of the group's units (largest first) and the units that may replace them."""
 
     pools: list[Pool]
     sizes: list[Index]
@@ -40,7 +40,7 @@ class UnitDraws:
         return any(self.group_units)
 
     def scores(self, of_controls: Scorer, n_draws: int, seed: tuple[int, ...]) -> tuple[NDArray[np.float64], str]:
-        """Score all choices of units if there are at most as many as draws, otherwise random ones."""
+        """Score all choices of units if there are at most `n_draws`, otherwise random choices."""
         if self.reason:
             return np.empty((0, 4)), self.reason
         ways = self._unit_choices(n_draws)
@@ -60,7 +60,7 @@ class UnitDraws:
         )
 
     def _unit_choices(self, n_draws: int) -> list[Index] | None:
-        """All choices of units of a single block except the real one, if there are at most as many as draws."""
+        """All choices of units of a single block except the observed one, if there are at most `n_draws`."""
         n, n_units = len(self.sizes[0]), len(self.places[0])
         if len(self.pools) > 1 or comb(n_units, n) > n_draws + self.may_draw_own_units:
             return None
@@ -83,7 +83,7 @@ class UnitDraws:
 
 
 def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *, shuffled: bool) -> UnitDraws:
-    """Find the units that may replace a group, truncated to the sizes of its units.
+    """Find the units that may replace a group's units, cut to the same sizes.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def _pooled_units(rows: RowPieces, layout: Layout, g: int, block: int) -> Pool:
 
 
 def large_groups_by_units(layout: Layout) -> Mask:
-    """Groups that have more units in any block than a share of the controls' units."""
+    """Groups with more units in some block than a given share of the controls' units."""
     assert layout.unit is not None
     is_large = np.zeros(layout.n_groups, dtype=bool)
     for block in range(layout.n_blocks):

@@ -31,7 +31,7 @@ def whitening_matrix(centred: Matrix, shrinkage: float | None) -> tuple[Matrix, 
     values, vectors = np.linalg.eigh((1 - share) * covariance + share * scale * np.eye(d))
     if not values[-1] > 0 or values[0] <= 1e-12 * values[-1]:
         raise ValueError(
-            "shrinkage must make the covariance of the controls invertible, because they vary in fewer "
-            f"directions than there are features, got {share:g}"
+            f"shrinkage must make the covariance of the controls invertible, got {share:g}: the controls vary in fewer "
+            "directions than there are features"
         )
     return vectors / np.sqrt(values) @ vectors.T, share

@@ -112,7 +112,7 @@ def _warn_of_saturation(scores: Sequence[PairScore]) -> None:
         if score.measure not in warned and saturated_measures({score.measure: (score.null_mean, worst, best)}):
             warned.add(score.measure)
             warn(
-                f"saturated: {score.measure} saturates for {pair_score.first} and {pair_score.second}: unrelated "
-                "data score the best value. Use more rows, fewer features, or another measure",
+                f"saturated: for {pair_score.first} and {pair_score.second}, unrelated data score the best value of "
+                f"{score.measure}. Use more rows, fewer features, or another measure",
                 CalibrationWarning,
             )

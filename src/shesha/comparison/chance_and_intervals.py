@@ -126,7 +126,7 @@ class Evidence:
         known = on_subsets[np.isfinite(on_subsets)]
         if len(known) < _KNOWN * len(on_subsets):
             return add_note(
-                score, f"no interval: {len(known)} of {len(on_subsets)} random subsets of the rows have a value"
+                score, f"no interval: only {len(known)} of {len(on_subsets)} random subsets of the rows have a value"
             )
         if known.std() < _FLAT * abs(known.mean() - score.value):
             return add_note(score, f"no interval: the value is {known[0]:.4g} on every random subset of the rows")
@@ -134,9 +134,9 @@ class Evidence:
         bounds = score.possible_low, score.possible_high
         low, high = interval(score.value, known, (n_kept(n), n), self.confidence, bounds, clustered=clustered)
         if estimates is not None and high - low > estimates[1] - estimates[0]:
-            wide = f"it would be wider ({high - low:.3g}) than the range of what the value estimates"
+            wide = f"its width would be {high - low:.3g}, more than the range of the estimated quantity"
             return add_note(
-                score, f"no interval: {wide}, {estimates[0]:g} to {estimates[1]:g}: use more rows or features"
+                score, f"no interval: {wide}, {estimates[0]:g} to {estimates[1]:g}. Use more rows or features"
             )
         return replace(score, interval_low=low, interval_high=high)
 

@@ -235,7 +235,7 @@ def _score_pair(
     try:
         if measure.paired and sides[0].n_rows != sides[1].n_rows:
             return missing_score(
-                measure, f"rows do not correspond: {sides[0].n_rows} and {sides[1].n_rows} after folding"
+                measure, f"rows do not correspond: {sides[0].n_rows} and {sides[1].n_rows} rows after folding"
             )
         measure.require_comparable(*sides)
         for name, look in zip(pair, views, strict=True):
@@ -260,7 +260,7 @@ def outside_note(measure: Measure, value: float) -> str:
     low, high = measure.estimates or measure.bounds
     if low - _ROUNDING <= value <= high + _ROUNDING:
         return ""
-    return f"{value:.3g} is outside {low:g} to {high:g}, as an estimate from a sample can be: use the bound instead"
+    return f"{value:.3g}, an estimate from a sample, is outside the range {low:g} to {high:g}; use the bound instead"
 
 
 def failure(error: Exception) -> str:

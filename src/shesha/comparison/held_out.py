@@ -37,7 +37,7 @@ def draw_folds(
     try:
         return deal_folds(n_rows, count, None if groups is None else Groups(groups), spawn(seed, _FOLDING))
     except NotEstimable as reason:
-        raise ValueError(f"folds must leave rows in each: {reason}") from reason
+        raise ValueError(f"folds must all contain rows: {reason}") from reason
 
 
 def add_held_out(

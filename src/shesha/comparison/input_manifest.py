@@ -28,6 +28,7 @@ from shesha.io.representation_names import full_name
 from shesha.runs import ResultStore
 from shesha.support import argument_types as kinds
 from shesha.support.layer_axis import LayerAxis
+from shesha.support.plurals import count
 from shesha.support.progress import track
 from shesha.support.types import Index as Order
 from shesha.support.warnings import MeasureWarning, warn
@@ -109,7 +110,7 @@ class Index:
         if len(self.left_out) > _MOST_NAMED:
             warn(f"left out: {len(self.left_out) - _MOST_NAMED} more files that cannot be read", MeasureWarning)
         for (name, reason), n_files in self.skipped.items():
-            warn(f"skipped {name} in {n_files} file{'s' * (n_files > 1)}: {reason}", MeasureWarning)
+            warn(f"skipped {name} in {count(n_files, 'file')}: {reason}", MeasureWarning)
         if self.ignored:
             warn(f"skipped {join_names(self.ignored)}: unsupported kind of file", MeasureWarning)
         if self.like_distances:
@@ -132,7 +133,7 @@ def index_files(files: Files, store: ResultStore) -> Index:
     paths = list(_expand_paths(files.paths, index, store.path.name))
     repeated = [str(path) for path in dict.fromkeys(paths) if paths.count(path) > 1]
     if repeated:
-        raise ValueError(f"FILE must be given once each, got {', '.join(repeated)} repeatedly")
+        raise ValueError(f"FILE must not be repeated, got {', '.join(repeated)} more than once")
     for path in track(paths, len(paths), "reading"):
         for name, known in _arrays(path, files, store, index):
             index.known[full_name(path, name, index.known, alone=len(paths) == 1)] = known

@@ -79,7 +79,8 @@ def compare_layers(
     skipped = engine.too_large(groups, sources)
     pair_scores, interrupted = collect(engine.run(groups, sources, skipped), len(a) * len(b))
     scores = tuple(_restore_layer_names(pair) for pair in arrange_scores(pair_scores, chosen, pairs))
-    return LayerComparison(tuple(a), tuple(b), scores, chosen[0].closer, number(seed), interrupted)
+    n_rows = int(next(iter(a.values())).shape[0])
+    return LayerComparison(tuple(a), tuple(b), scores, chosen[0].closer, number(seed), interrupted, n_rows=n_rows)
 
 
 def _restore_layer_names(pair: PairScore) -> PairScore:

@@ -37,7 +37,7 @@ def require_one_that_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> None:
     sizes = " and ".join(f"{n:,} x {d:,}" for n, d in (shapes[0], shapes[1]))
     raise memory.MemoryBudgetError(
         f"{', '.join(needs)} of {sizes} must fit the memory budget of {memory.readable(budget)}, got a need of "
-        f"{memory.readable(least)}: {f'these fit: {others}; or ' if fitting else ''}pass fewer rows, or raise "
+        f"{memory.readable(least)}: {f'these measures fit: {others}; or ' if fitting else ''}pass fewer rows, or raise "
         f"SHESHA_MEMORY{streamed}"
     )
 

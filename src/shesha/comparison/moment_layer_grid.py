@@ -41,9 +41,10 @@ class _Strip:
 def compare_layer_moments(moments: LayerMoments, measure: Measure) -> LayerComparison:
     """Compare all pairs of layers; kernel alignments have p-values, corrected for the number of pairs (Holm)."""
     _require_estimable(moments, measure)
-    moments.sums()
+    n_rows = moments.sums().n_rows
     strip = _Strip(moments.first_names, moments)
-    return _grid(measure, [_pairs(measure, strip)], moments.first_names, moments.second_names)
+    grid = _grid(measure, [_pairs(measure, strip)], moments.first_names, moments.second_names)
+    return replace(grid, n_rows=n_rows)
 
 
 def compare_models(
@@ -53,6 +54,7 @@ def compare_models(
     *,
     project: int | None = None,
     seed: Seed = 0,
+    names: tuple[str, str] | tuple[()] = (),
     **options: Any,
 ) -> LayerComparison:
     """Run two models over the same inputs, batch by batch, and compare every pair of their layers.
@@ -70,6 +72,8 @@ def compare_models(
         One that is a function of means and products.
     project, seed
         As of `LayerMoments`.
+    names : pair of str
+        What the result calls the models.
     **options
         Of `shesha.extract.stream_layers`.
     """
@@ -84,7 +88,7 @@ def compare_models(
         first, second = (*first, *strip.names), strip.moments.second_names
         # Scores alone are kept: the sums of all strips together would exceed the memory.
         steps.append(list(_pairs(measure, strip)))
-    return _grid(measure, steps, first, second)
+    return replace(_grid(measure, steps, first, second), seed=number, names=names, n_rows=len(data))
 
 
 def _sum_strip(
@@ -144,7 +148,7 @@ def _pairs(measure: Measure, strip: _Strip) -> Iterator[PairScore]:
         if score.has_value and has_exact_moments(measure) and sums.n_rows >= _FEWEST_ROWS:
             score = add_exact_null(measure, score, sums, (i, j), 0.05, factor)
         elif score.has_value:
-            score = add_note(score, "no chance level: only kernel alignments have one from sums of layers")
+            score = add_note(score, "no chance level: sums over rows give one for kernel alignments only")
         yield PairScore(first, other, score)
 
 

@@ -30,8 +30,8 @@ _WIDE, _FEW_PARTS = 1024, 20
 _NOTED = 0.25
 """Bias above this share of half an interval is noted. That of unbiased CKA stays below; that of CCA is often above."""
 _BIASED = (
-    "the interval is of the value at {:,} rows: it covers the choice of rows, not the bias of finite samples, which is "
-    "about {:+.2g} (jackknife; up to twice that where many directions are unrelated)"
+    "the interval describes the value for {:,} rows. It covers the choice of rows, but not the bias of finite samples, "
+    "which is about {:+.2g} (by the jackknife; up to twice as large if many directions are unrelated)"
 )
 _EXCHANGED = "all rows (exact moments or the limit for many rows, instead of permutations)"
 
@@ -166,7 +166,7 @@ def _add_interval(
     from scipy.stats import t
 
     if not np.isfinite(without).all():
-        return add_note(score, "no interval: without some parts of the rows there is no value")
+        return add_note(score, "no interval: the measure has no value without some parts of the rows")
     half = t.ppf(0.5 + confidence / 2, len(sizes) - 1) * math.sqrt(jackknife_variance(score.value, without, sizes))
     low, high = max(score.value - half, bounds[0]), min(score.value + half, bounds[1])
     bounded = replace(score, interval_low=min(score.value, low), interval_high=max(score.value, high))

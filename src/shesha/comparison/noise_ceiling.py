@@ -125,7 +125,7 @@ class Repeats:
         if len({source.shape for source in self.sources}) > 1 or any(
             source.has_distances_only for source in self.sources
         ):
-            raise NotEstimable("repeats of unequal widths have no mean in terms of this measure's view")
+            raise NotEstimable("repeats of different widths cannot be averaged for this measure")
         precision = max(source.precision for source in self.sources)
         return tuple(
             Representation(mean, precision) for mean in _leave_one_out_means([source.rows for source in self.sources])

@@ -39,8 +39,8 @@ class SidesWithRepeats:
         if not isinstance(given, tuple | list) or len(given) != len(sides) or all(repeat is None for repeat in given):
             got = f"{len(given)} entries" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
             raise TypeError(
-                "repeats must be a pair: those of the first and of the second representation (one may be None), got "
-                f"{got}"
+                "repeats must be a pair, the repeats of the first and of the second representation (one may be None), "
+                f"got {got}"
             )
         first, second = (
             None if repeat is None else Repeats.build(repeat, f"repeats of {name}", side.n_rows)
@@ -115,7 +115,8 @@ def _write_ceilings(measure: Measure, over_repeats: float, score: Score, ceiling
         score = replace(score, ceiling_lower=lower, ceiling_upper=upper)
     if not like_a_cosine:
         return add_note(
-            score, "not corrected for noise: this needs a measure with maximum 1 that is 1 for equal representations"
+            score,
+            "not corrected for noise: the correction needs a measure whose maximum of 1 means equal representations",
         )
     first, second = (np.nan if ceiling is None else ceiling.reliability for ceiling in ceilings)
     score = replace(score, reliability_first=first, reliability_second=second)

@@ -242,8 +242,7 @@ def _notes(n_members: int, converged: bool, evidence: Evidence) -> tuple[str, ..
     notes = []
     if n_members < _FEW:
         notes.append(
-            f"{n_members} representations: with so few, an outlier can hardly be distinguished from the spread. Add "
-            "seeds "
+            f"With only {n_members} representations, an outlier can hardly be distinguished from the spread. Add seeds "
             "or models."
         )
     if not converged:

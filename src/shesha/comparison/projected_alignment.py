@@ -40,7 +40,7 @@ def correct_projection(
     cross = sums.cross_products(*pair)[:-1, :-1] ** 2
     error = float(cross.sum()) / sqrt(true[0] * true[1]) * _relative_error(sums, pair, projected)
     half = float(t.ppf(0.5 + _CONFIDENCE / 2, _GROUPS - 1)) * error
-    note = f"estimated from {_widths(sums, pair, projected)}: standard error of the projection {error:.2g}"
+    note = f"estimated from {_widths(sums, pair, projected)}, with a standard error of {error:.2g}"
     changed = replace(
         score,
         value=value,

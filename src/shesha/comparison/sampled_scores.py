@@ -76,7 +76,7 @@ class Sampling:
 def reason_against(measure: Measure) -> str:
     """Return the reason why a measure has no estimate from a sample; empty if it has one."""
     if measure.sample is None:
-        return "has no estimate from sampled rows or pairs"
+        return "cannot be estimated from sampled rows or pairs"
     return "" if isinstance(measure.sample, SampledRows) else measure.sample.lacks(measure.parameters)
 
 
@@ -132,7 +132,7 @@ def _score(measure: Measure, estimate: _Estimate, sampling: Sampling, seconds: f
     precision_note += f"interval {low:.4g} to {high:.4g}"
     if sampling.error is not None and estimate.error > sampling.error:
         precision_note += (
-            f"; an error of {sampling.error:g} was not reached: pass pairs= with more than {_MOST_PAIRS:,}"
+            f"; the requested error of {sampling.error:g} was not reached: pass more than {_MOST_PAIRS:,} pairs="
         )
     return replace(
         make_score(measure, estimate.value, seconds, ""),

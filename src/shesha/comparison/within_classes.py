@@ -197,7 +197,7 @@ def _rows(
     names, counts = np.unique(group[rows].astype(str), return_counts=True)
     large = names[counts >= min_group]
     if len(large) < 3:
-        return rows, f"{count(len(large), 'group')} of at least {count(min_group, 'row')}, fewer than 3"
+        return rows, f"{count(len(large), 'group')} with at least {count(min_group, 'row')}, fewer than 3"
     rows = rows[np.isin(group[rows].astype(str), large)]
     return rows[equal_groups(group[rows].astype(str), seed=0)], ""
 

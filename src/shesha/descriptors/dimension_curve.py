@@ -32,16 +32,16 @@ class DimensionCurve(Result):
     ALIGNED = (("ranks", "dimensions", "errors", "distances"),)
 
     ranks: tuple[int, ...]
-    """The nearer of the two neighbours of each row; the other has twice the rank."""
+    """Rank of the nearer of the two compared neighbours; the other has twice this rank."""
     dimensions: tuple[float, ...]
     errors: tuple[float, ...]
-    """Standard errors over samples of rows, from random halves of the rows."""
+    """Standard errors over samples of rows, estimated from random halves of the rows."""
     distances: tuple[float, ...]
     """Mean distance to the two neighbours, which defines the scale."""
     n_samples: int
     """Number of distinct rows."""
     n_repeated: int
-    """Rows left out because they repeat another."""
+    """Number of rows left out because they repeat another row."""
     n_splits: int
 
     @property
@@ -49,7 +49,8 @@ class DimensionCurve(Result):
         """The dimension at the smallest scale and at the largest."""
         first, last = self.dimensions[0], self.dimensions[-1]
         return (
-            f"Dimension {first:.2f} among the nearest rows, {last:.2f} at the largest scale ({len(self.ranks)} scales)."
+            f"The dimension is {first:.2f} at the smallest scale and {last:.2f} at the largest "
+            f"({len(self.ranks)} scales)."
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -66,7 +66,7 @@ def intrinsic_dimension(view: NeighbourDistances, *, rank: int = 1) -> float:
         raise NotEstimable(f"rank {rank} needs more than {2 * rank} distinct rows, got {len(view.rows)}")
     dimension = _dimension(view.distances, place)
     if not np.isfinite(dimension):
-        raise NotEstimable("neighbours of different rank are equally far")
+        raise NotEstimable("neighbours of different ranks have equal distances")
     return dimension
 
 
@@ -111,7 +111,7 @@ def dimension_over_scale(X: ArrayLike | Representation | Rows | Rdm, *, seed: Se
         view = rows.view(NeighbourDistances)
         n = len(view.rows)
         if n < 6:
-            raise NotEstimable(f"errors need at least 6 distinct rows, got {n}")
+            raise NotEstimable(f"standard errors need at least 6 distinct rows, got {n}")
         ranks = view.powers_of_two_up_to(n // 2 - 1)
         halves = np.zeros((_N_SPLITS, n), dtype=bool)
         for half in halves:
@@ -130,7 +130,7 @@ def dimension_over_scale(X: ArrayLike | Representation | Rows | Rdm, *, seed: Se
 
 
 def _dimension(distances: Matrix, place: int) -> float:
-    """Dimension from the distances at one rank and at half of it; rows without both are left out."""
+    """Dimension from the distances at one rank and at half of it; rows that lack either are left out."""
     return dimension_of_ratios(_log_ratios(distances, place), int(2 ** (place - 1)))
 
 
@@ -141,7 +141,7 @@ def _log_ratios(distances: Matrix, place: int) -> Vector:
 
 
 def _error(tables: Matrix, halves: Matrix, place: int) -> float:
-    """Standard error: each half has twice the variance of the whole, so their difference has four times."""
+    """Standard error from halves: their difference has four times the variance of the whole."""
     dimensions = [
         (_dimension(table[half], place), _dimension(table[~half], place))
         for table, half in zip(tables, halves, strict=True)

@@ -15,7 +15,7 @@ from shesha.views import Variances
     title="Effective rank",
     bounds=(1, float("inf")),
     means="Effective number of directions (exp of the entropy of the singular values; also called RankMe).",
-    means_not="More is not better: noise fills all of them. It grows with the number of rows.",
+    means_not="A higher value is not better, because noise fills all directions. It grows with the number of rows.",
     reference="Roy and Vetterli 2007",
     invariant=("scaling", "translation", "orthogonal"),
     audited=True,
@@ -48,7 +48,7 @@ def effective_rank(view: Variances) -> float:
     view=Variances,
     title="Participation ratio",
     bounds=(1, float("inf")),
-    means="Effective number of directions, which counts mostly the largest.",
+    means="Effective number of directions, dominated by the directions of largest variance.",
     means_not="If it is far below the effective rank, a few directions dominate a long tail. It grows with the "
     "number of rows.",
     reference="Gao et al. 2017",
@@ -82,13 +82,13 @@ def participation_ratio(view: Variances) -> float:
     title="Participation ratio, corrected",
     bounds=(0, float("inf")),
     means="An estimate of the participation ratio in the population of rows.",
-    means_not="It is inaccurate if it exceeds the number of rows.",
+    means_not="The estimate is inaccurate if it exceeds the number of rows.",
     reference="arXiv 2509.26560",
     invariant=("scaling", "translation", "orthogonal"),
     audited=True,
 )
 def corrected_participation_ratio(view: Variances, *, sample: corrected_participation.Sample = "rows") -> float:
-    """Participation ratio, corrected for rows or columns that are a sample of more.
+    """Participation ratio, corrected for sampling of rows, columns or both.
 
     The plain ratio cannot exceed the number of rows or of columns, and falls short of the population's where either is
     a sample: about 1/plain = 1/n_samples + 1/n_features + 1/true. Here squared sum and sum of squares of the variances
@@ -118,10 +118,11 @@ def corrected_participation_ratio(view: Variances, *, sample: corrected_particip
     check.choice(sample, corrected_participation.SAMPLES, "sample")
     shares = _shares(view)
     if sample != "columns" and view.moments.n_rows < corrected_participation.FEWEST_ROWS:
-        raise NotEstimable(f"needs at least 4 rows, got {view.moments.n_rows}")
+        raise NotEstimable(f"the correction needs at least 4 rows, got {view.moments.n_rows}")
     value = corrected_participation.corrected_participation_ratio(shares, view.moments, sample)
     if value != value:
-        raise NotEstimable(f"too few {'rows or columns' if sample == 'both' else sample} for this many directions")
+        sampled = "rows or columns" if sample == "both" else sample
+        raise NotEstimable(f"there are too few {sampled} to estimate this many directions")
     return value
 
 

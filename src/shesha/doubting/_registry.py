@@ -22,7 +22,7 @@ class RegisteredDoubt:
     function: DoubtFunction = field(repr=False)
     of: SubjectKind
     cheap: bool
-    """Whether it needs only sums over rows, and so is cheap next to a single null."""
+    """Whether the check uses only sums over rows, which cost little compared with one null distribution."""
 
 
 _marked: dict[str, RegisteredDoubt] = {}

@@ -14,16 +14,16 @@ from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 
 _HALF = 0.5
-"""A cluster determines a score if it explains more than this share."""
+"""A cluster determines a score if it explains more than this share of the score."""
 _LEAST_SCORE = 0.1
 """Scores below this raise no doubt, because there is nothing to explain."""
 _MOVED = 0.2
 """A cluster is reported if CKA changes by more than this without it."""
 _RARE = 0.2
-"""Clusters are rare if they hold at most this share of the rows."""
+"""A cluster is rare if it contains at most this share of the rows."""
 _FEWEST_OTHERS = 12
 _DIGITS = 1e-6
-"""If less than this share of a sum of squares remains, the difference is not precise."""
+"""If less than this share of a sum of squares remains after subtraction, the difference is imprecise."""
 _ADVICE = (
     "If the cluster is real (a rare cell type, a rare class), keep it, pass it as labels, and report the "
     "score with and without it. If it is technical (doublets, a failed batch), leave it out. Do not "
@@ -73,14 +73,15 @@ def rare_rows(labels: Index) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 
 
 def linear_cka(grams: Sequence[Matrix], kept: Index) -> float:
-    """Linear CKA of some of the rows, from the inner products of all."""
-    first, second = (_centre(gram[np.ix_(kept, kept)]) for gram in grams)
+    """Linear CKA of some of the rows, in their order, from the inner products of all."""
+    everything = len(kept) == len(grams[0])
+    first, second = (_centre(gram.copy() if everything else gram.take(kept, 0).take(kept, 1)) for gram in grams)
     length = float(np.linalg.norm(first) * np.linalg.norm(second))
-    return float(np.sum(first * second)) / length if length > 0 else 0.0
+    return float(np.vdot(first, second)) / length if length > 0 else 0.0
 
 
 def cka_without_each(grams: Sequence[Matrix], n_first: int) -> tuple[float, list[float]]:
-    """Linear CKA, and without one row, for each of the first few.
+    """Linear CKA of all rows, and without each of the first few rows in turn.
 
     Leaving out row i takes n / (n - 1) times the product of its entries from the cross-covariance of n centred rows.
     """
@@ -131,12 +132,12 @@ def _split_similarity(subject: Subject, others: Index) -> ClusterShare | None:
 
 
 def _covariance_similarity(sample: Matrix, rare: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> ClusterShare | None:
-    """Similarity of the covariance of all rows and that of the others."""
+    """Similarity between the covariance of all rows and the covariance of the rows outside the cluster."""
     every, others = sample - sample.mean(axis=0), sample[~rare] - sample[~rare].mean(axis=0)
     lengths = [float(np.linalg.norm(matrix @ matrix.T)) for matrix in (every, others)]
     similarity = float(np.linalg.norm(every @ others.T)) ** 2 / max(lengths[0] * lengths[1], 1e-300)
     return (
-        ClusterShare("similarity to the covariance of the others", similarity, 1.0, 1 - similarity)
+        ClusterShare("the similarity to the covariance of the other rows", similarity, 1.0, 1 - similarity)
         if similarity <= _HALF
         else None
     )
@@ -155,7 +156,7 @@ def _name_cluster(
 def cluster_doubt(measure: str, rows: tuple[int, ...], whole: float, without: float, effect: float) -> Doubt:
     """The doubt that a rare cluster determines a score."""
     text = (
-        f"{len(rows):,} of the checked rows form a cluster apart from all others; with it {measure} is "
-        f"{whole:.2f}, without it {without:.2f}"
+        f"{len(rows):,} of the checked rows form a cluster far from all other rows. With the cluster, {measure} is "
+        f"{whole:.2f}; without it, {without:.2f}"
     )
     return Doubt("rare cluster", min(1.0, effect), None, text, _ADVICE, rows)

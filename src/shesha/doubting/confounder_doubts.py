@@ -14,7 +14,7 @@ from shesha.support.types import Labels, Vector
 
 _CONFOUNDED, _CONFOUNDED_LEVEL = 0.3, 1e-4
 _EXPLAINED, _LEAST = 0.2, 0.05
-"""Share of a score, and the smallest amount, that a covariate must explain to be reported."""
+"""A covariate is reported if it explains at least this share of a score, and at least this amount."""
 
 
 @doubt("covariate", of="both")
@@ -35,8 +35,8 @@ def covariate(subject: Subject) -> Doubt | None:
         return None
     name = strongest.name
     text = f"controlling for {name}, {headline.name} changes from {headline.value:.2f} to {strongest.partial_score:.2f}"
-    remedy = "groups=" if name == "groups" else "covariates=, or for stability as keep= of chance"
-    return Doubt("covariate", strongest.effect, p_value, text, f"Pass it as {remedy}")
+    remedy = "groups=" if name == "groups" else "covariates=. For stability, pass it as keep= to chance"
+    return Doubt("covariate", strongest.effect, p_value, text, f"Pass {name} as {remedy}")
 
 
 @doubt("confounded labels")
@@ -54,19 +54,21 @@ def label_confounding(subject: Subject) -> Doubt | None:
     if associations:
         strength, p_value, name = max(associations)
         named = f"{name}=" if name in subject.design else name
-        text = f"classes are confounded with {named} (association {strength:.2f}), so no score separates the two"
+        text = (
+            f"classes are confounded with {named} (association {strength:.2f}), so no score can separate their effects"
+        )
         advice = (
-            "The null distribution accounts for it, the score does not, so rely on the p-value. If each class has its "
-            "own value, no analysis can separate the effects"
+            "The null distribution accounts for the confounder, but the score does not, so rely on the p-value. If "
+            "each class has its own value of the confounder, no analysis can separate the effects"
             if name in subject.design
-            else f"Compare classes within {name}: pass it as blocks= or covariates=. If each class has its own {name}, "
-            "pass it as groups=; no analysis can then separate the effects"
+            else f"Compare classes within {name}: pass {name} as blocks= or covariates=. If each class has its own "
+            f"{name}, pass {name} as groups=; no analysis can then separate the effects"
         )
         return Doubt("confounded labels", strength, p_value, text, advice)
     here = subject.classes_here
     if not subject.ordered or here is None or (p_value := classes_follow_order(subject, here)) > _CONFOUNDED_LEVEL:
         return None
-    text = "classes follow the order of the rows, so batches or drift along it look like class differences"
+    text = "classes follow the order of the rows, so batch effects or drift look like class differences"
     advice = (
         "Pass the batch, session or plate as covariates=. If rows were only sorted by class, shuffle them or "
         "pass order=False"

@@ -25,12 +25,12 @@ _LENGTH = 64
 _BLOCK = 1 << 18
 """Number of values read at a time."""
 _CACHED = 1 << 15
-"""Number of values processed at a time, small enough for the cache."""
+"""Number of values processed at a time, which fit the processor's cache."""
 _LONGEST = 3
-"""Maximum number of rows that can dominate alone."""
+"""Maximum number of single rows that are reported as dominant."""
 _FAR, _MOST_FAR = 3.0, 10
-"""Rows are far if their distance from the middle exceeds this multiple of the median distance. At most so many are
-checked, because rows that are far together mask one another."""
+"""Rows are distant if their distance from the median row exceeds this multiple of the median distance. The second
+number limits how many are checked; several are checked together because distant rows mask one another."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Subject:
     known: Mapping[str, Vector | Labels] = field(default_factory=dict)
     """Covariates and groups by name: numbers as floats, labels as codes."""
     design: Mapping[str, Vector | Labels] = field(default_factory=dict)
-    """The labels of the design, which is already respected but may be confounded with classes."""
+    """The labels of the exchange design, which the null distribution respects; classes may be confounded with it."""
     ordered: bool = True
     """Whether the order of the rows may be meaningful."""
     seed: int = 0
@@ -91,7 +91,7 @@ class Subject:
 
     @cached_property
     def units(self) -> tuple[float, ...]:
-        """A power of two near the largest number of each side: squares of what is divided by it stay within range."""
+        """A power of two near the largest number of each side; after division by it, squares do not overflow."""
         largest = self.computed.get("largest", ())
         return tuple(_power_of_two(value) if value > 0 else 1.0 for value in largest or map(_largest, self.sides))
 
@@ -129,16 +129,21 @@ class Subject:
 
     @cached_property
     def diagnostic_rows(self) -> tuple[DiagnosticRows, ...]:
-        """The rows of each side whose inner products are computed once for all checks; none if rows are read slowly."""
+        """The rows of each side whose inner products all checks share; none if reading rows is slow."""
         if "checked" in self.computed or any(side.is_sparse for side in self.sides):
             return tuple(self.computed.get("checked", ()))
         return tuple(DiagnosticRows(side.sample) for side in self.sides)
 
     def products(self, side: int, rows: Index) -> Matrix:
-        """Inner products of some of the checked and the longest rows of a side less a common middle, in any unit."""
+        """Inner products of some checked rows and longest rows of a side, minus a common centre, in any unit.
+
+        Do not change them in place, because all checks may share them.
+        """
         known, products = self._products[side]
+        if np.array_equal(rows, known):
+            return products
         positions = np.searchsorted(known, rows)
-        return products[np.ix_(positions, positions)]
+        return products.take(positions, axis=0).take(positions, axis=1)
 
     @cached_property
     def _products(self) -> list[tuple[Index, Matrix]]:
@@ -154,7 +159,7 @@ class Subject:
         return self.centred_products(side, rows)
 
     def centred_products(self, side: int, rows: Index) -> Matrix:
-        """Inner products of some rows of a side less their mean."""
+        """Inner products of some rows of a side after their mean is subtracted."""
         centred = self.read(side, rows)
         centred -= centred.mean(axis=0)
         return np.asarray(centred @ centred.T)
@@ -177,11 +182,11 @@ class Subject:
 
     @property
     def value(self) -> float | None:
-        """The value of the target score, if a doubt needed it."""
+        """The value of the target score, if a check computed it."""
         return self.headline.value if "headline" in self.__dict__ else None
 
     def clusters(self, side: int) -> Index:
-        """The label of the separate cluster of each checked row, on one side."""
+        """The cluster label of each checked row, on one side."""
         if side not in self._clusters:
             self._clusters[side] = separate_clusters(self.products(side, self.places))
         return self._clusters[side]
@@ -215,12 +220,12 @@ def _largest(side: Rows) -> float:
 
 
 def _power_of_two(number: float) -> float:
-    """The largest power of two up to a number; rounded logarithms of the largest numbers would overflow."""
+    """The largest power of two up to a number; computed without logarithms, whose rounding could cause overflow."""
     return float(np.ldexp(1.0, np.frexp(number)[1] - 1))
 
 
 def _n_far(lengths: Vector) -> int:
-    """How many of the longest rows may dominate: one in fifty, and all distant ones up to a tenth."""
+    """How many of the longest rows are checked: one in fifty, or all distant rows, up to a tenth."""
     n = len(lengths)
     outlying = int((lengths > _FAR * np.median(lengths)).sum())
     return max(min(_LONGEST, max(1, n // 50)), min(_MOST_FAR, outlying, n // 10))

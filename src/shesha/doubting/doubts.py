@@ -21,7 +21,7 @@ from shesha.support.types import Index, Labels, Vector
 from shesha.views import Rdm, Representation, Rows, rows_or_distances
 
 _FEWEST = 12
-"""Smallest number of rows for a check."""
+"""Smallest number of rows for the checks."""
 _FEWEST_FEATURES = 4
 
 
@@ -148,7 +148,7 @@ def find_doubts(
     checked: Sequence[DiagnosticRows] | None = None,
     numbers: Index | None = None,
 ) -> Doubts:
-    """Check rows that all have a direction; `numbers` has the row numbers if some were left out."""
+    """Check rows whose distances are all defined; `numbers` has the row numbers if some rows were left out."""
     if len(source) < _FEWEST or source.shape[1] < _FEWEST_FEATURES:
         return Doubts((), n_looked_at=len(source), reason=_too_small(source.shape))
     computed = _computed_inputs(dependence, checked)
@@ -181,7 +181,7 @@ def find_pair_doubts(
 
 
 def diagnostic_rows(side: Representation) -> DiagnosticRows:
-    """Return the rows that stand for a representation in all checks, made once."""
+    """Return the sample of rows that all checks of a representation share."""
     side = side.to_numpy
     rows: DiagnosticRows = side.cached((DiagnosticRows,), lambda: DiagnosticRows(side.rows.reshape(side.n_rows, -1)))
     return rows
@@ -196,7 +196,7 @@ def _computed_inputs(dependence: Dependence | None, checked: Sequence[Diagnostic
 def _raise_doubts(subject: Subject, headline: str, *, only_cheap: bool) -> Doubts:
     doubts, reason = raise_doubts(subject, only_cheap=only_cheap)
     if subject.n_distinct < _FEWEST:
-        reason = f"only {subject.n_distinct} of the {len(subject.places):,} checked rows differ"
+        reason = f"only {subject.n_distinct} of the {len(subject.places):,} checked rows are distinct"
     return Doubts(doubts, headline, subject.value, len(subject.places), reason)
 
 
@@ -204,13 +204,13 @@ def _too_small(shape: tuple[int, int | None]) -> str:
     """The reason why there are too few rows or features for a check."""
     n, d = shape
     needed, received = ("", "") if d is None else (f" and {_FEWEST_FEATURES} features", f" of {d:,} features")
-    return f"checks need at least {_FEWEST} rows with a direction{needed}, got {n:,} rows{received}"
+    return f"the checks need at least {_FEWEST} rows with defined distances{needed}, got {n:,} rows{received}"
 
 
 def check_known_quantities(
     covariates: ArrayLike | Mapping[str, ArrayLike] | None, groups: ArrayLike | None, n: int
 ) -> dict[str, Vector | Labels]:
-    """Covariates of each row by name: numbers as floats, labels as codes."""
+    """Return checked covariates of each row by name: numbers as floats, labels as codes."""
     quantities: dict[str, Vector | Labels] = {}
     if isinstance(covariates, Mapping):
         for name, values in covariates.items():

@@ -13,11 +13,12 @@ from shesha.support.types import Index, Matrix, Vector
 _MOST = 0.5
 """A few coordinates are reported if they determine more than this share of the distances."""
 _WIDE, _NEARLY_ALL = 16, 0.8
-"""With at least this many features, half of the distances is a large share; with fewer, this share is."""
+"""A few features dominate if they determine half of the distances; with fewer features than this, a larger share."""
 _FEW = 0.02
-"""Share of the features that counts as few."""
+"""Up to this share of the features counts as few."""
 _ROGUE, _APART = 5, 2.0
-"""Up to so many features also count as few among ten times as many, if each has this multiple of the next share."""
+"""Up to this many of at least ten times as many features also count as few, if each has a share this many times as
+large as the next."""
 _MOVED = 0.1
 """A few features or duplicates do not matter if the score changes by less than this."""
 _NEARLY_PARALLEL, _CHANGED = 0.8, 0.3
@@ -27,12 +28,12 @@ _COPY, _COPIES = 0.95, 0.1
 _ERRORS = 2.0
 """A sample correlation of duplicates may be lower by this many standard errors."""
 _ISOLATED, _MOSTLY = 2.5, 0.75
-"""How many times less of a group of duplicates than of its next neighbour is unexplained, and for which share of the
-duplicates; low rank and chains of neighbours give pairs of every strength."""
+"""Duplicates must explain one another this many times better than the next column does, for this share of the
+duplicates. Low-rank data and chains of neighbours have pairs of every strength instead."""
 _WIDEST = 1024
 """Maximum number of columns that are compared with one another."""
 _VALUES, _ROWS = 8, 12
-"""Smallest numbers of distinct values of a column, and of rows, at which duplicates are not accidental."""
+"""Smallest numbers of distinct values of a column, and of rows, for which duplicates are unlikely by chance."""
 _AXES = 128
 _UNCORRELATED, _UNCORRELATED_LEVEL = 0.5, 1e-6
 _SORTED = 0.9
@@ -56,17 +57,17 @@ def few_coordinates(subject: Subject) -> Doubt | None:
     if effect < _MOVED and share < _NEARLY_ALL:
         return None
     names = ", ".join(map(str, largest[:5])) + (", ..." if few > 5 else "")
-    verb = "holds" if few == 1 else "hold"
+    verb = "determines" if few == 1 else "determine"
     text = (
-        f"{few} of {d:,} features ({names}) {verb} {100 * share:.0f} % of the {subject.metric} distances; "
-        f"with standardised features, the {_score(subject)} becomes {changed:.2f}"
+        f"{few} of {d:,} features ({names}) {verb} {100 * share:.0f} % of the {subject.metric} distances. "
+        f"With standardised features, the {_score(subject)} becomes {changed:.2f}"
     )
-    advice = "Check these features. Standardise them or leave them out, and report which"
+    advice = "Check these features. Standardise them or leave them out, and report this choice"
     return Doubt("few coordinates", min(1.0, effect), None, text, advice)
 
 
 def _n_few(falling: Vector) -> int:
-    """The number of largest shares that count as few: 1 in 50, or up to five that are far larger than the others."""
+    """The number of features that count as few: 1 in 50, or up to five with far larger shares than the others."""
     gradual = max(1, int(_FEW * len(falling)))
     cumulative = np.cumsum(falling)
     for few in range(1, min(_ROGUE, len(falling) // 10) + 1):
@@ -108,8 +109,8 @@ def offset(subject: Subject) -> Doubt | None:
     if cosine < _NEARLY_PARALLEL and (change < _CHANGED or rows.shape[1] < _WIDE):
         return None
     text = (
-        f"the mean cosine between rows is {cosine:.2f}, a common offset; without it, the {_score(subject)} "
-        f"becomes {centred:.2f}"
+        f"the rows share a common offset (the mean cosine between rows is {cosine:.2f}). Without the offset, the "
+        f"{_score(subject)} becomes {centred:.2f}"
     )
     advice = (
         "Centre the columns before computing cosines, or use a measure that centres (CKA, Procrustes). Report the "
@@ -134,10 +135,9 @@ def duplicate_features(subject: Subject) -> Doubt | None:
     score_without = subject.split(subject.sample[:, columns]).value if len(columns) >= 4 else 0.0
     full_score = subject.headline.value if len(looked_at) == d else subject.split(subject.sample[:, looked_at]).value
     text = (
-        f"{100 * share:.0f} % of the features duplicate another one (correlation above "
-        f"{_copy_threshold(len(subject.sample)):.2f}), and "
-        "duplicates agree across any split of the features; without duplicates, the score changes from "
-        f"{full_score:.2f} to {score_without:.2f}"
+        f"{100 * share:.0f} % of the features duplicate another feature (correlation above "
+        f"{_copy_threshold(len(subject.sample)):.2f}). Duplicates in different halves agree by construction. Without "
+        f"duplicates, the score changes from {full_score:.2f} to {score_without:.2f}"
     )
     if abs(full_score - score_without) < _MOVED:
         return None
@@ -146,12 +146,12 @@ def duplicate_features(subject: Subject) -> Doubt | None:
         min(1.0, abs(full_score - score_without)),
         None,
         text,
-        "Keep one column of each group: X[:, columns]",
+        "Keep one column of each group of duplicates: X[:, columns]",
     )
 
 
 def _copies(sample: Matrix, rng: np.random.Generator) -> tuple[Index, Index] | None:
-    """The compared features, with the group of duplicates of each."""
+    """Return the compared features, and for each feature its group of duplicates."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -174,12 +174,12 @@ def _copies(sample: Matrix, rng: np.random.Generator) -> tuple[Index, Index] | N
 
 
 def _copy_threshold(n_rows: int) -> float:
-    """Smallest sample correlation of duplicates, whose correlation in many rows is larger."""
+    """Smallest sample correlation of duplicates, allowing for sampling error with few rows."""
     return float(np.tanh(np.arctanh(_COPY) - _ERRORS / np.sqrt(n_rows - 3)))
 
 
 def _are_isolated(unexplained: Matrix, group: Index) -> bool:
-    """Whether most columns with a duplicate are far closer to all of their group than to any other column."""
+    """Whether most duplicated columns are far closer to their whole group than to any other column."""
     duplicated = np.bincount(group)[group] > 1
     together = group[:, None] == group
     inside = np.where(together, unexplained, 0.0).max(axis=1)
@@ -211,16 +211,16 @@ def whitened(subject: Subject) -> Doubt | None:
     equal = spread.max() < 1.05 * spread.min()
     what = "whitened axes" if equal else "principal components" if falling >= _SORTED else "axes fitted to these rows"
     text = (
-        f"the columns are less correlated than independent columns: {what}. Halves of such features share "
-        f"nothing by construction: {_score(subject)} {subject.headline.value:.2f}, averaged over rotations "
-        f"{averaged:.2f}"
+        f"the columns are less correlated than independent columns would be, as for {what}. Halves of such "
+        f"features are unrelated by construction. The {_score(subject)} is {subject.headline.value:.2f}, but "
+        f"{averaged:.2f} when averaged over rotations"
     )
     advice = "Use basis_averaged_split, which does not depend on the axes, or score the original features"
     return Doubt("whitened", min(1.0, abs(averaged - subject.headline.value)), p_value, text, advice)
 
 
 def _covariance(subject: Subject, columns: Index) -> tuple[Matrix, int]:
-    """Sums of products of centred columns over all rows, which may be on disk."""
+    """Sums of products of centred columns over all rows (in memory or on disk), and the number of rows."""
     middle = subject.sample[:, columns].mean(axis=0)
     sample = subject.sample[:, columns]
     scale = sample.std(axis=0)

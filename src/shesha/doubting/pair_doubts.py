@@ -13,11 +13,11 @@ from shesha.doubting.row_doubts import FEW_ROWS_ADVICE, far_rows_first
 from shesha.results import Doubt
 
 _MOVED = 0.2
-"""Rows are reported if CKA changes by more than this without them."""
+"""Rows are reported if CKA changes by more than this when they are left out."""
 _MOSTLY, _LEAST_CHANCE = 0.5, 0.1
-"""CKA misleads if its chance level exceeds the second number, and the first as a share of its value."""
+"""CKA is misleading if its chance level exceeds the first number times its value, and exceeds the second number."""
 _SAME = 1e-12
-"""Largest 1 - CKA of two copies: rounding to single precision changes CKA by about 1e-14."""
+"""Largest 1 - CKA between two copies; rounding to single precision changes CKA by about 1e-14."""
 _SATURATED = 0.02
 """A measure saturates if its null mean is closer to the best value than this share of the range."""
 
@@ -30,10 +30,10 @@ def copies(subject: Subject) -> Doubt | None:
         return None
     first, second = subject.samples
     if first.shape == second.shape and np.array_equal(first * subject.units[0], second * subject.units[1]):
-        text = "both representations have the same values"
+        text = "both representations contain the same values"
     else:
-        text = "each representation is the other one, rotated, shifted or rescaled"
-    advice = "Check that two different files or layers were compared: a copy is similar to itself, whatever the data"
+        text = "each representation is a rotated, shifted or rescaled copy of the other"
+    advice = "Check that two different files or layers were compared: copies are similar whatever the data"
     return Doubt("copies", 1.0, None, text, advice)
 
 
@@ -63,10 +63,10 @@ def few_rows_doubt(measure: str, rows: tuple[int, ...], whole: float, without: f
     """The doubt that a few rows dominate a similarity."""
     names = f"row {rows[0]}" if len(rows) == 1 else f"rows {', '.join(map(str, rows))}"
     it = "it" if len(rows) == 1 else "them"
-    text = f"without {names}, {measure} is {without:.2f}; with {it}, {whole:.2f}"
+    text = f"{measure} is {whole:.2f} with {names}, but {without:.2f} without {it}"
     # Leaving out each row's product with itself takes away one far row; several have products with one another.
     unbiased = " or unbiased CKA" if len(rows) == 1 else ""
-    advice = f"{FEW_ROWS_ADVICE} RSA, neighbours{unbiased}"
+    advice = f"{FEW_ROWS_ADVICE} RSA, mutual kNN{unbiased}"
     return Doubt("few rows", min(1.0, effect), None, text, advice, rows)
 
 
@@ -78,8 +78,8 @@ def width(
         return None
     sizes = " and ".join(f"{d:,}" for d in widths)
     text = (
-        f"randomly matched rows have a CKA of {chance:.2f} on average, for {n_rows:,} rows of {sizes} "
-        f"features; here it is {value:.2f}, and unbiased CKA is {unbiased():.2f}"
+        f"CKA is {value:.2f}, but permuted rows already have a mean CKA of {chance:.2f} ({n_rows:,} rows of {sizes} "
+        f"features). Unbiased CKA is {unbiased():.2f}"
     )
     advice = "Report unbiased CKA, or CKA with its chance level (calibrate=True), or use more rows"
     return Doubt("width", min(1.0, chance), None, text, advice)
@@ -91,8 +91,8 @@ def saturation(names: Sequence[str], n_rows: int, widths: tuple[int, ...]) -> Do
         return None
     sizes = " and ".join(f"{d:,}" for d in widths)
     text = (
-        f"{', '.join(names)} saturate{'s' if len(names) == 1 else ''} for {n_rows:,} rows of {sizes} features: "
-        "unrelated data score the best value"
+        f"{', '.join(names)} saturate{'s' if len(names) == 1 else ''} for {n_rows:,} rows of {sizes} features: even "
+        "unrelated data reach the best value"
     )
     return Doubt("saturated", 1.0, None, text, "Use truncate= (leading components), more rows, or another measure")
 

@@ -13,9 +13,10 @@ from shesha.kernels.ranks import midranks
 from shesha.support.types import Index, Labels, Matrix, Vector
 
 _N_SHUFFLED = 19
-"""Number of shuffled quantities for comparison with the given one."""
+"""Number of shuffles of a covariate for its p-value."""
 _FEW_LEVELS = 8
-"""Labels with up to this many values get a level per pair of values; others get agreement and a level per value."""
+"""Labels with up to this many values get one effect per pair of values. Labels with more values get one effect for
+equal labels, and one per value."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class CovariateShare:
     quantity: Vector | Labels
     name: str
     clusters: Index | None = None
-    """Cluster labels of rows, which are controlled for first."""
+    """Cluster labels of the rows; clusters are controlled for before the covariate."""
 
     @cached_property
     def partial_score(self) -> float:
@@ -42,13 +43,13 @@ class CovariateShare:
 
     @property
     def effect(self) -> float:
-        """The part of the score that is explained; a score that changes its sign is explained completely."""
+        """The part of the score that the covariate explains; all of it if the partial score has the opposite sign."""
         return min(
             1.0, max(0.0, max(0.0, self._positive_sign(self.whole)) - max(0.0, self._positive_sign(self.partial_score)))
         )
 
     def p_value(self, rng: np.random.Generator) -> float:
-        """p-value of the loss, compared with that of the shuffled quantity."""
+        """p-value of the explained part, compared with that of shuffled covariates."""
         orders = [rng.permutation(len(self.quantity)) for _ in range(_N_SHUFFLED)]
         scores = np.array([self._positive_sign(self._residual_score(self.quantity[order])) for order in orders])
         spread = max(float(scores.std(ddof=1)) * sqrt(1 + 1 / _N_SHUFFLED), 1e-6)
@@ -61,12 +62,12 @@ class CovariateShare:
         return self.headline.partial_score(explaining)
 
     def _positive_sign(self, score: float) -> float:
-        """The score, with the sign that makes the target score positive."""
+        """The score, multiplied by the sign of the target score."""
         return float(np.sign(self.headline.value)) * score
 
 
 def functions(quantity: Vector | Labels) -> Matrix:
-    """Functions of pairs of rows, (functions, pairs): effects of each row, and the difference of both.
+    """Functions of pairs of rows, (functions, pairs): effects of either row, and their difference.
 
     A row that is noisier or shorter than others is farther from all of them, in any half of the features: distances
     are then sums of what their two rows add, and rows that add alike look like geometry.
@@ -90,6 +91,6 @@ def functions(quantity: Vector | Labels) -> Matrix:
 
 
 def _indicators(codes: Index) -> Matrix:
-    """One row per code except the last, because their sum is constant."""
+    """One indicator row per code except the last, because all of them together sum to a constant."""
     values = np.unique(codes)[:-1]
     return (codes == values[:, None]).astype(np.float64) if len(values) else np.zeros((1, len(codes)))

@@ -18,32 +18,34 @@ from shesha.support.types import Index, Labels, Matrix, Vector
 
 _N_ORDERS = 60
 _CLASS_LEVEL = 1e-4
-"""Classes follow the order of the rows if the p-value against random orders is at most this."""
+"""Classes follow the order of the rows if the permutation p-value is at most this."""
 _HALF = 0.5
-"""A fault determines a score if it explains more than this share."""
+"""A problem determines a score if it explains more than this share of the score."""
 _HOLDING = 0.75
 """Rows dominate linear measures if they account for more than this share of the squared inner products."""
 _LEAST_SCORE = 0.1
 """Scores below this raise no doubt, because there is nothing to explain."""
 _SHARED = 0.3
-"""Scales of rows can make two representations similar if their rank correlation exceeds this."""
+"""Row scales can make two representations similar if the scales' rank correlation exceeds this."""
 _DIRECTIONS = 3
-"""Number of main directions that are removed before lengths of rows are compared."""
+"""Number of leading principal directions that are removed before row lengths are compared."""
 _WIDE, _FEW_ROWS = 12, 40
-"""Fewest features and rows for which scale and position of a row can be separated."""
+"""Smallest numbers of features and rows for which the scale and the position of a row can be separated."""
 _PERIODS = 4
-"""Number of periods that are tried for a whole number of rows."""
-FEW_ROWS_ADVICE = "Check for faulty rows, and leave them out; otherwise use a measure that a few rows cannot dominate:"
+"""Maximum number of periods whose total length is compared with a whole number of rows."""
+FEW_ROWS_ADVICE = (
+    "Check these rows, and leave out faulty ones. Otherwise use a measure that a few rows cannot dominate:"
+)
 _ORDER_ADVICE = (
-    "For a time series, pass shift=True, with sessions as blocks=; for batches, blocks=; for trials of a "
-    "subject, groups=. If rows were only sorted, shuffle them in the same way everywhere. No permutation "
-    "of rows corrects for a drift over all rows: remove it, or pass it as covariates="
+    "For a time series, pass shift=True, and sessions as blocks=. Pass batches as blocks=, and subjects with several "
+    "trials as groups=. If rows were only sorted, shuffle all data in the same way. No permutation of rows corrects "
+    "for a drift over all rows: remove the drift, or pass it as covariates="
 )
 
 
 _ALTERNATION_ADVICE = (
-    "Pass the alternating variable (the condition, the parity of the row) as within= or covariates=. If rows were "
-    "only interleaved, shuffle them in the same way everywhere"
+    "Pass the alternating variable (such as the condition) as within= or covariates=. If rows were only interleaved, "
+    "shuffle all data in the same way"
 )
 
 
@@ -61,8 +63,8 @@ def order(subject: Subject) -> Doubt | None:
             return None
     score = _neighbour_swapped_score(subject)
     text = (
-        "neighbouring rows are closer than random rows; with each row replaced by the next one, "
-        f"{subject.headline.name} is still {score:.2f} instead of {subject.headline.value:.2f}"
+        "neighbouring rows are closer than random pairs of rows. Even with each row of one side replaced by the next "
+        f"row, {subject.headline.name} is {score:.2f} (originally {subject.headline.value:.2f})"
     )
     advice = describe_period(dependence.period) if dependence.period else _ORDER_ADVICE
     return Doubt("order", max(0.0, score), p_value, text, advice)
@@ -83,7 +85,7 @@ def _rotate_stretches(subject: Subject, step: int) -> Index:
 
 @doubt("alternating order", of="both", cheap=True)
 def alternating_order(subject: Subject) -> Doubt | None:
-    """Rows repeat in turn, as with alternating conditions or interleaved batches, and neighbours are not close."""
+    """Rows alternate or have a period, as with alternating conditions or interleaved batches."""
     dependence = subject.dependence
     classes = subject.classes_here
     in_turn = dependence.has_alternation or (dependence.period > 0 and not dependence.has_order)
@@ -93,13 +95,13 @@ def alternating_order(subject: Subject) -> Doubt | None:
     headline, steps = subject.headline, [_rotate_stretches(subject, shift) for shift in (step, -step)]
     score = float(np.clip(headline.permuted_scores(steps).mean(), -1.0, 1.0))
     what = (
-        "neighbouring rows are farther apart than random rows, and every other row is closer"
+        "neighbouring rows are farther apart than random pairs of rows, and rows two apart are closer"
         if dependence.has_alternation
-        else f"rows repeat with a period of about {dependence.period:.3g}"
+        else f"the rows have a period of about {dependence.period:.3g} rows"
     )
     text = (
-        f"{what}; with each row replaced by the one {step} rows later, {headline.name} is still {score:.2f} instead of "
-        f"{headline.value:.2f}"
+        f"{what}. Even with each row of one side replaced by the row {step} places later, {headline.name} is "
+        f"{score:.2f} (originally {headline.value:.2f})"
     )
     p_value = dependence.alternation_p_value if dependence.has_alternation else None
     advice = _ALTERNATION_ADVICE if dependence.has_alternation else describe_period(dependence.period)
@@ -107,13 +109,13 @@ def alternating_order(subject: Subject) -> Doubt | None:
 
 
 def _whole_periods(period: float) -> int:
-    """The number of rows of a few periods that is closest to a whole one; the period found may be a harmonic."""
+    """Round the length of one or a few periods to a whole number of rows; a detected period may be a harmonic."""
     periods = period * np.arange(1, _PERIODS + 1)
     return round(float(periods[np.argmin(np.abs(periods - np.round(periods)).round(1))]))
 
 
 def _classes_alternate(subject: Subject) -> bool:
-    """Whether neighbours have different classes more often than in random orders, which explains the alternation."""
+    """Whether alternating classes explain the alternation: neighbours differ in class more often than by chance."""
     classes = subject.classes_here
     assert classes is not None
     first, second = pairs_of_places(subject.windows)
@@ -134,10 +136,10 @@ def duplicates(subject: Subject) -> Doubt | None:
     )
     text = (
         f"{len(dependence.repeated):,} of {dependence.n_rows:,} rows repeat an earlier one, and "
-        f"{len(dependence.nearly_repeated):,} of {dependence.n_looked_at:,} checked rows nearly repeat another; "
-        "duplicates count as evidence more than once"
+        f"{len(dependence.nearly_repeated):,} of {dependence.n_looked_at:,} checked rows nearly repeat another row. "
+        "Duplicates count as independent evidence, so p-values and intervals are too small"
     )
-    return Doubt("duplicates", share, None, text, "Keep one row of each set, or pass duplicates as groups=")
+    return Doubt("duplicates", share, None, text, "Keep one row of each set of duplicates, or pass the sets as groups=")
 
 
 @doubt("few rows")
@@ -155,17 +157,20 @@ def few_rows(subject: Subject) -> Doubt | None:
         share = 1 - float(weighed[few:, few:].sum()) / total if total > 0 else 0.0
         if share >= _HOLDING:
             named = subject.caller_rows(rows[:few])
-            names = f"row {named[0]} holds" if few == 1 else f"rows {', '.join(map(str, named))} determine"
-            text = f"{names} {100 * share:.0f} % of what linear measures (CKA, RV, regression) compare"
+            names = f"row {named[0]} accounts" if few == 1 else f"rows {', '.join(map(str, named))} account"
+            text = (
+                f"{names} for {100 * share:.0f} % of the squared inner products on which linear measures (CKA, RV, "
+                "regression) depend"
+            )
             # Unbiased CKA leaves out products of a row with itself: that of one far row, not those of several.
             unbiased = " or unbiased CKA" if few == 1 else ""
-            advice = f"{FEW_ROWS_ADVICE} RSA, neighbours, metric='cosine'{unbiased}"
+            advice = f"{FEW_ROWS_ADVICE} RSA, mutual kNN, metric='cosine'{unbiased}"
             return Doubt("few rows", share, None, text, advice, named)
     return None
 
 
 def far_rows_first(subject: Subject) -> tuple[Index, int]:
-    """The longest rows, farthest first, then the checked rows; with the number of the former.
+    """The longest rows (farthest first) followed by the checked rows, and the number of longest rows.
 
     Far rows that form a cluster of their own are no outliers, and are left to the doubt of a rare cluster.
     """
@@ -177,13 +182,15 @@ def far_rows_first(subject: Subject) -> tuple[Index, int]:
 
 
 def _unclustered_rows(subject: Subject, side: int, far_rows: Index) -> Index:
-    """The distant rows that are not in a separate cluster."""
+    """The distant rows that do not form a separate cluster."""
     if not len(far_rows):
         return far_rows
-    others = np.setdiff1d(subject.places, far_rows)
-    labels = separate_clusters(subject.products(side, np.concatenate([far_rows, others])))
-    main = np.bincount(labels).argmax()
-    return np.asarray(far_rows[labels[: len(far_rows)] == main])
+    if np.isin(far_rows, subject.places).all():
+        labels, positions = subject.clusters(side), np.searchsorted(subject.places, far_rows)
+    else:
+        rows = np.union1d(subject.places, far_rows)
+        labels, positions = separate_clusters(subject.products(side, rows)), np.searchsorted(rows, far_rows)
+    return np.asarray(far_rows[labels[positions] == np.bincount(labels).argmax()])
 
 
 @doubt("row scale", of="both")
@@ -216,14 +223,14 @@ def row_scale(subject: Subject) -> Doubt | None:
         f"{strongest.partial_score:.2f}"
     )
     advice = (
-        "Compare with chance(X, keep='row scale'), or pass the scale (depth, length, loudness) as "
-        "covariates=. If the scale is technical, remove it first"
+        "Compare the score with chance(X, keep='row scale'), or pass the scale (depth, length, loudness) as "
+        "covariates=. If the scale is a technical artefact, remove it first"
     )
     return Doubt("row scale", strongest.effect, p_value, text, advice)
 
 
 def _lengths_elsewhere(sample: Matrix) -> Vector:
-    """Lengths of the rows without the directions of largest variance.
+    """Lengths of the rows after the directions of largest variance are removed.
 
     A row that is long since it lies far along one direction belongs there; a scale lengthens a row in all directions.
     """
@@ -236,7 +243,7 @@ def _lengths_elsewhere(sample: Matrix) -> Vector:
 
 
 def _clusters_if_several(labels: Index) -> Index | None:
-    """Labels of clusters, if there are several; the distance of a cluster is not a scale."""
+    """Cluster labels, if there are several clusters; a cluster's distance from the others is not a row scale."""
     return labels if labels.any() else None
 
 
@@ -259,7 +266,7 @@ def _scales(sample: Matrix, metric: str) -> dict[str, Vector]:
 
 
 def classes_follow_order(subject: Subject, classes: Labels) -> float:
-    """p-value of the number of neighbours of one class, compared with random orders."""
+    """p-value of the number of neighbouring rows with the same class, from permuted rows."""
     first, second = pairs_of_places(subject.windows)
     rng = subject.generator
     orders = [np.arange(len(classes)), *(rng.permutation(len(classes)) for _ in range(_N_ORDERS))]
@@ -268,7 +275,7 @@ def classes_follow_order(subject: Subject, classes: Labels) -> float:
 
 
 def _order_p_value(subject: Subject, classes: Labels) -> float:
-    """p-value of the closeness of neighbours of one class, compared with random orders within classes."""
+    """p-value of the closeness of neighbouring rows of the same class, from rows permuted within classes."""
     first, second = pairs_of_places(subject.windows)
     same = classes[first] == classes[second]
     first, second = first[same], second[same]

@@ -1,4 +1,4 @@
-"""The score that doubts try to change, with the data to compute it again."""
+"""The target score, whose change measures the effect of a doubt, with the data to recompute it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import RankedRdm, Representation, SplitHalves
 
 _N_DRAWS = 8
-"""Number of partitions; a score and its partial score share their error."""
+"""Number of partitions; few suffice because a score and its partial score use the same partitions."""
 _SPANNED = 1e-8
-"""Directions that unit-length functions span by less than this are rounding errors."""
+"""Singular values of unit-length functions below this are rounding errors."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class Headline:
         )
         known = [pair for pair in ranked if pair is not None]
         if not known:
-            raise NotEstimable("within one half of the features, all distances are equal (in every split)")
+            raise NotEstimable("in every split, all distances within one half of the features are equal")
         name = "basis_averaged_split" if rotated else "feature_split"
         first, second = (np.stack(side) for side in zip(*known, strict=True))
         return cls(name, len(rows), first, second)
 
     @classmethod
     def from_pair(cls, X: Matrix, Y: Matrix, metric: Metric) -> Headline:
-        """The rank correlation of the distances in two representations (RSA)."""
+        """The rank correlation between the distances of two representations (RSA)."""
         views = [RankedRdm.build(Representation.build(side), metric=metric) for side in (X, Y)]
         first, second = (np.asarray(view.ranks)[None] for view in views)
         return cls("RSA", len(X), first, second)
@@ -83,7 +83,7 @@ class Headline:
 
 
 def _all_pair_ranks(partition: Partition, n: int) -> tuple[Vector, Vector] | None:
-    """Ranks of all pairs of rows; pairs that are undefined in a half count as 0."""
+    """Ranks of the distances between all pairs of rows; undefined pairs count as 0."""
     ranked = partition.unit_ranks()
     if ranked is None:
         return None

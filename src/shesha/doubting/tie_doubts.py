@@ -10,16 +10,16 @@ from shesha.results import Doubt
 from shesha.support.types import Index
 from shesha.views import Representation
 
-_CONSTANT = "Check how the rows were made. Constant data have no similarity, stability or neighbours"
+_CONSTANT = "Check how the data were made. Similarity, stability and neighbours are undefined for constant data"
 _N_NEAREST = 10
-"""Number of neighbours of a row."""
+"""Number of nearest neighbours that are checked."""
 _DECIDED = 0.2
-"""The rule for ties matters if it decides more than this share of the ranks or of the neighbours."""
+"""Ties are reported if their treatment determines more than this share of the ranks or of the neighbours."""
 
 
 @doubt("ties")
 def ties(subject: Subject) -> Doubt | None:
-    """With many equal distances, the rule for ties decides ranks or neighbours."""
+    """Many distances are equal, so the treatment of ties determines ranks or neighbours."""
     distances, tolerance = Representation.build(subject.sample).condensed_distances(subject.metric, squared=True)
     known = np.sort(distances[np.isfinite(distances)])
     if len(known) < 2:
@@ -37,12 +37,13 @@ def ties(subject: Subject) -> Doubt | None:
     if effect < _DECIDED:
         return None
     text = (
-        "rows take few values or share no entries, so many distances are equal; the rule for ties decides "
-        f"{100 * of_ranks:.0f} % of the variance of their ranks and {100 * of_neighbours:.0f} % of the {_N_NEAREST} "
-        "nearest neighbours"
+        "rows have few distinct values or share no nonzero entries, so many distances are equal. The treatment of ties "
+        f"determines {100 * of_ranks:.0f} % of the variance of the distance ranks and {100 * of_neighbours:.0f} % of "
+        f"the {_N_NEAREST} nearest neighbours"
     )
-    which = "ranks and neighbours" if of_ranks >= _DECIDED else "neighbours"
-    return Doubt("ties", effect, None, text, f"Use measures of features (CKA) instead of {which}, or use more features")
+    which = "distance ranks or neighbours" if of_ranks >= _DECIDED else "neighbours"
+    advice = f"Use a measure of features (such as CKA) instead of a measure of {which}, or use more features"
+    return Doubt("ties", effect, None, text, advice)
 
 
 def _tied_share(levels: Index, n: int) -> float:

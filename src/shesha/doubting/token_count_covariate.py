@@ -1,4 +1,4 @@
-"""Text lengths behind the rows, if they were recorded."""
+"""The number of tokens of each input text as a covariate, if it was recorded."""
 
 from __future__ import annotations
 

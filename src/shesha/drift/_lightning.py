@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @cache
 def lightning_canary() -> type[LightningCanary]:
-    """Return the callback class for the installed library, which has two names."""
+    """Return the callback class for the installed library, `lightning` or `pytorch_lightning`."""
     library = "lightning.pytorch" if find_spec("lightning") is not None else "pytorch_lightning"
     need = "LightningCanary needs lightning (pip install lightning) and torch"
     parts = (LightningCanary, require(library, "torch", need).Callback)

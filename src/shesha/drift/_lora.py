@@ -1,4 +1,4 @@
-"""Random low-rank changes, merged into weights."""
+"""Random low-rank changes that are added to weights."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def attention_patterns(model: nn.Module) -> tuple[str, ...]:
         patterns.append(pattern)
     if not patterns:
         raise ValueError(
-            f"targets must be given for {type(model).__name__}, because no attention projection has a known name, "
+            f"targets must be given for {type(model).__name__}, whose attention projections have no known names, "
             "got None"
         )
     return tuple(patterns)

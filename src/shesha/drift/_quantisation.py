@@ -1,4 +1,4 @@
-"""Simulated quantisation: values are rounded to stored levels, and stay floats."""
+"""Simulated quantisation: values are rounded to the levels of a format, but remain floats."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 LARGEST = 127
 BLOCK = 64
-"""Number of weights with a common scale in four bits."""
+"""Number of weights that share one scale in the four-bit format."""
 NF4_LEVELS = (
     *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
     *(-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0),

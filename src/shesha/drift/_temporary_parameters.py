@@ -1,4 +1,4 @@
-"""Temporary changes of parameters, which are restored to the last bit."""
+"""Temporary changes of parameters, which are then restored exactly."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def parameters(model: nn.Module, targets: str | Sequence[str], *, least_axes: in
     )
     patterns = [targets] if isinstance(targets, str) else list(targets)
     if not patterns:
-        raise ValueError("targets must be names of parameters or patterns, got none")
+        raise ValueError("targets must be names or patterns of parameters, got none")
     chosen: set[str] = set()
     for pattern in patterns:
         for name in match_names(pattern, known, "targets", "parameters"):
@@ -47,7 +47,9 @@ def parameters(model: nn.Module, targets: str | Sequence[str], *, least_axes: in
         if name in chosen and parameter.is_floating_point() and parameter.ndim >= least_axes:
             parameters_by_id.setdefault(id(parameter), (name, parameter))
     if not parameters_by_id:
-        raise ValueError(f"targets must match parameters of floats with at least {least_axes} axes, got {targets!r}")
+        raise ValueError(
+            f"targets must match floating-point parameters with at least {least_axes} axes, got {targets!r}"
+        )
     return dict(parameters_by_id.values())
 
 
@@ -81,5 +83,5 @@ def generator(seed: int, number: int) -> torch.Generator:
 
 
 def wide(values: Tensor) -> Tensor:
-    """Return values in a precision that is sufficient for sums and quotients."""
+    """Return values in single precision or better, for accurate sums and quotients."""
     return values if values.dtype == torch.float64 else values.float()

@@ -46,7 +46,7 @@ class CanaryCallback(TrainerCallback):
         return self._watch.verdicts
 
     def attach(self, trainer: Trainer) -> Self:
-        """Attach to a trainer, whose loggers then get the numbers."""
+        """Attach to a trainer; drift is then logged by its loggers."""
         self._trainer = trainer
         trainer.add_callback(self)
         return self
@@ -54,7 +54,7 @@ class CanaryCallback(TrainerCallback):
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> TrainerControl:
-        """Check the canary if it is due; every process runs the model, and the first one asks the monitor."""
+        """Check the canary if it is due; every process runs the model, but only the first calls the monitor."""
         if not self._watch.is_due(state.global_step):
             return control
         log_entry = self._watch.look(kwargs["model"], state.global_step, ask=state.is_world_process_zero)

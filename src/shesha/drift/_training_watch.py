@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 PREFIX = "canary"
 LEVELS = {"ok": 0, "watch": 1, "alert": 2}
-"""States as numbers for loggers; a verdict that is not estimable is the highest."""
+"""States as numbers for loggers; 'not estimable' has the highest number."""
 _UNKNOWN = 3
 
 
@@ -45,7 +45,7 @@ class Watch:
         if not callable(canary):
             raise TypeError(f"canary must be a function of the model, got {type(canary).__name__}")
         if not callable(getattr(monitor, "check", None)):
-            raise TypeError(f"monitor must have a method check, got {type(monitor).__name__}")
+            raise TypeError(f"monitor must have a method `check`, got {type(monitor).__name__}")
         self.every = validate.count(every, "every")
         self.verdicts: dict[int, Verdict] = {}
         self._monitor, self._canary = monitor, canary
@@ -55,7 +55,7 @@ class Watch:
         return step > 0 and step % self.every == 0 and step not in self.verdicts
 
     def look(self, model: nn.Module, step: int, *, ask: bool = True) -> dict[str, float]:
-        """Encode the canary and return the numbers to log; only the first process asks the monitor."""
+        """Encode the canary and return the numbers to log; only the first process calls the monitor."""
         from shesha.extract.model_state import evaluation_mode
 
         with evaluation_mode(model):

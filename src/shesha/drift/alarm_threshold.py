@@ -1,4 +1,4 @@
-"""The threshold on evidence over many checks, for a stated mean run length."""
+"""The threshold on the evidence of many checks, for a given mean number of checks between false alarms."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from shesha.support.types import Matrix, Vector
 
 _STEP = 0.01
-"""Width of a state of the chain, in the logarithm of 1 + evidence."""
+"""Width of a state of the Markov chain, on the scale log(1 + evidence)."""
 _CLOSE = 1.005
-"""The threshold is lowered until the run length exceeds the requested one by at most half a percent."""
+"""The threshold is lowered until the run length is at most half a percent above the requested one."""
 _LONGEST = 1e9
 """For longer run lengths (in checks), the threshold is the run length itself."""
 _TRIES = 15
@@ -21,7 +21,7 @@ _TRIES = 15
 
 @dataclass(frozen=True)
 class AlarmRule:
-    """The rule by which evidence adds up and raises the alarm.
+    """The rule by which evidence accumulates over checks and raises the alarm.
 
     Without change the rank of a check among K re-encodings is uniform. So the mean number of checks to the alarm is
     that of a Markov chain, whatever the data: the threshold is the smallest at which it is the stated one. The stated
@@ -46,7 +46,7 @@ class AlarmRule:
     n_nulls: int
 
     def e_value(self, p_value: float) -> float:
-        """Return p^(-1/2) divided by its mean: 1 on average if p is a rank among the nulls; 1 without p."""
+        """Return p^(-1/2) divided by its mean under the null, so that its null mean is 1; 1 if p is missing."""
         return 1.0 if isnan(p_value) else p_value**-0.5 / _mean_root(self.n_nulls)
 
     @property

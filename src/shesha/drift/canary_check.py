@@ -1,4 +1,4 @@
-"""One check of the same inputs: scores compared with unchanged encodings, and the rows that moved."""
+"""One check of the same inputs: drift compared with unchanged encodings, and the rows that moved most."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """Results of a check of some rows, before evidence is added up over checks."""
+    """Results of one check, before evidence is accumulated over checks."""
 
     scores: tuple[DriftScore, ...]
     rows: tuple[Moved, ...] = ()
@@ -54,7 +54,7 @@ class CheckResult:
 
 
 def run_check(current: Any, setting: Setting) -> CheckResult:
-    """Compare rows with the reference; invalid values give a reason, different inputs an error."""
+    """Compare rows with the reference; NaN gives a verdict with a reason, different inputs raise an error."""
     reference = setting.reference.representation
     values, names = split_names(current, "current")
     array = check.raw_matrix(values, "current", min_rows=1)
@@ -103,7 +103,7 @@ def _rank_among_reencodings(setting: Setting, values: Vector, reasons: list[str]
 
 
 def _test_tolerance(setting: Setting, after: Representation, values: Vector, reasons: list[str]) -> list[DriftScore]:
-    """Test for each drift whether it exceeds the tolerance, given sampling of rows."""
+    """Test whether each drift exceeds the tolerance by more than the sampling error of the rows."""
     rng = np.random.default_rng(setting.seed)
     draws = half_samples(setting.measures, setting.reference.representation, after, setting.n_resamples, rng)
     drifts = []
@@ -146,12 +146,12 @@ def _floor(unchanged: NoiseFloor | None, which: str, n: int) -> Vector:
 
 
 def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """Return the circumstances in which two encodings differ.
+    """Return the recorded settings and versions that differ between two encodings.
 
     Examples
     --------
     >>> differences({"batch size": "32", "model": "a"}, {"batch size": "8", "model": "a"})
-    ['batch size was 32 for the reference, is 8']
+    ['batch size changed from 32 (reference) to 8']
     """
     shared = [name for name in before if name in after and before[name] != after[name]]
-    return [f"{name} was {before[name]} for the reference, is {after[name]}" for name in shared]
+    return [f"{name} changed from {before[name]} (reference) to {after[name]}" for name in shared]

@@ -19,10 +19,10 @@ from shesha.support.progress import mute_progress, track
 from shesha.support.types import Matrix
 
 SIZES = (8, 16, 32, 64)
-"""Batch sizes of the re-encodings, in turn; few, because each new shape of a batch costs a model some time."""
+"""Batch sizes of successive re-encodings; few sizes, because a model is slower on batch shapes it has not seen."""
 REFERENCE = "reference.safetensors"
 _HALVES = 2
-"""With half precision, it is used for every second re-encoding."""
+"""If half precision is requested, every second re-encoding uses it."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def _half_precision(model: Any) -> Any:
     import torch
 
     if isinstance(model, str | os.PathLike):
-        raise ValueError("half must be False for a model that timm loads by name, got True: pass the model itself")
+        raise ValueError("half must be False for a model that timm loads by name, got True; pass the model itself")
     return copy.deepcopy(model).to(torch.bfloat16)
 
 
@@ -179,6 +179,6 @@ def _encode_again(
 
 
 def _write(file: Path, rows: Matrix) -> None:
-    """Write a complete matrix or nothing, because existing files count as finished."""
+    """Write a matrix completely or not at all, because existing files count as finished."""
     with replacing(file) as draft, draft.open("wb") as stream:
         np.save(stream, rows, allow_pickle=False)

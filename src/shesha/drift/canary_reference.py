@@ -26,9 +26,9 @@ class Reference:
     """Reference rows, their names, and their representation."""
 
     rows: Matrix | None
-    """Rows as encoded; None if only their geometry was saved."""
+    """Rows in the encoder's own axes; None if only their geometry was saved."""
     geometry: Matrix | None
-    """The rows up to a rotation; None until needed."""
+    """The rows after a rotation that hides the encoder's axes; None until needed."""
     n_features: int
     precision: float
     names: Names | None
@@ -44,7 +44,7 @@ class Reference:
         rows = check.matrix(values, "reference")
         zero = find_undirected_rows(rows, "cosine")
         if len(zero):
-            raise ValueError(f"reference must have rows with a direction, got zero in rows {check.join_items(zero)}")
+            raise ValueError(f"reference must have no zero rows, got zero rows {check.join_items(zero)}")
         if (rows == rows[0]).all():
             raise ValueError(f"reference must have rows that differ, got {len(rows)} equal rows")
         codes, classes = (
@@ -89,7 +89,7 @@ class Reference:
         """Return plain values and arrays for `from_stored`."""
         check.boolean(keep_rows, "keep_rows")
         if not (keep_rows or self.by_geometry):
-            raise ValueError("keep_rows must be True because a measure depends on the axes of the features, got False")
+            raise ValueError("keep_rows must be True if a measure depends on the axes of the features, got False")
         if keep_rows and self.rows is None:
             raise ValueError("keep_rows must be False for a monitor that was loaded without its rows, got True")
         arrays: Stored = {"rows" if keep_rows else "geometry": self.rows if keep_rows else self.geometry_rows()}  # type: ignore[dict-item]
@@ -113,5 +113,5 @@ class Reference:
 
 
 def _rotates(measure: Measure) -> bool:
-    """Whether a measure is invariant to rotations, also with fewer columns."""
+    """Whether a measure is invariant to rotations, including those that remove zero columns."""
     return "orthogonal" in measure.invariant and not measure.equal_widths

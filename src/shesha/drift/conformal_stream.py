@@ -1,4 +1,4 @@
-"""Test a recorded stream for changes other than an expected change of the mix of groups."""
+"""Test a recorded stream for changes beyond an expected change in the proportions of groups."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def conformal_stream(
     alpha: float = 0.01,
     seed: Seed = 0,
 ) -> StreamVerdict:
-    """Test whether a stream of new rows changed, apart from a mix that is expected to change.
+    """Test whether a stream of new rows changed beyond an expected change in the mix of groups.
 
     Use it for a recorded stream whose topics, languages or users are known to take turns, where `DriftMonitor.update`
     would alarm for the mix alone. Rows are ranked by their distance from the middle of one half of the reference, among
@@ -83,7 +83,7 @@ def conformal_stream(
     if reference_rows.shape[1] != rows.shape[1]:
         raise ValueError(f"new must have the {reference_rows.shape[1]} features of the reference, got {rows.shape[1]}")
     if groups is not None and weights is not None:
-        raise ValueError("groups and weights must not both be given, got both: ranks within groups need no weights")
+        raise ValueError("groups and weights must not both be given, got both; ranks within groups need no weights")
     check.fraction(alpha, "alpha", closed=False)
     rng = generator(seed)
     order = rng.permutation(len(reference_rows))
@@ -107,12 +107,12 @@ def _check_weights(weights: ArrayLike, n_rows: int, n_new: int) -> Vector:
     if values.shape != (n_rows,):
         raise ValueError(f"weights must have one number for each of the {n_rows} rows, got shape {values.shape}")
     if not np.isfinite(values).all() or (values < 0).any():
-        raise ValueError("weights must be finite and at least 0, got other values")
+        raise ValueError("weights must be finite and at least 0, got negative or non-finite values")
     if (values[-n_new:] == 0).any():
-        raise ValueError("weights must be above 0 for new rows, got 0: such a row could not have occurred")
+        raise ValueError("weights must be above 0 for new rows, got 0; a row of weight 0 cannot occur")
     if n_rows > _MOST_WEIGHTED:
         raise ValueError(
-            f"weights must have at most {_MOST_WEIGHTED:,} rows, got {n_rows:,}: pass groups, or a part of the stream"
+            f"weights must have at most {_MOST_WEIGHTED:,} rows, got {n_rows:,}; pass groups, or a part of the stream"
         )
     return values
 

@@ -14,11 +14,11 @@ from shesha.views import Representation, aligned
 
 Choice = str | Measure | Callable[..., float]
 TIERS = {"RDM drift": "primary", "unbiased CKA": "confirm", "Procrustes similarity": "early", "mutual kNN": "local"}
-"""The role of each measure; the first of other measures is also primary."""
+"""The role of each measure; if none of these is used, the first measure is primary."""
 DEFAULT = tuple(TIERS)
 _NEIGHBOURS = 10
 ROUNDING = 1e-12
-"""Drifts below it are rounding errors of the measures."""
+"""Drifts below this are rounding errors."""
 
 
 def choose_measures(measures: Iterable[Choice] | Choice | None, n_rows: int) -> list[Measure]:
@@ -30,8 +30,8 @@ def choose_measures(measures: Iterable[Choice] | Choice | None, n_rows: int) -> 
     for measure in chosen:
         if not measure.paired or measure.self_value is None:
             raise ValueError(
-                f"measures must compare the same rows and have a value for no change, got {measure.name}; for new "
-                "inputs use update or two_sample"
+                f"measures must compare the same rows and have a best value, got {measure.name}; for new inputs use "
+                "update or two_sample"
             )
     return chosen
 
@@ -45,7 +45,7 @@ def tiers(measures: Sequence[Measure]) -> list[str]:
 
 
 def drifts(measures: Sequence[Measure], before: Representation, after: Representation) -> tuple[Vector, list[str]]:
-    """Return the drift by each measure, 0 for no change, with reasons for NaN."""
+    """Return the drift by each measure (0 means no change), and the reasons for missing values."""
     values, reasons = np.full(len(measures), np.nan), [""] * len(measures)
     with single_threaded_blas():
         for i, measure in enumerate(measures):
@@ -57,12 +57,12 @@ def drifts(measures: Sequence[Measure], before: Representation, after: Represent
 
 
 def drift(measure: Measure, before: Representation, after: Representation) -> float:
-    """Return the distance of a measure from its value of no change; NotEstimable gives the reason for none."""
+    """Return the distance of a measure from its value for unchanged rows; NotEstimable has the reason if none."""
     a, b = aligned(before, after, measure.view.folding)
     measure.require_comparable(a, b)
     value = measure.compare_views(measure.look(a), measure.look(b))
     if not np.isfinite(value):
-        raise NotEstimable("the measure has no finite value here")
+        raise NotEstimable("the measure has no finite value for these rows")
     assert measure.self_value is not None
     difference = value - measure.self_value if measure.closer == "lower" else measure.self_value - value
     # The last digits differ between machines; nulls that are all equal must not make an alarm of them.
@@ -76,7 +76,7 @@ def half_samples(
     n_draws: int,
     rng: np.random.Generator,
 ) -> Mapping[str, Vector]:
-    """Return the drifts of random halves of the rows, by measure; NaN if a half has no drift.
+    """Return the drifts of random halves of the rows, by measure; NaN if undefined for a half.
 
     A half drawn without replacement spreads about the whole as a bootstrap of all rows does, and has no row twice:
     copies of a row are neighbours in both encodings and would hide drift.

@@ -53,7 +53,7 @@ class History(Protocol):
         ...
 
     def events(self, kind: Kind, last: int | None = None) -> list[dict[str, Any]]:
-        """Return events in their order, each with its time `at`; optionally only the last ones."""
+        """Return events in chronological order, each with its time `at`; optionally only the last ones."""
         ...
 
     def state(self, name: str) -> str | None:
@@ -62,7 +62,7 @@ class History(Protocol):
 
 
 class InMemory:
-    """The history of a monitor that is not saved: the last thousand events."""
+    """The history of a monitor that has not been saved; it keeps the last thousand events."""
 
     def __init__(self) -> None:
         self._events: dict[str, deque[dict[str, Any]]] = {}
@@ -126,15 +126,15 @@ class InFile:
         return events[::-1]
 
     def _values(self, text: Any) -> dict[str, Any]:
-        """Return the values of an event; a damaged one is an error that names the file."""
+        """Return the values of an event; a damaged event raises an error that names the file."""
         try:
             event = json.loads(text)
         except (TypeError, ValueError, RecursionError) as error:
-            raise sqlite.StoreError(f"{self.path} must contain events as JSON, got a damaged one: {error}") from error
+            raise sqlite.StoreError(f"{self.path} must contain events as JSON, got a damaged event: {error}") from error
         if not isinstance(event, dict) or not isinstance(event.get("state"), str):
             raise sqlite.StoreError(
                 f"{self.path} must contain events with a state, got {str(text)[:60]!r}; "
-                "move the file away to start again"
+                "move the file away to start a new history"
             )
         return event
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 _WIDTH, _HEIGHT = 460, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 8, 10, 20
 _MANY = 20.0
-"""Ratio of the largest to the smallest drift from which the axis is logarithmic."""
+"""The axis is logarithmic if the largest drift is at least this many times the smallest."""
 
 
 class Check(NamedTuple):
@@ -40,7 +40,7 @@ def history_chart(measure: str, checks: Sequence[Check]) -> str:
     n_beyond = sum(check.drift > check.threshold for check in checks)
     caption = (
         f"{measure}: {len(checks)} {'check' if len(checks) == 1 else 'checks'}, {n_beyond} beyond the threshold; "
-        f"the last {_number(checks[-1].drift)}, threshold {_number(checks[-1].threshold)}"
+        f"last drift {_number(checks[-1].drift)}, threshold {_number(checks[-1].threshold)}"
     )
     limits = " ".join(
         f"M{x - step / 2:.1f} {scale.y(check.threshold):.1f}h{step:.1f}"
@@ -82,7 +82,7 @@ class _Scale:
 
 
 def _mark(x: float, y: float, checked: Check) -> str:
-    """Draw a check: a diamond for an alarm, otherwise a dot, so that shape as well as colour distinguishes them."""
+    """Draw a check: a diamond for an alarm, otherwise a dot, distinguished by shape as well as colour."""
     kind = checked.state.split()[0]
     shape = (
         f'<path class="{escape(kind)}" d="M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z">'

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 CONNECTIONS = 32
-"""Maximum number of connections at a time; further ones are closed immediately."""
+"""Maximum number of simultaneous connections; further ones are closed immediately."""
 SECONDS = 10.0
 """Seconds after which a connection is closed, however slowly its client sends or reads."""
 Answer = tuple[bytes, str]
@@ -41,7 +41,7 @@ class BoundedServer(ThreadingHTTPServer):
     """
 
     request_queue_size = 128
-    """Connections that wait to be accepted; with the default of 5, a client tries again after one to seven seconds."""
+    """Maximum number of waiting connections; with the default of 5, clients would retry after one to seven seconds."""
 
     def __init__(self, host: str, port: int, pages: Pages) -> None:
         if not host.strip():
@@ -100,7 +100,7 @@ class BoundedServer(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore clients that disconnected; every other fault was already answered with 503."""
+        """Ignore clients that disconnected; all other errors were already answered with status 503."""
 
 
 def is_loopback(host: str) -> bool:

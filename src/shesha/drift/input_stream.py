@@ -20,12 +20,12 @@ from shesha.kernels.standardisation import is_constant
 from shesha.support.types import Index, Matrix, Vector
 
 LOWEST, HIGHEST, BINS = 1e-3, 1e5, 16384
-"""Limits and number of bins of scores; the score is 1 at the typical distance from the centre."""
+"""Range and number of the bins of scores; a row at the typical distance from the centre has score 1."""
 JUMP = 0.01
-"""Share of the capital that switches bets at each row."""
+"""Share of the capital that is moved between bets at each row."""
 BETS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 _FAR = 1e12
-"""Largest evidence of a stream, in powers of ten."""
+"""Upper limit of the evidence of a stream, as a power of ten."""
 _FIELDS = ("bins", "counts", "n_seen", "capital", "log10_martingale", "log10_highest", "alarm_since")
 
 
@@ -80,14 +80,14 @@ def _shrinkage(centred: Matrix, covariance: Matrix) -> float:
 
 
 def score_bins(scores: Vector) -> Index:
-    """Return the bin of each score: equal steps of its logarithm, fixed before any data."""
+    """Return the bin of each score; bins have equal width on a log scale and do not depend on data."""
     steps = np.log(np.clip(scores, LOWEST, HIGHEST) / LOWEST) / log(HIGHEST / LOWEST)
     return np.minimum((steps * BINS).astype(np.intp), BINS - 1)
 
 
 @dataclass
 class Stream:
-    """All earlier scores, and a test martingale on the ranks of new ones among them.
+    """All earlier scores, and a test martingale on the ranks of new scores among them.
 
     Among rows in random order, the p-values of each score among all earlier ones are independent and uniform (Vovk,
     Gammerman and Shafer 2005), where ties are broken at random. Scores of one bin tie, so that counts per bin say all
@@ -115,7 +115,7 @@ class Stream:
         return values
 
     def __post_init__(self) -> None:
-        """Count the rows."""
+        """Count the earlier rows."""
         self._total = int(self.counts.sum())
 
     def bet(self, p_values: Vector, log10_threshold: float) -> None:
@@ -159,7 +159,7 @@ class Stream:
         bins, filled = count_list(plain, "bins", BINS - 1), count_list(plain, "counts")
         capital = number_list(plain, "capital", 0.0, 1.0)
         if len(bins) != len(filled) or len(capital) != len(BETS):
-            raise damaged_state_error(f"{len(filled)} counts of {len(bins)} bins and {len(capital)} bets")
+            raise damaged_state_error(f"{len(filled)} counts for {len(bins)} bins, and {len(capital)} bets")
         counts = np.zeros(BINS, dtype=np.intp)
         counts[bins] = filled
         n_seen = count_field(plain, "n_seen")

@@ -1,4 +1,4 @@
-"""Test martingales on p-values: bets that change at a fixed rate, and mixtures of rates."""
+"""Test martingales on p-values: bets that switch at a fixed rate, and averages over rates."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from shesha.drift.input_stream import BETS
 from shesha.support.types import Matrix, Vector
 
 JUMPS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-"""Rates of the composite jumper, from a bet that never changes to a new bet with each row."""
+"""Jump rates of the composite jumper, from 0 (the bet never changes) to 1 (a new bet for each row)."""
 
 
 def composite_jumper(p_values: Matrix, jumps: tuple[float, ...] = JUMPS) -> Matrix:
-    """Return log10 of the mean of simple jumpers with several rates, after each p-value of each stream.
+    """Return log10 of the mean of simple jumper martingales with several rates, after each p-value.
 
     A simple jumper bets 1 + e (p - 1/2) for several e, and moves a share of its capital to other bets with each
     p-value. A small share suits a shift that lasts, a large one a shift that comes and goes; their mean needs no

@@ -34,7 +34,7 @@ from shesha.support.types import Seed
 from shesha.support.warnings import MeasureWarning, warn
 
 TOLERANCE = 0.05
-"""Tolerated drift if re-encodings are unknown: the published detection threshold."""
+"""Default tolerance without re-encodings: the published detection threshold."""
 RESAMPLES = 199
 _EVIDENCE, _STREAM = "evidence", "stream"
 _PLAIN = ("level", "tolerance", "n_resamples", "seed")
@@ -118,7 +118,7 @@ class DriftMonitor:
 
     @property
     def false_alarm(self) -> float:
-        """Rate of checks in which a score exceeds its threshold without a change."""
+        """Rate at which a score of an unchanged model exceeds its threshold."""
         return self._setting.level
 
     @property
@@ -172,7 +172,7 @@ class DriftMonitor:
         return replace(verdict[0], notes=(*verdict[0].notes, problem)) if problem else verdict[0]
 
     def update(self, batch: ArrayLike) -> StreamVerdict:
-        """Add new inputs to the stream, and test whether they are like all earlier ones.
+        """Add new inputs to the stream, and test whether their distribution differs from earlier inputs.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class DriftMonitor:
             history.write(states)
 
     def history(self, kind: Kind = "check", last: int | None = None) -> list[dict[str, Any]]:
-        """Return earlier verdicts as plain values with their times, optionally only the last ones."""
+        """Return earlier verdicts with their times as plain values, optionally only the last ones."""
         check.choice(kind, ("check", "update"), "kind")
         return self._history.events(kind, check.optional_count(last, "last"))
 
@@ -227,8 +227,8 @@ class DriftMonitor:
         folder : path
             Created if missing. A name that ends in `.npz` makes a single file, which keeps no history.
         keep_rows : bool
-            Keep the rows themselves, which `update` needs. Otherwise only their lengths and distances are kept:
-            the rows up to a rotation that nobody knows.
+            Keep the rows themselves, which `update` needs. Otherwise only their lengths and distances are
+            kept, which determine the rows up to a rotation.
         overwrite : bool
             Replace another monitor; its history stays, and evidence restarts.
         """
@@ -276,7 +276,7 @@ class DriftMonitor:
             with self._history.open_for_writing() as history:
                 keep(history)
         except (OSError, StoreError, sqlite3.Error) as error:
-            problem = f"the verdict was not stored in the history, and ignores the evidence of earlier checks: {error}"
+            problem = f"the verdict was not stored in the history and ignores earlier checks: {error}"
             warn(problem, MeasureWarning)
             return problem
         return ""

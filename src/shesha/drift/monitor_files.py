@@ -60,7 +60,7 @@ def _read_file(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             about = json.loads(str(arrays.pop(_ENTRY)))
             layout = about["layout"]
     except UnreadableFileError as error:
-        message = f"{place} must be a monitor that was saved as one file, got something else: {error}"
+        message = f"{place} must be a monitor that was saved as one file, got another file: {error}"
         raise ValueError(message) from error
     _require_layout(layout, about)
     require_whole(place, about, arrays)
@@ -78,7 +78,7 @@ def _require_layout(layout: Any, about: Mapping[str, Any]) -> None:
 def _write_folder(
     folder: Path, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, overwrite: bool
 ) -> str:
-    """Write a monitor and return its name, the hash of its arrays.
+    """Write a monitor to a directory, and return its name, which is a hash of its arrays.
 
     The arrays come first, under a name of their own; the JSON file that names them takes the old one's place last. A
     reader finds the old monitor or the new one.
@@ -107,22 +107,20 @@ def _read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]],
     if not (folder / ABOUT).is_file():
         missing = "no such directory" if not folder.is_dir() else f"no {ABOUT} in it"
         raise FileNotFoundError(
-            f"folder must be a directory made by save or `shesha monitor init`, got {folder}: {missing}"
+            f"folder must be a directory made by save or `shesha monitor init`, got {folder} ({missing})"
         )
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         layout = about["layout"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(
-            f"{folder / ABOUT} must be the description of a monitor, got something else: {error}"
-        ) from error
+        raise ValueError(f"{folder / ABOUT} must describe a monitor, got other contents: {error}") from error
     _require_layout(layout, about)
     name = Path(str(about.get("arrays"))).name
     content = (folder / name).read_bytes() if (folder / name).is_file() else b""
     if hashlib.sha256(content).hexdigest() != about.get("sha256"):
         raise ValueError(
-            f"folder must contain a complete monitor, got {folder}: {name} is missing or damaged, perhaps by an "
-            "incomplete copy; copy it again, or make the monitor again"
+            f"folder must contain a complete monitor, got {folder}, where {name} is missing or damaged, perhaps by an "
+            "incomplete copy. Copy the directory again, or make the monitor again"
         )
     with reading(folder / name), np.load(io.BytesIO(content), allow_pickle=False) as file:
         arrays = dict(file)

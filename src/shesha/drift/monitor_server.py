@@ -41,7 +41,7 @@ def server(folder: str | Path, host: str = "127.0.0.1", port: int = 9108) -> Bou
     --------
     >>> server("no/such/folder")
     Traceback (most recent call last):
-    FileNotFoundError: folder must be a directory made by save or `shesha monitor init`, got no/such/folder: ...
+    FileNotFoundError: folder must be a directory made by save or `shesha monitor init`, got no/such/folder (...)
     """
     place = Path(folder)
     client = require("prometheus_client", "monitor", "serving gauges needs prometheus-client")
@@ -66,7 +66,7 @@ def _damage_named(place: Path) -> Iterator[None]:
         yield
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"{place / HISTORY} must contain complete events, got one with a missing or invalid {error}"
+            f"{place / HISTORY} must contain complete events, got an event with a missing or invalid {error}"
         ) from error
 
 
@@ -84,14 +84,14 @@ class _Collector:
         self._family, self._place = family, place
 
     def describe(self) -> list[Any]:
-        """Describe nothing, because registering would read the history."""
+        """Return no description, because the description would require reading the history."""
         return []
 
     def collect(self) -> Iterator[Any]:
         """Yield the gauges of the last check and the last update."""
         monitor, name = DriftMonitor.load(self._place), readable_name(self._place)
         checks, updates = monitor.history("check", last=1), monitor.history("update", last=1)
-        yield self._gauge("shesha_canary_rows", "Canary inputs.", name, monitor.n_rows)
+        yield self._gauge("shesha_canary_rows", "Number of canary inputs.", name, monitor.n_rows)
         if checks:
             yield from self._check(name, checks[0])
         if updates:
@@ -103,10 +103,12 @@ class _Collector:
         return family
 
     def _check(self, name: str, event: dict[str, Any]) -> Iterator[Any]:
-        yield self._states("shesha_check_state", "1 for the state of the last check.", name, event["state"])
+        yield self._states(
+            "shesha_check_state", "1 for the current state of the last check, 0 for other states.", name, event["state"]
+        )
         yield self._gauge("shesha_check_timestamp_seconds", "Time of the last check.", name, _seconds(event["at"]))
         for gauge, description, field in (
-            ("shesha_drift", "Drift of the last check; 0 is the same geometry.", "drift"),
+            ("shesha_drift", "Drift of the last check; 0 means the same geometry.", "drift"),
             ("shesha_drift_threshold", "Drift threshold, which unchanged encodings rarely exceed.", "threshold"),
             ("shesha_drift_p_value", "Share of unchanged encodings with at least as much drift.", "p_value"),
         ):
@@ -115,19 +117,24 @@ class _Collector:
                 family.add_metric([name, score["measure"], score["tier"]], number(score[field]))
             yield family
         if event["sequence"]:
-            description = "Evidence of all checks against no change (Shiryaev-Roberts)."
+            description = "Evidence of change from all checks (Shiryaev-Roberts statistic)."
             yield self._gauge("shesha_evidence", description, name, event["sequence"]["shiryaev_roberts"])
             limit = event["sequence"].get("threshold") or event["sequence"]["run_length"]
             yield self._gauge("shesha_evidence_alarm", "Evidence at which the alarm is raised.", name, limit)
-            yield self._gauge("shesha_checks", "Checks so far.", name, event["sequence"]["number"])
+            yield self._gauge("shesha_checks", "Number of checks so far.", name, event["sequence"]["number"])
 
     def _update(self, name: str, update: dict[str, Any]) -> Iterator[Any]:
-        yield self._states("shesha_stream_state", "1 for the state of the stream.", name, update["state"])
-        yield self._gauge("shesha_stream_rows", "New rows so far.", name, update["n_seen"])
+        yield self._states(
+            "shesha_stream_state", "1 for the current state of the stream, 0 for other states.", name, update["state"]
+        )
+        yield self._gauge("shesha_stream_rows", "Number of new rows so far.", name, update["n_seen"])
         text = "Evidence of change in the stream, as a power of ten."
         yield self._gauge("shesha_stream_log10_evidence", text, name, update["log10_martingale"])
         yield self._gauge(
-            "shesha_stream_log10_alarm", "Evidence at which the alarm is raised.", name, update["log10_threshold"]
+            "shesha_stream_log10_alarm",
+            "Evidence at which the alarm is raised, as a power of ten.",
+            name,
+            update["log10_threshold"],
         )
 
     def _states(self, gauge: str, text: str, name: str, state: str) -> Any:

@@ -1,4 +1,4 @@
-"""Settings of a monitor: rate of alarms, circumstances, and measures with importable names."""
+"""Settings of a monitor: rate of false alarms, recorded settings, and measures with importable names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shesha.measures import Measure, get
 
 LEVEL = 0.01
 FEWEST_IN_A_ROW = 19
-"""Smallest number of re-encodings for evidence over checks."""
+"""Smallest number of re-encodings for accumulating evidence over checks."""
 
 
 def check_level(
@@ -23,14 +23,14 @@ def check_level(
     if run_length is not None:
         if false_alarm is not None:
             raise ValueError(
-                "false_alarm and run_length must not both be given, got both; choose the one that raises the alerts"
+                "false_alarm and run_length must not both be given, got both; pass the one that controls the alerts"
             )
         check.require_at_least(run_length, "run_length", 2.0)
         if unchanged is None or len(unchanged) < FEWEST_IN_A_ROW:
             got = "none" if unchanged is None else str(len(unchanged))
             raise ValueError(
-                f"run_length must be used with at least {FEWEST_IN_A_ROW} nulls, got {got}; with fewer re-encodings, "
-                "the noise of many checks is unknown"
+                f"run_length must be used with at least {FEWEST_IN_A_ROW} nulls, got {got}; fewer re-encodings do not "
+                "determine the noise of many checks"
             )
         return max(LEVEL, 1 / (len(unchanged) + 1))
     level = LEVEL if false_alarm is None else check.fraction(false_alarm, "false_alarm", closed=False)
@@ -45,7 +45,7 @@ def check_level(
 
 
 def plain_about(about: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return circumstances as texts."""
+    """Return the recorded settings as texts."""
     if about is not None and not isinstance(about, Mapping):
         raise TypeError(f"about must map names to texts, got {type(about).__name__}")
     return {str(name): str(value) for name, value in (about or {}).items()}
@@ -58,5 +58,5 @@ def importable_name(measure: Measure) -> str:
     except ValueError:
         known = None
     if known is None or cast(Any, known).function is not measure.function:
-        raise ValueError(f"measures must have names that can be looked up to be saved, got {measure.name}")
+        raise ValueError(f"measures must have importable names to be saved, got {measure.name}")
     return measure.name

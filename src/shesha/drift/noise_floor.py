@@ -1,4 +1,4 @@
-"""The noise floor of a monitor, from encoding the same inputs again without a change."""
+"""The noise floor of a monitor, from re-encoding the same inputs with the unchanged model."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class NoiseFloor:
         codes: Labels | None,
         n_classes: int,
     ) -> NoiseFloor:
-        """Score re-encodings one by one, without keeping them."""
+        """Score re-encodings one by one, without keeping them in memory."""
         rows_of_scores: list[Vector] = []
         rows, classes = np.zeros(reference.n_rows), np.zeros(n_classes)
         for k, null in enumerate(nulls):
@@ -54,7 +54,7 @@ class NoiseFloor:
             raise ValueError("nulls must contain at least one re-encoding of the same rows, got none")
         scores = np.array(rows_of_scores)
         if np.isnan(scores[:, 0]).all():
-            raise ValueError(f"nulls must give values of {measures[0].name}, got none from {len(scores)} re-encodings")
+            raise ValueError(f"nulls must have a value of {measures[0].name}, got none from {len(scores)} re-encodings")
         # A re-encoding without a value may have been any distance away.
         return cls(np.where(np.isnan(scores), np.inf, scores), rows, classes)
 
@@ -72,8 +72,8 @@ def require_count(n_rows: int, reference: Representation, name: str) -> None:
     """Refuse a number of rows that cannot be the same inputs."""
     if n_rows != reference.n_rows:
         raise ValueError(
-            f"{name} must be the {reference.n_rows} rows of the reference encoded again, got {n_rows} rows; check "
-            "compares the same inputs, so use update for new inputs, or two_sample for a window of them"
+            f"{name} must be the {reference.n_rows} rows of the reference encoded again, got {n_rows} rows; for new "
+            "inputs use update, or two_sample for a window of inputs"
         )
 
 
@@ -84,5 +84,5 @@ def many(nulls: Any) -> Iterable[Any]:
             raise ValueError(f"nulls must be re-encodings (K, n_rows, n_features), got shape {tuple(nulls.shape)}")
         return (nulls[k] for k in range(len(nulls)))
     if isinstance(nulls, str | bytes) or not isinstance(nulls, Iterable):
-        raise TypeError(f"nulls must be matrices, got {check.join_items([nulls])}")
+        raise TypeError(f"nulls must be an iterable of matrices, got {check.join_items([nulls])}")
     return iter(nulls.values()) if hasattr(nulls, "values") else iter(nulls)

@@ -1,4 +1,4 @@
-"""Temporary changes of a model, to test a canary.
+"""Temporary changes of a model, to test whether a canary detects them.
 
 Each function returns a context manager. Within it the parameters are changed in place; afterwards, also after an error,
 they hold the same bits as before. Buffers are never touched, and a tensor that goes by several names is changed once.
@@ -95,7 +95,7 @@ def int8(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager
 
 
 def nf4(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager[None]:
-    """Round weights to four bits: the 16 levels of NF4, with one scale per 64 entries, simulated on any device.
+    """Round weights to four bits: the 16 levels of NF4 with one scale per 64 entries, on any device.
 
     What bitsandbytes makes of a weight and back again, bit for bit; it need not be installed.
 

@@ -22,7 +22,7 @@ def fewest_for(level: float) -> int:
 
 
 def p_value(score: float, null: Vector) -> float:
-    """Return (1 + b) / (K + 1), where b of K null scores are at least as large; NaN for no score.
+    """Return (1 + b) / (K + 1), where b of K null scores are at least as large; NaN for a missing score.
 
     Where score and nulls can change places, it is at most u with a probability of at most u, whatever their
     distribution.
@@ -36,7 +36,7 @@ def p_value(score: float, null: Vector) -> float:
 
 
 def allowed_exceedances(n_nulls: int, level: float) -> int:
-    """Return how many scores, including the observed one, may be at least as large at the level."""
+    """Return how many scores, including the observed one, may be at least as large for p to reach the level."""
     return floor(level * (n_nulls + 1) * (1 + 1e-9))
 
 

@@ -1,4 +1,4 @@
-"""Movement of rows and classes, from each row's distances to all others before and after."""
+"""Movement of rows and classes: the change of each row's distances to all other rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shesha.views import Representation
 
 
 def row_movement(before: Representation, after: Representation) -> Vector:
-    """Return the movement of each row relative to the others; NaN for all if a row has no direction."""
+    """Return the movement of each row relative to the others; all NaN if a row is zero."""
     try:
         return movement(before.cached("unit rows", lambda: before.standard("cosine")), after.standard("cosine"))
     except NotEstimable:
@@ -44,7 +44,7 @@ def movement(before: Matrix, after: Matrix) -> Vector:
 
 
 def _profiles(rows: Matrix, start: int, n: int) -> Matrix:
-    """Similarities of the rows of a panel to all others, centred and of unit length; 0 for a row and itself."""
+    """Similarities of a panel's rows to all other rows, centred and of unit length; 0 for a row with itself."""
     products = rows[start : start + PANEL] @ rows.T
     rows_of_panel = np.arange(len(products))
     products[rows_of_panel, rows_of_panel + start] = 0.0

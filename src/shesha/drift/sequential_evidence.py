@@ -11,12 +11,12 @@ from shesha.results import CheckSequence
 from shesha.support.sqlite import StoreError
 
 MOST = 1e300
-"""Largest evidence, so that sums stay finite."""
+"""Upper limit of the evidence, which keeps sums finite."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Evidence of the checks so far: the Shiryaev-Roberts sum, which raises the alarm, and CUSUM.
+    """Evidence of the checks so far: the Shiryaev-Roberts statistic (which raises the alarm) and CUSUM.
 
     Checks share reference and nulls, so the run length holds on average over monitors, not for each.
 
@@ -69,12 +69,12 @@ class Evidence:
         return cls(number, *sums, count_field(plain, "alarm_since", number))
 
     def reset(self) -> Evidence:
-        """Return the same count of checks with all sums at their start."""
+        """Return evidence with all sums at their start, and the same number of checks."""
         return Evidence(self.number)
 
     @classmethod
     def restart(cls, text: str | None) -> Evidence:
-        """Reset the evidence of a text; damaged text gives no evidence."""
+        """Reset the evidence that a text contains; damaged text counts as no evidence."""
         try:
             return cls.from_text(text).reset()
         except StoreError:

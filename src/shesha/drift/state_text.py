@@ -1,4 +1,4 @@
-"""The state of a monitor between checks as exact text, which is checked when read."""
+"""The state of a monitor between checks as JSON text, which is validated when read."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def count_list(plain: Mapping[str, Any], name: str, most: int = MOST) -> list[in
 def damaged_state_error(got: str) -> StoreError:
     """Return the error for damaged state, with a remedy."""
     return StoreError(
-        f"the evidence of earlier checks must be undamaged, got {got}; acknowledge it (`shesha monitor acknowledge`, "
-        "or `acknowledge()`) to restart"
+        f"the evidence of earlier checks must be undamaged, got {got}; run `shesha monitor acknowledge` (or call "
+        "`acknowledge()`) to restart the evidence"
     )
 
 

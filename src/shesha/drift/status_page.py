@@ -28,9 +28,9 @@ _ICON = (
     "%3Ccircle cx='4.5' cy='4.5' r='4' fill='%23{}'/%3E%3C/svg%3E"
 )
 _CHARTS = (
-    "0: the same geometry as the reference. The dashed line is the threshold, which unchanged encodings rarely "
-    "exceed. Diamonds: "
-    "alarms. Axes are logarithmic if values differ more than twentyfold."
+    "A drift of 0 means the same geometry as the reference. The dashed line is the threshold, which unchanged "
+    "encodings rarely "
+    "exceed. Diamonds mark alarms. Axes are logarithmic if values differ more than twentyfold."
 )
 _ICON_COLOURS = {"ok": "00695c", "watch": "b26a00", "alert": "b00020", "not estimable": "b00020"}
 _CSS = """
@@ -105,7 +105,7 @@ def page(folder: Path, now: datetime | None = None) -> str:
 
 
 def readable_name(folder: Path) -> str:
-    """Return the folder's name with bytes replaced that are not UTF-8, which gauges and pages cannot hold."""
+    """Return the folder's name with bytes replaced that are not UTF-8, because gauges and pages need text."""
     return os.fsencode(Path(os.path.realpath(folder)).name).decode("utf-8", "replace")
 
 
@@ -139,7 +139,7 @@ def _time(time: str, now: datetime) -> str:
 
 
 def _state_now(last: dict[str, Any], now: datetime) -> str:
-    """Return the state, its time, its circumstances and the advice."""
+    """Return the state with its time, recorded settings and advice."""
     circumstances = ", ".join(f"{name} {text}" for name, text in sorted((last.get("about") or {}).items()))
     what = last["reason"] or last["advice"]
     todo = "Nothing needs to be done." if what == "Nothing." else f"What to do: {what}"
@@ -153,15 +153,15 @@ def _state_now(last: dict[str, Any], now: datetime) -> str:
 
 
 def _evidence(last: dict[str, Any]) -> str:
-    """Return the share of the evidence that raises the alarm of many checks, if that rule is used."""
+    """Return the evidence of all checks as a share of the alarm threshold, if that rule is used."""
     row = last["sequence"]
     if not row or not last.get("by_sequence"):
         return ""
     limit = number(row.get("threshold") or row["run_length"])
     share = number(row["shiryaev_roberts"]) / limit
     return (
-        f"<p>Evidence of all checks together: {share:.0%} of what raises the alarm, which an unchanged model does once "
-        f"in {number(row['run_length']):,.0f} checks on average.</p>"
+        f"<p>The evidence of all checks is at {share:.0%} of the alarm threshold. An unchanged model raises an alarm "
+        f"once in {number(row['run_length']):,.0f} checks on average.</p>"
     )
 
 
@@ -175,8 +175,8 @@ def _charts(checks: Sequence[dict[str, Any]], now: datetime) -> str:
             for result in check["scores"]
             if result["measure"] == score["measure"]
         ]
-        role = " raises the alarm;" if score["tier"] == "primary" else ""
-        last = f"{role} now {_short(points[-1].drift)}, threshold {_short(points[-1].threshold)}"
+        role = "This measure raises the alarm. " if score["tier"] == "primary" else ""
+        last = f"{role}Last drift {_short(points[-1].drift)}, threshold {_short(points[-1].threshold)}"
         figures.append(
             f'<div><h3>{escape(name)}</h3><p class="quiet">{last.strip()}</p>{history_chart(name, points)}</div>'
         )
@@ -204,7 +204,7 @@ def _largest_movements(last: dict[str, Any]) -> str:
             if any(movement.get("label") for movement in moved)
             else [],
             "moved": [_cell(_short(number(movement["movement"])), "n") for movement in moved],
-            "at most, unchanged": [_cell(_short(number(movement.get("floor"))), "n") for movement in moved],
+            "largest without a change": [_cell(_short(number(movement.get("floor"))), "n") for movement in moved],
         }
         shown = {head: cells for head, cells in columns.items() if cells}
         if moved:
@@ -237,7 +237,7 @@ def _last_updates(updates: Sequence[dict[str, Any]], now: datetime) -> str:
         ]
         for update in updates
     ]
-    head = ["when", "state", "new rows so far", "evidence of change (powers of ten), and at the alarm"]
+    head = ["when", "state", "new rows so far", "evidence of change and alarm threshold (powers of ten)"]
     return f"<h2>New inputs</h2>{_table(head, lines)}"
 
 

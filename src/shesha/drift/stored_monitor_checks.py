@@ -25,10 +25,10 @@ def require_whole(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, Ar
             raise ValueError(_damage(place, f"{name} = {plain.get(name)!r:.60}, which must be {expected}"))
     rows = arrays.get("rows", arrays.get("geometry"))
     if rows is None or rows.ndim != 2 or not _finite(rows):
-        raise ValueError(_damage(place, "no finite matrix of its rows"))
+        raise ValueError(_damage(place, "rows that are not a finite matrix"))
     n_classes, nulls = len(plain["classes"]), {name: arrays[name] for name in _NULLS if name in arrays}
     if nulls and (len(nulls) < len(_NULLS) or any(array.dtype.kind != "f" for array in nulls.values())):
-        raise ValueError(_damage(place, f"other values than numbers in {', '.join(_NULLS)}"))
+        raise ValueError(_damage(place, f"values that are not numbers in {', '.join(_NULLS)}"))
     shapes = {"names": (len(rows),), "codes": (len(rows),), "null_rows": (len(rows),), "null_classes": (n_classes,)}
     shapes["null_drifts"] = (*nulls.get("null_drifts", rows).shape[:1], len(plain["measures"]))
     for name in shapes.keys() & arrays.keys():
@@ -36,13 +36,11 @@ def require_whole(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, Ar
             raise ValueError(_damage(place, f"{name} of shape {arrays[name].shape} instead of {shapes[name]}"))
     codes = arrays.get("codes", np.zeros(0, dtype=np.intp))
     if codes.dtype.kind not in "iu" or not ((codes >= 0) & (codes < n_classes)).all():
-        raise ValueError(_damage(place, "codes of classes without a name"))
+        raise ValueError(_damage(place, "class codes without a class name"))
 
 
 def _damage(place: Path, fault: str) -> str:
-    return (
-        f"{place} must contain a complete monitor, got {fault}: it is damaged; copy it again, or make the monitor again"
-    )
+    return f"{place} must contain an undamaged monitor, got {fault}; copy it again, or make the monitor again"
 
 
 def _finite(values: Array) -> bool:
@@ -68,9 +66,9 @@ _VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "n_features": (_number(1, whole=True), "a whole number of at least 1"),
     "precision": (_number(0, 1), "a number from 0 to 1"),
     "level": (_number(1e-15, 1), "a number above 0, up to 1"),
-    "tolerance": (_number(0, 1e308), "a number from 0 on"),
+    "tolerance": (_number(0, 1e308), "a number of at least 0"),
     "n_resamples": (_number(1, whole=True), "a whole number of at least 1"),
-    "seed": (_number(0, whole=True), "a whole number from 0 on"),
+    "seed": (_number(0, whole=True), "a whole number of at least 0"),
     "run_length": (lambda value: value is None or _number(2, 1e308)(value), "a number of at least 2, or nothing"),
-    "about": (lambda value: isinstance(value, dict) and _texts(list(value.values())), "names and texts"),
+    "about": (lambda value: isinstance(value, dict) and _texts(list(value.values())), "a mapping of names to texts"),
 }

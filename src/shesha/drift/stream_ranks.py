@@ -9,7 +9,7 @@ from shesha.support.types import Labels, Mask, Vector
 
 
 def group_ranks(scores: Vector, groups: Labels, n_reference: int, rng: np.random.Generator) -> Vector:
-    """Return the p-value of each new score among the earlier ones of its group, with ties broken at random.
+    """Return the p-value of each new score among earlier scores of its group, with ties broken at random.
 
     They are independent and uniform where the rows of each group are exchangeable, however the groups take turns (Vovk,
     Gammerman and Shafer 2005, Mondrian conformal predictors). One group gives ordinary conformal p-values.
@@ -33,7 +33,7 @@ def group_ranks(scores: Vector, groups: Labels, n_reference: int, rng: np.random
 
 
 def weighted_ranks(scores: Vector, weights: Vector, n_reference: int, rng: np.random.Generator) -> Vector:
-    """Return weighted conformal p-values: the probability that the last row so far has a score at least as large.
+    """Return weighted conformal p-values of new scores among all earlier scores.
 
     Where new rows have a density of `weights` times that of the reference, up to a factor, each way of dealing the rows
     so far into t new ones and the others has a probability proportional to the product of the weights of the new ones.
@@ -58,7 +58,7 @@ def weighted_ranks(scores: Vector, weights: Vector, n_reference: int, rng: np.ra
 
 
 def expected_counts(odds: Vector, n_drawn: int, parts: tuple[Mask, ...]) -> list[float]:
-    """Return the mean number of drawn rows in each part, if sets are drawn with the product of their odds.
+    """Return the expected number of drawn rows in each part, for sets drawn in proportion to products of odds.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def expected_counts(odds: Vector, n_drawn: int, parts: tuple[Mask, ...]) -> list
 
 
 def _scale_odds(odds: Vector, n_drawn: int) -> Vector:
-    """Return probabilities with odds in the same ratios that sum to a number, so that this number of rows is likely."""
+    """Return inclusion probabilities with proportional odds that sum to the number of drawn rows."""
     scaled = odds / odds.max()
 
     def surplus(log_factor: float) -> float:

@@ -15,13 +15,13 @@ from shesha.results import StreamVerdict
 from shesha.support.types import Matrix
 
 FEWEST = 20
-"""Smallest number of reference rows for a stream: half are fitted, half are the first earlier rows."""
+"""Smallest number of reference rows for a stream: one half is fitted, the other half starts the stream."""
 _STRANGEST = 5
 _FIT, _TIES = 1, 2
 
 
 class Updates:
-    """The model of the reference for a stream, fitted once in the encoder's axes.
+    """The reference distribution for a stream, fitted once in the encoder's own axes.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Updates:
         self._kept = order[half:]
 
     def begin(self) -> Stream:
-        """Return a new stream that has seen only the other half of the reference."""
+        """Return a new stream that contains only the half of the reference that was not fitted."""
         assert self._reference.rows is not None
         stream = Stream()
         scores = self._typical.scores(self._reference.rows[self._kept])
@@ -55,13 +55,13 @@ class Updates:
         return stream
 
     def check_rows(self, batch: Any) -> tuple[Matrix, str]:
-        """Check new rows; the text describes invalid rows."""
+        """Check new rows, and return them with a description of invalid rows."""
         values, names = split_names(batch, "batch")
         array = np.asarray(check.raw_matrix(values, "batch", min_rows=1), dtype=np.float64)
         if array.shape[1] != self._reference.n_features:
             raise ValueError(
                 f"batch must have the {self._reference.n_features} features of the reference, got {array.shape[1]}; "
-                "inputs of another encoder cannot be compared, so encode the canaries with it and use check"
+                "for another encoder, encode the canaries again and use check"
             )
         self._require_new(array, names)
         broken = np.flatnonzero(~np.isfinite(array).all(axis=1))
@@ -95,7 +95,7 @@ class Updates:
 
     @property
     def threshold(self) -> float:
-        """Evidence of the alarm, a power of ten: unchanged rows reach 1 / alpha with probability at most alpha."""
+        """Alarm threshold as a power of ten; unchanged rows reach 1 / alpha with probability at most alpha."""
         return -log10(self._alpha)
 
     def _verdict(self, stream: Stream, n_rows: int, mean: float, strangest: tuple[int, ...]) -> StreamVerdict:

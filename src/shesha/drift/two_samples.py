@@ -20,7 +20,7 @@ from shesha.support.types import Matrix, Seed, Vector
 Test = Literal["energy", "mmd", "sliced wasserstein", "c2st"]
 TESTS: tuple[Test, ...] = get_args(Test)
 Statistic = Callable[[Matrix], Vector]
-"""Function from random divisions of the rows (one per line, True for the window) to the statistic of each."""
+"""Function from random divisions of the rows (one per line, True for the window) to the statistic of each division."""
 _DIRECTIONS = 100
 _FOLDS = 5
 
@@ -76,8 +76,8 @@ def two_sample(
     )
     if x.shape[1] != y.shape[1]:
         raise ValueError(
-            f"window must have the {x.shape[1]} features of the reference, got {y.shape[1]}; samples of different "
-            "encoders cannot be compared, so encode the same inputs and use check"
+            f"window must have the {x.shape[1]} features of the reference, got {y.shape[1]}; for another encoder, "
+            "encode the same inputs again and use check"
         )
     n, n_window = len(x) + len(y), len(y)
     memory.require(24 * n**2, f"the distances of {n:,} rows", "pass fewer rows")

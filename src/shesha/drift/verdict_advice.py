@@ -8,7 +8,10 @@ from shesha.results import CheckSequence, DriftScore
 from shesha.results.drift.verdict import State
 
 _NEW = "If the change was intended, make a new reference and new re-encodings."
-_SUSPECTS = "Compare model revision, tokenizer, pooling, precision, batch size and library versions with the reference."
+_SUSPECTS = (
+    "Compare model revision, tokenizer, pooling, precision, batch size and library versions with those of the "
+    "reference."
+)
 
 
 def decide_state(scores: Sequence[DriftScore], tolerance: float, sequence: CheckSequence | None) -> State:
@@ -27,27 +30,28 @@ def advice(state: State, scores: Sequence[DriftScore], alarm_since: int = 0) -> 
     if state == "ok" and alarm_since:
         return (
             "This check alone shows no change, but the evidence of all checks raised an alarm at check "
-            f"{alarm_since}, which nobody has acknowledged. Look at the checks from there on, then acknowledge "
-            "it."
+            f"{alarm_since}, which is not acknowledged. Inspect the checks since then, then acknowledge the alarm."
         )
     tiers_beyond = {score.tier for score in scores if score.beyond}
     if state == "ok":
         return "Nothing."
     if state == "not estimable":
-        return f"Look at the encodings first, because the model may be broken. {_SUSPECTS}"
+        return f"Inspect the encodings first, because the model may be broken. {_SUSPECTS}"
     if state == "watch":
         if "primary" in tiers_beyond:
             return (
-                "The change is real, but within the tolerance or below the alarm of many checks. Encode once more, "
-                "and measure the task if the change remains."
+                "The change is real, but within the tolerance or below the alarm threshold. Encode once more, and "
+                "measure task performance if the change remains."
             )
         if tiers_beyond == {"early"}:
             return (
-                "Only Procrustes changed, which often reacts first. Encode once more; if the change "
-                "remains, look at "
-                "the rows above."
+                "Only Procrustes similarity changed, which often reacts first. Encode once more. If the change "
+                "remains, inspect the rows above."
             )
-        return "Encode once more; if the change remains, look at the rows above and measure the task."
+        return "Encode once more. If the change remains, inspect the rows above and measure task performance."
     if "confirm" in tiers_beyond:
-        return f"The leading directions changed too (CKA), so the task may suffer. Measure it now. {_SUSPECTS} {_NEW}"
-    return f"Neighbourhoods changed, but the leading directions did not (CKA). Measure the task. {_SUSPECTS} {_NEW}"
+        return (
+            "The leading directions changed too (CKA), so task performance may drop. Measure it now. "
+            f"{_SUSPECTS} {_NEW}"
+        )
+    return f"Distances changed, but the leading directions did not (CKA). Measure task performance. {_SUSPECTS} {_NEW}"

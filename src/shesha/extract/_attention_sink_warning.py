@@ -1,4 +1,4 @@
-"""Attention sinks: in many causal models the first token is long and dominates the mean."""
+"""Attention sinks: in many causal models the first token has a large norm and dominates the mean."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from torch import Tensor
 from shesha.support.warnings import PoolingWarning, warn
 
 _LONG = 10.0
-"""Relative length of the first token above which it dominates the mean; the sum of a dozen random tokens has 3 or 4."""
+"""The first token dominates the mean if its relative norm exceeds this; the sum of a dozen random tokens has 3 to 4."""
 
 
 class FirstTokens:
-    """Length of the first token of each input relative to the others, by layer."""
+    """Norm of the first token of each input relative to the other tokens, by layer."""
 
     def __init__(self) -> None:
         self._ratios: dict[str, list[Tensor]] = {}
@@ -32,7 +32,7 @@ class FirstTokens:
         self._ratios.setdefault(layer, []).append(lengths.gather(1, place).squeeze(1) / mean)
 
     def warn(self) -> None:
-        """Warn about layers in which the first token is many times as long as the others in most inputs."""
+        """Warn about layers in which the first token has a much larger norm than the others in most inputs."""
         medians = {layer: float(torch.cat(ratios).nanmedian()) for layer, ratios in self._ratios.items()}
         ruled = {layer: ratio for layer, ratio in medians.items() if ratio > _LONG}
         if not ruled:
@@ -43,10 +43,8 @@ class FirstTokens:
             layers[0] if len(layers) == 1 else f"{len(layers)} of {len(medians)} layers ({layers[0]} to {layers[-1]})"
         )
         warn(
-            f"pool='mean' averages tokens of very different length in {named}: the first is {ruled[longest]:.0f} "
-            "times as long "
-            f"as the others in {longest}. It is an attention sink that hardly depends on the input, so rows are mostly "
-            "this token divided by the number of tokens. Use pool='later', which leaves it out, or pool='last', "
-            "which takes the last token",
+            f"the first token dominates the mean in {named}. In {longest}, its norm is {ruled[longest]:.0f} times that "
+            "of other tokens. Such an attention sink hardly depends on the input, so mean-pooled rows mainly reflect "
+            "the number of tokens. Use pool='later' to leave out the first token, or pool='last' to take the last one",
             PoolingWarning,
         )

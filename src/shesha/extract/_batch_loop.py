@@ -27,7 +27,7 @@ from shesha.support.types import Array, Index
 
 @dataclass(frozen=True)
 class Work:
-    """The request to a model.
+    """The inputs, layers and options of one extraction.
 
     Attributes
     ----------
@@ -107,9 +107,7 @@ def _fill(work: Work, sink: _Sink, device: torch.device) -> None:
             shapes = {name: rows.shape[1:] for name, rows in values.items()}
             first = first or {name: recorder.longest(shape) for name, shape in shapes.items()}
             if list(first) != list(values):
-                raise ValueError(
-                    f"layers must run in the same way for every batch, got {list(values)} after {list(first)}"
-                )
+                raise ValueError(f"layers must be the same in every batch, got {list(values)} after {list(first)}")
             sink.write(chosen, {name: _pad_with_nan(rows, first[name], name) for name, rows in values.items()}, first)
     recorder.first_tokens.warn()
 
@@ -124,13 +122,13 @@ class Recorder:
         self._dtype = next((p.dtype for p in work.model.parameters() if p.is_floating_point()), torch.float32)
 
     def hooks(self) -> ExitStack:
-        """Return the context in which the model can be read."""
+        """Return a context in which hooks record the layers."""
         stack = ExitStack()
         self._recording = stack.enter_context(record_outputs(self._work.model, tuple(self._work.names), self._pool))
         return stack
 
     def read(self, chosen: Index, device: torch.device) -> dict[str, Array]:
-        """Run the model over some inputs; arrays are in the order in which the layers ran."""
+        """Run the model over some inputs, and return arrays in the order in which the layers ran."""
         self._batch = self._work.rows.batch(chosen, device, self._dtype)
         self._recording.clear()
         self._work.model(*self._batch.args, **self._batch.named, **self._work.options)
@@ -147,7 +145,7 @@ class Recorder:
         return {name: rows[:, None] if rows.ndim == 1 else rows for name, rows in activations.items()}
 
     def longest(self, row_shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of a row, if other batches may have more tokens."""
+        """Return the shape of a row in the batch with most tokens."""
         lengths, mask = self._work.rows.lengths(), self._batch.mask
         if lengths is None or mask is None or len(row_shape) < 2 or row_shape[0] != mask.shape[1]:
             return row_shape
@@ -182,7 +180,8 @@ def _pad_with_nan(rows: Array, row_shape: tuple[int, ...], name: str) -> Array:
         return rows
     if rows.ndim != 1 + len(row_shape) or rows.shape[2:] != row_shape[1:] or rows.shape[1] > row_shape[0]:
         raise ValueError(
-            f"layers must give rows of one shape, got {rows.shape[1:]} after {row_shape} from {name}; choose a pool"
+            f"layers must give rows of one shape, got {rows.shape[1:]} after {row_shape} from {name}; "
+            "pass pool= to combine the tokens"
         )
     filled = np.full((len(rows), *row_shape), np.nan, rows.dtype)
     filled[:, : rows.shape[1]] = rows

@@ -57,7 +57,7 @@ def open_model(model: str | os.PathLike[str] | nn.Module, data: Sequence[Any], r
     name = os.fspath(model)
     if name.startswith(TIMM):
         if kind == "texts":
-            raise ValueError(f"data must be images for {name}, got texts; pass image files as pathlib.Path")
+            raise ValueError(f"data must be images for {name}, got texts; pass paths of image files as pathlib.Path")
         network, process = _timm.load(name.removeprefix(TIMM))
         return Opened(network, network, reader or process, None, name)
     source = find_source(name)
@@ -67,7 +67,7 @@ def open_model(model: str | os.PathLike[str] | nn.Module, data: Sequence[Any], r
 
 def _reader(source: Source | None, kind: str) -> Any:
     if source is None:
-        raise ValueError(f"reader must be given for {kind} with a model of no known source, got None")
+        raise ValueError(f"reader must be given for {kind} if the model has no known source, got None")
     return load_reader(source, kind)
 
 
@@ -116,4 +116,4 @@ def _images(opened: Opened, images: Sequence[Any], pool: Any) -> tuple[Rows, Poo
     if pool != "auto":
         return rows, pooling(pool), info
     way: Pool = "cls" if has_class_token(opened.network) else "mean"
-    return rows, either(pooling(way)), {**info, "pool": f"{way} of tokens, gap of feature maps"}
+    return rows, either(pooling(way)), {**info, "pool": f"{way} of tokens, mean over positions of feature maps"}

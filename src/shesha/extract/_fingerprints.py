@@ -14,7 +14,7 @@ _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 class Digest:
-    """A hash of arrays and texts in sequence."""
+    """A hash of a sequence of arrays and texts."""
 
     def __init__(self) -> None:
         self._hash = hashlib.blake2b(digest_size=16)
@@ -25,7 +25,7 @@ class Digest:
         return self
 
     def array(self, name: str, values: Any) -> Self:
-        """Add an array with its name, type and shape, in stretches of rows."""
+        """Add an array with its name, type and shape, in chunks of rows."""
         self.add_text(f"{name} {values.dtype} {tuple(values.shape)}")
         step = max(1, 2**20 // max(1, int(np.prod(values.shape[1:]))))
         for start in range(0, len(values), step):
@@ -57,7 +57,7 @@ def model_fingerprint(model: nn.Module) -> str:
 
 
 def _bits(tensor: Tensor) -> Tensor:
-    """Return the bytes of a tensor as whole numbers."""
+    """Return the bytes of a tensor as integers."""
     if tensor.is_complex():
         return _bits(torch.view_as_real(tensor.resolve_conj()))
     if not tensor.dtype.is_floating_point:

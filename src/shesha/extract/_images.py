@@ -29,11 +29,11 @@ class ImageRows:
         return len(self._images)
 
     def lengths(self) -> Index | None:
-        """Images have no tokens to count before they are read."""
+        """Return None, because images have no tokens."""
         return None
 
     def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
-        """Open some images, as pixels."""
+        """Open some images and return their pixels."""
         pixels = self._process([open_image(self._images[row]) for row in chosen]).to(device, dtype)
         return Batch(named={self._argument: pixels}) if self._argument else Batch(args=(pixels,))
 

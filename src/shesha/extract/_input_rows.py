@@ -18,7 +18,7 @@ from shesha.support.types import Index
 MASK = "attention_mask"
 IDS = "input_ids"
 _LOOKED_AT = 16
-"""Number of items for the fingerprint of a data set, because reading all items twice is slow."""
+"""Number of items in the fingerprint of a data set; reading all items twice would be slow."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class TokenRows:
         for name, rows in self._fields.items():
             if [len(row) for row in rows] != self._lengths.tolist():
                 raise ValueError(
-                    f"inputs must have as many tokens per row in each field, got other numbers in {name!r}"
+                    f"inputs must have as many tokens per row in each field, got different numbers in {name!r}"
                 )
 
     def __len__(self) -> int:
@@ -150,7 +150,7 @@ class TokenRows:
 
 
 class ItemRows:
-    """A data set: an object with a length and numbered items; of a tuple, the first element is the input."""
+    """A data set: an object with a length and numbered items; if an item is a tuple, its first element is the input."""
 
     def __init__(self, items: Any) -> None:
         self._items = items
@@ -211,7 +211,7 @@ def _kind(inputs: Any, pad: int) -> Rows:
     if isinstance(inputs, str | bytes) or (
         isinstance(inputs, Sequence) and any(isinstance(item, str) for item in inputs)
     ):
-        raise TypeError("inputs must be arguments of the model, got text; use encode(model, texts) for texts")
+        raise TypeError("inputs must be arguments of the model, got text; for texts, use encode(model, texts)")
     if isinstance(inputs, Mapping):
         if not inputs:
             raise ValueError("inputs must contain at least one field, got none")
@@ -247,12 +247,12 @@ def _stack(items: Sequence[Any], name: str) -> Tensor:
     try:
         tensors = [torch.as_tensor(item) for item in items]
     except (ValueError, TypeError, RuntimeError) as error:
-        raise TypeError(f"inputs must be items that torch can convert to a tensor, got others: {error}") from error
+        raise TypeError(f"inputs must be items that torch can convert to a tensor, got other items: {error}") from error
     other = next((tensor for tensor in tensors if tensor.shape != tensors[0].shape), None)
     if other is not None:
         raise ValueError(
-            f"inputs must be items of one shape, got {tuple(tensors[0].shape)} and {tuple(other.shape)}: pass "
-            f"token lists of several lengths by name, {{{name!r}: inputs}}, to pad them"
+            f"inputs must be items of one shape, got {tuple(tensors[0].shape)} and {tuple(other.shape)}; to pad "
+            f"token lists of different lengths, pass {{{name!r}: inputs}}"
         )
     return torch.stack(tensors)
 

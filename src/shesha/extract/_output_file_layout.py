@@ -1,4 +1,4 @@
-"""The layout of arrays in a file, which can be read once it is complete.
+"""The layout of arrays in an output file.
 
 Both formats keep an array as one stretch of bytes, row after row, so that rows can be written in any order to where
 they belong, and read again without loading a file.
@@ -19,9 +19,9 @@ from shesha.support.types import Array
 
 FORMATS = (".zarr", ".safetensors")
 ABOUT = "shesha"
-"""The entry of a file's metadata that says how its arrays were made."""
+"""The entry of a file's metadata that describes how its arrays were made."""
 _CHUNK = 2**22
-"""Bytes of the pieces in which readers of a Zarr store can take an array."""
+"""Bytes of a chunk of a Zarr store, the smallest piece that can be read."""
 _CODES = {"float32": "F32", "float64": "F64"}
 
 
@@ -51,7 +51,7 @@ class Region:
 
 
 def regions(place: Path, arrays: Mapping[str, tuple[tuple[int, ...], str]], about: str) -> dict[str, Region]:
-    """Return the layout of arrays in a file or store of this ending."""
+    """Return the layout of arrays in a file or store, according to its ending."""
     if place.suffix == ".zarr":
         return {name: Region(_shard(place, name, shape), 0, shape, dtype) for name, (shape, dtype) in arrays.items()}
     start = len(_safetensors_head(arrays, about))
@@ -86,7 +86,7 @@ def _safetensors_head(arrays: Mapping[str, tuple[tuple[int, ...], str]], about: 
 
 
 def _make_store(place: Path, named_regions: Mapping[str, Region], about: str) -> None:
-    """Create a group of arrays of one shard each, with inner chunks of consecutive plain bytes."""
+    """Create a group of arrays, each one shard with uncompressed inner chunks in order."""
     zarr = require("zarr", "files")
     codecs = require("zarr.codecs", "files")
     # A folder has no order of its own.

@@ -22,7 +22,7 @@ UNFINISHED = ".unfinished"
 """Suffix of the folder of an incomplete file."""
 _PROGRESS = "progress.json"
 _SYNC_SECONDS = 1.0
-"""Seconds between records of progress; work since the last record is repeated after a crash."""
+"""Seconds between records of progress; after a crash, work since the last record is repeated."""
 
 
 class Draft:
@@ -40,7 +40,7 @@ class Draft:
         self._resume()
 
     def write(self, chosen: Index, values: Mapping[str, Array], row_shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Write the rows of a batch to their final position."""
+        """Write the rows of a batch to their final positions."""
         if not self._regions:
             self._lay_out(values, row_shapes)
         for name, rows in values.items():
@@ -120,7 +120,7 @@ def open_draft(target: Path, about: Mapping[str, Any], n_rows: int) -> Iterator[
     try:
         lock.acquire(timeout=0)
     except filelock.Timeout as error:
-        raise ValueError(f"out must not be written by another process at the same time, got {target}") from error
+        raise ValueError(f"out must not be in use by another process, got {target}") from error
     try:
         draft = Draft(target, about, n_rows)
         try:
@@ -148,8 +148,8 @@ def require_same(stored: Mapping[str, Any], asked: Mapping[str, Any], where: Pat
     other = [name for name in dict.fromkeys([*plain, *stored]) if plain.get(name) != stored.get(name)]
     if other:
         raise ValueError(
-            f"out must be new or hold the same extraction, got {where}, which differs in {', '.join(other)}; "
-            "remove it, or choose another name"
+            f"out must be new or contain the same extraction, got {where}, which differs in {', '.join(other)}; "
+            "remove the file, or choose another name"
         )
 
 

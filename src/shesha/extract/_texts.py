@@ -36,7 +36,7 @@ def _what(value: Any) -> str:
 def token_rows(
     texts: Sequence[str], tokenizer: Any, *, chat: bool, max_tokens: int | None, pad: int
 ) -> tuple[TokenRows, int]:
-    """Return the tokens of texts, and the number of texts that reach the limit and may be truncated."""
+    """Return the tokens of texts, and the number of texts that reach the limit and may have been truncated."""
     if chat:
         texts = [_as_message(tokenizer, text) for text in texts]
     limit = {} if max_tokens is None else {"truncation": True, "max_length": max_tokens}

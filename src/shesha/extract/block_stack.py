@@ -10,7 +10,7 @@ _STACKS = (nn.ModuleList, nn.Sequential)
 
 
 def blocks(model: nn.Module) -> tuple[str, ...]:
-    """Return the names of a model's blocks in their order; none if it is not a stack of blocks.
+    """Return the names of a model's blocks in order; empty if the model is not a stack of blocks.
 
     A block is one of the modules of one class that lie in an outermost list: ``encoder.layer.3``, ``h.3``,
     ``layer2.1``. Where lists hold modules of several classes, those count that have the most parameters.
@@ -25,7 +25,7 @@ def blocks(model: nn.Module) -> tuple[str, ...]:
 
 
 def _candidates(module: nn.Module, prefix: str) -> Iterator[tuple[str, nn.Module]]:
-    """Yield outermost lists of modules of one class with submodules."""
+    """Yield the outermost lists of modules that have one class and contain submodules."""
     if isinstance(module, _STACKS) and _has_equal_blocks(module):
         yield from ((f"{prefix}{name}", child) for name, child in module.named_children())
         return

@@ -134,7 +134,7 @@ def _names(network: nn.Module, layers: str | Sequence[str]) -> dict[str, str]:
     block_names = blocks(network)
     if not block_names:
         raise ValueError(
-            f"layers must be named for {type(network).__name__}, which is not a stack of blocks, got 'all'; "
-            "shesha.extract.layers(model, example) lists them"
+            f"layers must be names for {type(network).__name__}, which is not a stack of blocks, got 'all'; "
+            "shesha.extract.layers(model, example) lists the names"
         )
     return {block_names[0] + INPUT: EMBEDDINGS, **{name: name for name in block_names}}

@@ -14,7 +14,7 @@ from shesha.extract.layer_names import INPUT
 Summary = Callable[[str, Tensor], Tensor]
 """Function from the name of a module and its first output tensor to the stored value."""
 REPEAT = "#"
-"""Separator between the name of a module and the number of its call, from the second on."""
+"""Separator between the name of a module and the number of its call, from the second call on."""
 
 
 class Recording:
@@ -26,11 +26,11 @@ class Recording:
         self._calls: dict[str, int] = {}
 
     def clear(self) -> None:
-        """Begin another pass."""
+        """Discard the recorded values before another pass."""
         self.found, self._calls = {}, {}
 
     def take(self, name: str, value: Any) -> None:
-        """Record one value; a module that runs again in the same pass gets a new name."""
+        """Record one value; if a module runs again in the same pass, its value gets a new name."""
         tensor = first_tensor(value)
         if tensor is None:
             raise ValueError(f"layers must return tensors, got {type(value).__name__} from {name}")

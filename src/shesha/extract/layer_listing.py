@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 _ROWS = 2
-"""Number of rows of the example, which suffice for shapes."""
+"""Number of rows of the example that are run, which suffice to find shapes."""
 
 
 def layers(model: nn.Module, example: Any) -> dict[str, tuple[int, ...]]:

@@ -63,7 +63,7 @@ def match_names(pattern: str, known: Sequence[str], argument: str, what: str) ->
     if matches:
         return matches
     close = _close(pattern, known)
-    offer = spelling.did_you_mean(close) or f"; there are {', '.join(_families(known)[:_MOST_CLOSE])}"
+    offer = spelling.did_you_mean(close) or f"; known names include {', '.join(_families(known)[:_MOST_CLOSE])}"
     raise ValueError(f"{argument} must match {what} of the model, got {pattern!r}, which matches none{offer}")
 
 
@@ -85,7 +85,7 @@ def _close(pattern: str, known: Sequence[str]) -> list[str]:
 
 
 def _families(names: Iterable[str]) -> list[str]:
-    """Replace numbers in names by a star, each family once; single names do not change."""
+    """Replace numbers in similar names by a star, and list each family once; single names do not change."""
     members: dict[str, list[str]] = {}
     for name in names:
         members.setdefault(re.sub(r"(?<![^.])\d+(?![^.])", "*", name), []).append(name)

@@ -46,7 +46,7 @@ def model_device(model: nn.Module) -> torch.device:
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         if tensor.device.type == "meta":
             raise ValueError(
-                f"model must have its weights loaded, got {name} on the meta device, which holds no numbers"
+                f"model must have its weights loaded, got {name} on the meta device, which stores no values"
             )
         first = first or tensor.device
     return first or torch.device("cpu")

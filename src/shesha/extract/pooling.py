@@ -80,7 +80,7 @@ def pool_name(pool: Pool) -> str | None:
 
 
 def either(tokens: Pooled) -> Pooled:
-    """Pool tokens in one way and feature maps by their mean, because image networks return either."""
+    """Pool tokens as requested, and feature maps by their mean, because image networks return either."""
     return lambda states, mask: gap(states, None) if states.ndim > 3 else tokens(states, mask)
 
 
@@ -94,8 +94,8 @@ def _over_tokens(pool: Named, pooled: Pooled) -> Pooled:
             )
         if mask is not None and not _fits(states, mask):
             raise ValueError(
-                f"pool={pool!r} needs a mask with one entry for each of the {states.shape[1]} tokens, "
-                f"got {mask.shape[1]}: pass a callable"
+                f"the mask must have one entry for each of the {states.shape[1]} tokens for pool={pool!r}, "
+                f"got {mask.shape[1]}; pass a callable as pool"
             )
         return pooled(states, mask)
 

@@ -128,7 +128,9 @@ def load_reader(source: Source, kind: str) -> Any:
             return getattr(transformers, what).from_pretrained(source.place, **source.options)
         except (OSError, ValueError, ImportError) as error:
             reason = str(error).strip().splitlines()[0]
-            raise ValueError(f"reader must be given for {kind}, got none with {source.place!r}: {reason}") from error
+            raise ValueError(
+                f"reader must be given for {kind} if {source.place!r} contains none, got None: {reason}"
+            ) from error
 
 
 def read_json(source: Source | None, *parts: str) -> dict[str, Any]:
@@ -138,7 +140,7 @@ def read_json(source: Source | None, *parts: str) -> dict[str, Any]:
 
 
 def input_network(model: nn.Module, kind: str) -> nn.Module:
-    """Return the part of a model for this kind of input: one of two towers, an encoder, or all except the head."""
+    """Return the part of a model that encodes this kind of input: a tower, an encoder, or all except the head."""
     base = getattr(model, "base_model", model)
     tower = {"texts": "text_model", "images": "vision_model"}[kind]
     if getattr(base, "text_model", None) is not None and getattr(base, "vision_model", None) is not None:

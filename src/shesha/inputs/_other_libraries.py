@@ -50,13 +50,13 @@ def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:
         columns = ", ".join(map(repr, lists[:3]))
         rest = f" and numbers in {numeric[0]!r}" if numeric else ""
         raise TypeError(
-            f"{name} must be one matrix, got lists in column {columns}{rest}: pass one of them, {name}[{lists[0]!r}]"
+            f"{name} must be one matrix, got lists in column {columns}{rest}; pass one column, {name}[{lists[0]!r}]"
         )
     for column, kind in kinds.items():
         if kind != "numbers":
             raise TypeError(
-                f"{name} must contain numbers only, got {kind} in column {column!r}: leave it out, or make it the "
-                "names of the rows with set_index"
+                f"{name} must contain numbers only, got {kind} in column {column!r}; drop this column, or use it as "
+                "row names with set_index"
             )
     return numbers(frame), names
 
@@ -77,7 +77,7 @@ def _kind(column: pd.Series[Any]) -> str:
 
 
 def _stack_lists(lists: Any, name: str) -> Array:
-    """Return lists of equal length as the rows of a matrix."""
+    """Stack lists of equal length as the rows of a matrix."""
     rows = [None if entry is None or array_shape(entry) == () else np.asarray(entry) for entry in lists]
     missing = next((index for index, row in enumerate(rows) if row is None), None)
     if missing is not None:
@@ -86,7 +86,7 @@ def _stack_lists(lists: Any, name: str) -> Array:
     odd = next((index for index, shape in enumerate(shapes) if shape != shapes[0]), None)
     if odd is not None:
         raise ValueError(
-            f"{name} must contain lists of one length, got shape {shapes[odd]} in row {odd} and {shapes[0]} before"
+            f"{name} must contain lists of one length, got shape {shapes[0]} in row 0 and {shapes[odd]} in row {odd}"
         )
     stacked = np.stack(rows) if rows else np.empty((0, 0))  # type: ignore[arg-type]
     # Lists of lists (an array column) come as arrays of arrays.
@@ -94,7 +94,7 @@ def _stack_lists(lists: Any, name: str) -> Array:
 
 
 def is_numeric(column: pd.Series[Any]) -> bool:
-    """Return whether a column holds real numbers, possibly with missing values."""
+    """Return whether a column contains real numbers, possibly with missing values."""
     import pandas as pd
 
     kind = column.dtype.kind
@@ -118,7 +118,7 @@ def numbers(frame: pd.DataFrame) -> Array:
 
 def _from_polars(frame: Any, name: str) -> Parted:
     if type(frame).__name__ == "LazyFrame":
-        raise TypeError(f"{name} must be a collected table, got a LazyFrame: pass {name}.collect()")
+        raise TypeError(f"{name} must be a collected table, got a LazyFrame; pass {name}.collect()")
     if type(frame).__name__ == "Series":
         return (_stack_lists(frame.to_list(), name) if _is_nested(frame) else frame.to_numpy()), None
     nested = [column for column in frame.columns if _is_nested(frame[column])]
@@ -127,14 +127,14 @@ def _from_polars(frame: Any, name: str) -> Parted:
         return _stack_lists(frame[nested[0]].to_list(), f"column {nested[0]!r} of {name}"), None
     if nested:
         raise TypeError(
-            f"{name} must be one matrix, got lists in column {nested[0]!r} among others: pass {name}[{nested[0]!r}]"
+            f"{name} must be one matrix, got several columns with lists in {nested[0]!r}; pass {name}[{nested[0]!r}]"
         )
     if len(numeric) < len(frame.columns):
         column = next(label for label in frame.columns if label not in numeric)
         kind = str(frame[column].dtype)
         raise TypeError(
-            f"{name} must contain numbers only, got {'text' if kind in _POLARS_TEXT else kind} in column {column!r}: "
-            f"leave it out, {name}.drop({column!r}), or make it the names of the rows with shesha.io.NamedRows"
+            f"{name} must contain numbers only, got {'text' if kind in _POLARS_TEXT else kind} in column {column!r}; "
+            f"drop it with {name}.drop({column!r}), or use it as row names with shesha.io.NamedRows"
         )
     columns = [_polars_numbers(frame[column]) for column in numeric]
     return (np.column_stack(columns) if columns else np.empty((len(frame), 0))), None
@@ -174,7 +174,7 @@ def _from_arrow_array(array: Any, name: str) -> Parted:
 def _from_xarray(array: Any, name: str) -> Parted:
     if not hasattr(array, "dims") or hasattr(array, "data_vars"):
         known = ", ".join(map(str, getattr(array, "data_vars", ())))
-        raise TypeError(f"{name} must be one array, got a Dataset of {known or 'nothing'}: pass one of them")
+        raise TypeError(f"{name} must be one array, got a Dataset of {known or 'no variables'}; pass one variable")
     index = array.indexes.get(array.dims[0]) if array.dims else None
     return array.values, None if index is None else Names.build(index)
 
@@ -188,8 +188,8 @@ def _from_anndata(data: Any, name: str) -> Parted:
     if data.X is None:
         known = ", ".join(map(repr, data.obsm)) or "none"
         raise TypeError(
-            f"{name} must be AnnData with a data matrix X, got none: pass shesha.io.from_anndata({name}, obsm=...), "
-            f"one of {known}"
+            f"{name} must be AnnData with a data matrix X, got no X; pass shesha.io.from_anndata({name}, obsm=...) "
+            f"with one of {known}"
         )
     return load_backed(data.X), Names.build(data.obs_names)
 
@@ -218,4 +218,4 @@ _CONVERTERS: Mapping[tuple[str, str], Callable[[Any, str], Parted]] = {
     ("pynapple", "TsdFrame"): _from_pynapple,
     ("pynapple", "TsdTensor"): _from_pynapple,
 }
-"""Converters by the library and name of a class."""
+"""Converters by library and class name."""

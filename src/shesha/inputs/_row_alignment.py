@@ -13,7 +13,7 @@ from shesha.support.types import Index
 from shesha.support.warnings import RowNamesWarning, warn
 
 _TOLD = 3
-"""Maximum number of reordered representations that are named."""
+"""Maximum number of reordered representations that a warning names."""
 
 
 def orders(named: Mapping[str, Names | None]) -> dict[str, Index]:
@@ -40,7 +40,9 @@ def orders(named: Mapping[str, Names | None]) -> dict[str, Index]:
             f" and {len(index_by_name) - _TOLD} more" if len(index_by_name) > _TOLD else ""
         )
         warn(
-            f"rows of {listing} are in a different order from those of {first}, so they were matched by name",
+            f"rows of {listing} are in a different order from those of {first}, so they were matched by name. If this "
+            "is "
+            "wrong, pass arrays without row names",
             RowNamesWarning,
         )
     return index_by_name
@@ -62,7 +64,11 @@ def _order(first: str, reference: Names, name: str, names: Names) -> Index | Non
         return None
     if not (names.distinct and reference.distinct):
         culprit = name if not names.distinct else first
-        warn(f"row names of {culprit} repeat, so rows of {name} and {first} were paired by position", RowNamesWarning)
+        warn(
+            f"row names of {culprit} contain duplicates, so rows of {name} and {first} were paired by position. If the "
+            "orders differ, pass unique row names",
+            RowNamesWarning,
+        )
         return None
     if names.has_same_names(reference):
         return names.positions(reference)
@@ -72,16 +78,16 @@ def _order(first: str, reference: Names, name: str, names: Names) -> Index | Non
     if shared == 0 and (names.kind == "numbered" or (names.doubtful and reference.doubtful)):
         return None
     raise ValueError(
-        f"rows of {name} must be named as those of {first}, got {shared:,} shared names of {len(names):,} and "
-        f"{len(reference):,} ({_example(names, reference)}): pass the shared rows of both, or, if row i of both is "
-        "the same input, arrays without names (.to_numpy(), --by-position)"
+        f"rows of {name} must have the same names as those of {first}, got {shared:,} shared names of {len(names):,} "
+        f"and {len(reference):,} ({_example(names, reference)}). Pass only the shared rows. If row i of both is the "
+        "same input, pass arrays without names (.to_numpy(), --by-position)"
     )
 
 
 def _example(names: Names, reference: Names) -> str:
     alone = np.setdiff1d(names.values, reference.values)
     other = np.setdiff1d(reference.values, names.values)
-    return f"only one has {alone[0]!s}" if len(alone) else f"only one has {other[0]!s}"
+    return f"only one contains {alone[0]!s}" if len(alone) else f"only one contains {other[0]!s}"
 
 
 def align_labels(X: Any, y: Any, name: str = "y", other: str = "X") -> Any:

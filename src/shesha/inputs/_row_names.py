@@ -14,11 +14,11 @@ from shesha.support.device_arrays import array_shape, to_host
 from shesha.support.types import Array
 
 Kind = Literal["text", "numbered", "counted"]
-"""Kinds: proper names; numbers that may be former positions; numbers that count the rows."""
+"""Kinds of names: text; numbers that may be positions in another table; numbers that count the rows."""
 
 
 class Names:
-    """Names of rows, which are read only if two representations have names.
+    """Row names, which are read only if two representations have names.
 
     Parameters
     ----------
@@ -33,12 +33,12 @@ class Names:
 
     @classmethod
     def build(cls, values: ArrayLike) -> Names:
-        """Names in memory."""
+        """Build names from values in memory."""
         return cls(lambda: values)
 
     @classmethod
     def lazy(cls, record: Sequence[Any], load: Callable[[], ArrayLike]) -> Names:
-        """Names with a known summary, which are loaded only if rows must be reordered."""
+        """Build names from a stored summary; they are loaded only if rows must be reordered."""
         *outline, doubtful = record
         names = cls(load, doubtful=doubtful)
         names.__dict__["outline"] = tuple(outline)
@@ -66,7 +66,7 @@ class Names:
 
     @cached_property
     def outline(self) -> tuple[str, int, bool, str, str]:
-        """Kind, number, whether all differ, and hashes of the names in this order and sorted."""
+        """Kind, number, whether all are distinct, and hashes of the names in this order and sorted."""
         values = self.values
         ordered = np.sort(values)
         distinct = bool((ordered[1:] != ordered[:-1]).all())
@@ -94,7 +94,7 @@ class Names:
         return self.outline[4] == other.outline[4]
 
     def positions(self, other: Names) -> NDArray[np.intp]:
-        """Return the positions of the other's names among these."""
+        """Return the positions of another set of names among these."""
         place, other_place = np.argsort(self.values, kind="stable"), np.argsort(other.values, kind="stable")
         order = np.empty(len(place), dtype=np.intp)
         order[other_place] = place
@@ -113,7 +113,7 @@ class Names:
 
 
 def _format_times(times: NDArray[Any]) -> NDArray[Any]:
-    """Return times as text, independent of their unit: nanoseconds in pandas, microseconds since 3.0."""
+    """Return times as text, independent of their unit (nanoseconds before pandas 3.0, then microseconds)."""
     if times.dtype.kind == "m":
         return np.asarray((times / np.timedelta64(1, "s")).astype(str))
     seconds = times.astype("datetime64[s]")
@@ -122,7 +122,7 @@ def _format_times(times: NDArray[Any]) -> NDArray[Any]:
 
 
 _DIGITS = 18
-"""Numbers with fewer digits fit an integer."""
+"""Numbers with fewer digits than this fit a 64-bit integer."""
 
 
 def _hash(values: NDArray[Any]) -> str:
@@ -135,7 +135,7 @@ def _hash(values: NDArray[Any]) -> str:
 
 
 class NamedRows:
-    """An array with row names, by which its rows are matched with those of others.
+    """An array with row names, by which its rows are matched with rows of other arrays.
 
     Parameters
     ----------

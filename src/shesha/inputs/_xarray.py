@@ -32,7 +32,7 @@ def coordinate_values(X: Any, named: str, name: str = "X") -> tuple[str, Array]:
 
 
 def transpose_axes(X: Any, roles: Sequence[Sequence[str]]) -> Any:
-    """Order the axes by their roles, if the names identify these; otherwise leave them."""
+    """Reorder the axes by their roles, if their names identify the roles."""
     place = {word: position for position, words in enumerate(roles) for word in words}
     positions = [place.get(str(dim).lower().rstrip("s")) for dim in X.dims]
     if None in positions or len(set(positions)) < len(positions):

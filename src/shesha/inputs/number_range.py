@@ -20,7 +20,7 @@ def require_squarable(rows: NDArray[np.float64], name: str = "X") -> NDArray[np.
     top = max(abs(float(rows.max(initial=0.0))), abs(float(rows.min(initial=0.0))))
     if not SQUARABLE[0] <= top <= SQUARABLE[1] and top > 0:
         raise ValueError(
-            f"{name} must have its largest entry between {SQUARABLE[0]:g} and {SQUARABLE[1]:g} in size, got {top:.3g}: "
-            "rescale it, and everything in the same unit"
+            f"{name} must have its largest entry between {SQUARABLE[0]:g} and {SQUARABLE[1]:g} in size, got {top:.3g}; "
+            "rescale all data with the same unit"
         )
     return rows

@@ -1,4 +1,4 @@
-"""The only checks of arguments; every message reads: *name* must be *expected*, got *received*."""
+"""Checks of arguments; every message has the form: *name* must be *expected*, got *received*."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _ROWS_NAMED = 5
 _ASYMMETRY = 1e-5
 """Tolerance of the symmetry of a matrix in single precision, as a share of the largest distance."""
 _CHECK_BLOCK = 1 << 22
-"""Entries that are checked for NaN together, few enough to stay in cache."""
+"""Number of entries that are checked for NaN at a time, which fit the processor's cache."""
 
 
 def join_items(items: Iterable[object]) -> str:
-    """Name the first few items and count the rest."""
+    """List the first few items, and count the rest."""
     entries = list(items)
     text = ", ".join(str(item) for item in entries[:_ROWS_NAMED])
     return text if len(entries) <= _ROWS_NAMED else f"{text} and {len(entries) - _ROWS_NAMED} more"
@@ -110,7 +110,7 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
     """Return condensed distances between rows and the number of rows."""
     array = to_host(split_names(D, name)[0], name)
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must be distances, real numbers, got an array of dtype {array.dtype}")
+        raise TypeError(f"{name} must contain distances as real numbers, got an array of dtype {array.dtype}")
     square = array.ndim == 2 and array.shape[0] == array.shape[1]
     n = len(array) if square else int(np.ceil(np.sqrt(2 * array.size)))
     if not square and not (array.ndim == 1 and n * (n - 1) // 2 == len(array)):
@@ -122,7 +122,7 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
         raise ValueError(f"{name} must be finite, got NaN or infinity")
     if (values < 0).any():
         raise ValueError(
-            f"{name} must not contain negative distances, got {values.min()}: similarities are not distances"
+            f"{name} must not contain negative distances, got {values.min()}; convert similarities to distances first"
         )
     if not square:
         return values.copy(), n
@@ -188,20 +188,20 @@ def choice(value: str, known: Sequence[str], name: str) -> str:
 
 
 CHANGES = ("scaling", "translation", "orthogonal")
-"""Changes of a representation to which a number can be invariant."""
+"""Transformations of a representation to which a score can be invariant."""
 
 
 def changes(names: Collection[str]) -> frozenset[str]:
-    """Return the declared invariances of a number."""
+    """Return the checked names of the invariances of a score."""
     return frozenset(choice(name, CHANGES, "invariant") for name in names)
 
 
 _MOST = 2**31 - 1
-"""No count is larger: it would overflow where NumPy counts, or never end."""
+"""Upper limit of any count; a larger count would overflow in NumPy, or run forever."""
 _REPETITIONS = {"n_permutations", "n_bootstrap", "n_draws", "n_splits", "n_rotations", "n_resamples", "n_directions"}
 _REPETITIONS |= {"n_simulations", "n_tables"}
 _MOST_REPETITIONS = 10_000_000
-"""Maximum number of repetitions, since even a permutation of few rows takes microseconds."""
+"""Maximum number of repetitions; even a permutation of few rows takes microseconds."""
 
 
 def count(value: int, name: str, *, minimum: int = 1) -> int:
@@ -214,8 +214,8 @@ def count(value: int, name: str, *, minimum: int = 1) -> int:
         raise ValueError(f"{name} must be at most {_MOST:,}, got {value}")
     if name in _REPETITIONS and value > _MOST_REPETITIONS:
         raise ValueError(
-            f"{name} must be at most {_MOST_REPETITIONS:,}, because each needs a separate computation (10,000 reach "
-            f"p = 0.0001), got {value:,}"
+            f"{name} must be at most {_MOST_REPETITIONS:,}, got {value:,}; each repetition takes time, and 10,000 "
+            "suffice for p = 0.0001"
         )
     return int(value)
 
@@ -228,7 +228,7 @@ def optional_count(value: int | None, name: str, *, minimum: int = 1) -> int | N
 
 
 def _number(value: Any, name: str) -> float:
-    """Return one number as a Python float; numbers that are too large become infinite."""
+    """Return one number as a Python float; numbers beyond the range of floats become infinite."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{name} must be a number, got {value!r}")
     try:

@@ -55,12 +55,12 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
     if keys is not None and not isinstance(keys, str):
         keys = [_full(elements, key) for key in keys]
     result = contents(path, wanted, keys)
-    unread = {name: "is read only if named in keys" for name in elements if name not in wanted}
+    unread = {name: "is read only if keys= names it" for name in elements if name not in wanted}
     return replace(result, skipped=result.skipped | unread, labels_available=columns, row_names=_row_names(path, root))
 
 
 def _full(elements: dict[str, StoredArray], key: Any) -> Any:
-    """Return the full name of an element given by its last part."""
+    """Return the full name of an element, if a key gives only its last part."""
     matches = [name for name in elements if name.partition("/")[2] == key] if key not in elements else []
     return matches[0] if len(matches) == 1 else key
 
@@ -83,7 +83,7 @@ def labels_of_anndata(path: Path, root: Any, column: str | None) -> NamedRows:
         require_sound(path, "obs", root["obs"])
         obs: pd.DataFrame = optional("anndata.io", path).read_elem(root["obs"])
     if not hasattr(obs, "columns"):
-        raise UnreadableFileError(f"{path} must contain obs as a table, got {type(obs).__name__}; write it again")
+        raise UnreadableFileError(f"{path} must contain obs as a table, got {type(obs).__name__}; write the file again")
     known = [str(name) for name in obs.columns]
     if column is None:
         raise ValueError(f"column must name a column of obs in {path}, one of {join_names(known)}, got None")
@@ -104,7 +104,7 @@ def _elements(path: Path, root: Any) -> Iterator[tuple[str, StoredArray]]:
     """Describe all elements with one row per observation."""
     require_own(path, root, _READ)
     if "obs" not in root:
-        raise UnreadableFileError(f"{path} must contain AnnData, got no obs; found {join_names(map(str, root.keys()))}")
+        raise UnreadableFileError(f"{path} must contain AnnData with obs, got only {join_names(map(str, root.keys()))}")
     if "X" in root:
         yield "X", _describe(path, "X", root["X"])
     for group in ("layers", "obsm"):
@@ -124,7 +124,7 @@ def _describe(path: Path, key: str, element: Any) -> StoredArray:
     elif hasattr(element, "dtype") and element.shape is not None:
         shape, dtype = tuple(element.shape), element.dtype
     else:
-        return _not_a_matrix(f"holds {encoding or 'a group'}, not a matrix")
+        return _not_a_matrix(f"contains {encoding or 'a group'}, not a matrix")
     return StoredArray(shape, dtype, partial(_dense, path, key, element, shape, dtype))
 
 

@@ -28,7 +28,7 @@ def replace_path(target: Path, *, overwrite: bool, folder: bool) -> Iterator[Pat
     with _folder(target) if folder else atomic_files.replacing(target) as draft:
         yield draft
         if os.path.lexists(target) and not (overwrite or stream):
-            raise FileExistsError(f"path must be new unless overwrite=True, got {target}")
+            raise FileExistsError(f"path must be new unless overwrite=True, got the existing {target}")
 
 
 def _require_replaceable(target: Path, folder: bool) -> None:

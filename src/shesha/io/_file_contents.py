@@ -20,7 +20,7 @@ Keys = Sequence[str] | None
 
 _LABEL_KINDS = "fiubUST"
 _UNUSABLE_KINDS = {
-    "O": "Python objects, and pickled data is never read",
+    "O": "pickled Python objects, which are never read",
     "U": "text, not numbers",
     "S": "text, not numbers",
     "T": "text, not numbers",
@@ -58,7 +58,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class StoredArray:
-    """An array in a file, described before it is read; `refusal` is the reason if it cannot be."""
+    """An array in a file, described before it is read; `refusal` says why it cannot be read."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -72,29 +72,29 @@ class StoredArray:
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """Sort layer 2 before layer 10, if a file has no order."""
+    """Return a sort key by which layer 2 comes before layer 10."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
 def why_not(array: StoredArray, layer_axis: LayerAxis = "guess", distances: bool = False) -> str | None:
-    """Return why an array is not a representation (or distances between rows), or None if it is."""
+    """Return why an array is not a representation (or distances between rows); None if it is one."""
     if array.refusal is not None:
         return array.refusal
     if array.dtype.kind in _UNUSABLE_KINDS:
-        return f"holds {_UNUSABLE_KINDS[array.dtype.kind]}"
+        return f"contains {_UNUSABLE_KINDS[array.dtype.kind]}"
     if distances and _is_distances(array.shape):
         return None
     dimensions = len(array.shape)
-    shape = f"is {dimensions}-D, {array.shape}"
+    shape = f"is {dimensions}-D with shape {array.shape}"
     if dimensions == 0:
         return "is a single value"
     if dimensions == 1:
-        return f"{shape}, like labels"
+        return f"{shape}, so it may contain labels"
     if dimensions > 3:
         return f"{shape}; flatten it to (rows, features)"
     # Images and counts are 3-D too, and their second axis is not one of layers; hidden states are floats.
     if dimensions == 3 and layer_axis == "guess" and (array.dtype.kind != "f" or array.shape[1] == 0):
-        return f"{shape} of {array.dtype}; only floats are split into layers, so flatten it to (rows, features)"
+        return f"{shape} and {array.dtype} values; only floats are split into layers, so flatten it to (rows, features)"
     return None
 
 
@@ -113,7 +113,7 @@ def contents(
     layer_axis: LayerAxis = "guess",
     distances: bool = False,
 ) -> Contents:
-    """Read the arrays that are representations, those of three dimensions layer by layer."""
+    """Read the arrays that are representations; three-dimensional arrays are split into layers."""
     reasons = {name: why_not(array, layer_axis, distances) for name, array in arrays.items()}
     skipped = {name: reason for name, reason in reasons.items() if reason is not None}
     usable = {name: array for name, array in arrays.items() if name not in skipped}
@@ -140,7 +140,7 @@ def contents(
 
 
 def _origins(path: Path, offered: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, int]]:
-    """Map each representation to its array and layer."""
+    """Map the name of each representation to its array and layer."""
     origin: dict[str, tuple[str, int]] = {}
     for name, layers in offered.items():
         for layer, representation in enumerate(layers):
@@ -156,8 +156,8 @@ def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[st
     if not everything:
         listing = join_names(f"{name} ({reason})" for name, reason in skipped.items())
         raise UnreadableFileError(
-            f"{path} must contain numbers as a 2-D array (rows, features), a 3-D one (rows, layers, features) "
-            f"or numeric columns, got {listing}"
+            f"{path} must contain a 2-D array (rows, features), a 3-D array (rows, layers, features) or numeric "
+            f"columns, got {listing}"
         )
     if keys is None:
         return everything
@@ -177,7 +177,7 @@ def _check_names(keys: Iterable[str]) -> list[str]:
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"keys must be a sequence of names, got {keys!r}")
     if not names:
-        raise ValueError("keys must contain at least one name, got none; leave keys out to read everything")
+        raise ValueError("keys must contain at least one name, got none; leave out keys= to read everything")
     return names
 
 

@@ -23,7 +23,7 @@ class Format:
     folder: bool = False
     """Whether the file is a directory."""
     distances: Callable[[Path, Keys], Contents] | None = None
-    """Reader of distances between rows, if they can be more than one square matrix."""
+    """Reader of distances between rows, if a file can contain several square matrices."""
 
 
 def array_format(describe: Callable[[Path], Mapping[str, StoredArray]]) -> Format:

@@ -17,18 +17,19 @@ MOST_CHUNKS = 1 << 18
 
 
 def require_own(path: Path, root: Any, names: Iterable[str]) -> None:
-    """Refuse links and external values in parts of a file."""
+    """Refuse parts of a file that are links or store values in other files."""
     for name in names:
         if name in _keys(root):
             for place, dataset in _datasets(path, root, name, name, set()):
                 if getattr(dataset, "is_virtual", False) or getattr(dataset, "external", None):
                     raise UnreadableFileError(
-                        f"{path} must contain {place} itself, got values in other files; copy them into it"
+                        f"{path} must contain the values of {place}, got values in other files; copy the values into "
+                        "this file"
                     )
 
 
 def require_sound(path: Path, place: str, element: Any) -> None:
-    """Refuse an array or group with an implausible declared size, before it is read."""
+    """Refuse an array or group whose declared size is implausible, before it is read."""
     if not hasattr(element, "keys"):
         _require_sound(path, place, element)
         return
@@ -45,14 +46,16 @@ def _datasets(path: Path, group: Any, name: str, place: str, seen: set[Any]) -> 
     link = group.get(name, getlink=True) if hasattr(group, "file") else None
     if link is not None and type(link).__name__ != "HardLink":
         target = getattr(link, "filename", "") or getattr(link, "path", "")
-        raise UnreadableFileError(f"{path} must contain {place} itself, got a link to {target}; copy its target")
+        raise UnreadableFileError(
+            f"{path} must contain {place} itself, got a link to {target}; copy the target into this file"
+        )
     member = group[name]
     if not hasattr(member, "keys"):
         yield place, member
         return
     identity = member.id if hasattr(member, "file") else place
     if identity in seen:
-        raise UnreadableFileError(f"{path} must contain every group once, got {place} again")
+        raise UnreadableFileError(f"{path} must contain every group once, got {place} twice")
     seen.add(identity)
     for inner in _keys(member):
         yield from _datasets(path, member, inner, f"{place}/{inner}", seen)

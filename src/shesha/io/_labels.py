@@ -1,4 +1,4 @@
-"""Find the column or array of labels, and read labels as lines of text."""
+"""Find the column or array of labels in a file, and read labels from lines of text."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _LABEL_NAMES = frozenset({"label", "labels", "y", "class", "target"})
 
 
 def label_like_names(names: Iterable[str]) -> list[str]:
-    """Return the usual names of labels."""
+    """Return the names that usually denote labels."""
     return [name for name in names if name.lower() in _LABEL_NAMES]
 
 
 def pick(path: Path, candidates: Sequence[str], column: str | None) -> str:
-    """Return the requested column, the only candidate, or the only one with a usual name of labels."""
+    """Return the requested column, the only candidate, or the only one with a name like 'label' or 'class'."""
     if column is not None:
         if column not in candidates:
             raise ValueError(f"column must be among {join_names(candidates)} in {path}, got {column!r}")

@@ -31,12 +31,15 @@ def npz_arrays(path: Path) -> dict[str, StoredArray]:
         packed, size = sum(member.compress_size for member in members), path.stat().st_size
         # Members that share their bytes could unpack to any size.
         if packed > size:
-            raise UnreadableFileError(f"{path} must not contain overlapping members, got {packed:,} bytes in {size:,}")
+            raise UnreadableFileError(
+                f"{path} must not contain overlapping members, got members of {packed:,} bytes in a file of {size:,} "
+                "bytes"
+            )
         return dict(_describe(path, archive, member) for member in members)
 
 
 def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Read shape and dtype without building any object."""
+    """Read shape and dtype without unpickling."""
     version = np.lib.format.read_magic(stream)
     if version not in _HEADERS:
         # Version 3 differs only for records whose fields have names beyond Latin-1.
@@ -61,7 +64,7 @@ def _describe(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> 
     # Checked before NumPy reserves memory for a size that the file cannot fill; objects take any number of bytes.
     if not dtype.hasobject and math.prod(shape) * dtype.itemsize > size:
         raise UnreadableFileError(
-            f"{path} must contain all of {name!r}, shape {shape} of {dtype}, got {size} bytes; write it again"
+            f"{path} must contain {name!r} completely, shape {shape} of {dtype}, got {size} bytes; write the file again"
         )
     require_plausible(path, name, member.file_size, member.compress_size)
     return name, StoredArray(shape, dtype, partial(_member, path, member.filename, shape, dtype))
@@ -73,5 +76,5 @@ def _member(path: Path, filename: str, shape: tuple[int, ...], dtype: np.dtype[A
         array: Array = np.lib.format.read_array(stream, allow_pickle=False)
         # The archive compares its checksum only when it meets the end of the member.
         if stream.read(1):
-            raise UnreadableFileError(f"{path} must end after {filename!r}, got more bytes; write it again")
+            raise UnreadableFileError(f"{path} must end after {filename!r}, got more bytes; write the file again")
     return array

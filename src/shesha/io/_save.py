@@ -18,7 +18,7 @@ from shesha.support.types import Array
 
 _KINDS = "fiub"
 _WIDEST = 8
-"""Bytes of a double; longer floats differ between machines."""
+"""Number of bytes of a double; the format of longer floats differs between machines."""
 
 
 def save(
@@ -30,7 +30,7 @@ def save(
     columns: Sequence[str] | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write arrays to a file for `read`, completely or not at all.
+    """Write arrays to a file that `read` reads; the file is written completely or not at all.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def save(
     ([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], ['a', 'b', 'b'])
     >>> save(path, {"model": np.ones((3, 2))})
     Traceback (most recent call last):
-    FileExistsError: path must be new unless overwrite=True, got ...
+    FileExistsError: path must be new unless overwrite=True, got the existing ...
     """
     target = _target(path, overwrite)
     numbers = {_name(name): _numbers(array, name) for name, array in _mapping(arrays).items()}
@@ -96,7 +96,7 @@ def _target(path: str | os.PathLike[str], overwrite: bool) -> Path:
     if not target.absolute().parent.is_dir():
         raise FileNotFoundError(f"the folder of path must exist, got {target}")
     if os.path.lexists(target) and not overwrite:
-        raise FileExistsError(f"path must be new unless overwrite=True, got {target}")
+        raise FileExistsError(f"path must be new unless overwrite=True, got the existing {target}")
     return target
 
 
@@ -109,7 +109,7 @@ def _mapping(arrays: Mapping[str, ArrayLike]) -> Mapping[str, ArrayLike]:
 
 
 def _name(name: str) -> str:
-    """Return a name that any file can hold."""
+    """Return a name that any file format can store."""
     if not isinstance(name, str):
         raise TypeError(f"names must be strings, got {name!r}")
     try:
@@ -138,7 +138,7 @@ def _labels(values: ArrayLike, arrays: Sequence[Array]) -> Array:
         labels = labels.astype(str)
     if labels.ndim != 1 or labels.dtype.kind not in _KINDS + "U":
         raise TypeError(
-            f"labels must be 1-D, of numbers or of text without gaps, got shape {labels.shape} of {labels.dtype}"
+            f"labels must be 1-D, numbers or text without missing values, got shape {labels.shape} of {labels.dtype}"
         )
     if not any(len(labels) in array.shape[:2] for array in arrays):
         shapes = ", ".join(str(array.shape) for array in arrays)

@@ -31,23 +31,23 @@ _WIDTH = 8
 """Bytes of a number in memory."""
 _MOST_COLUMNS = 100_000
 _LOOKED_AT = 20
-"""Number of lines from which the dialect of a file is found."""
-_NUMBERS_ROWS = "has no name and numbers the rows"
-_NAMES_ROWS = "has no name and holds row names"
-_TEXT = "holds text, not numbers"
+"""Number of lines that are read to find the separator and the decimal sign."""
+_NUMBERS_ROWS = "has no name and contains row numbers"
+_NAMES_ROWS = "has no name and contains row names"
+_TEXT = "contains text, not numbers"
 _NAMING = (
     _NUMBERS_ROWS,
     _NAMES_ROWS,
     _TEXT,
-    "holds string values, not numbers",
-    "holds large_string values, not numbers",
+    "contains string values, not numbers",
+    "contains large_string values, not numbers",
 )
-"""Reasons for which a first column may name the rows."""
+"""Reasons for skipping a first column that can contain row names."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a table, with reasons for skipped ones, and a reader."""
+    """The columns of a table, the reasons for skipped columns, and a reader."""
 
     names: tuple[str, ...]
     skipped: dict[str, str]
@@ -66,11 +66,11 @@ def matrix_of_table(path: Path, table: Table, keys: Keys, labels_column: str | S
     skipped = dict(table.skipped)
     for column in [labels_column] if isinstance(labels_column, str) else labels_column or ():
         if column in table.names and (keys is None or column not in keys):
-            skipped.setdefault(column, "holds the labels")
+            skipped.setdefault(column, "contains the labels")
     labels = label_like_names(name for name in table.names if name not in skipped)
     if keys is None:
         # A class code among the features would answer the very question that is asked of them.
-        skipped |= dict.fromkeys(labels, "has a usual name of labels; name it in keys to use it as a feature")
+        skipped |= dict.fromkeys(labels, "is named like a label column; name it in keys= to use it as a feature")
     features = {name: [name] for name in table.names if name not in skipped}
     chosen = choose(path, features, skipped, keys)
     available = tuple(name for name in table.named_columns if name in table.skipped or name in labels)
@@ -126,7 +126,7 @@ def csv_table(path: Path, separator: str) -> Table:
         if (reason := _why_not(position, column)) is not None
     }
     if not named:
-        note["(column names)"] = "are missing, because the first line holds numbers and was read as a row"
+        note["(column names)"] = "are missing, because the first line contains numbers and was read as a row"
     return Table(tuple(frame.columns), skipped | note, lambda names: frame[list(names)])
 
 
@@ -136,7 +136,8 @@ def _require_few_columns(path: Path, separator: str) -> None:
         n_columns = stream.readline().count(separator) + 1
     if n_columns > _MOST_COLUMNS:
         raise UnreadableFileError(
-            f"{path} must have at most {_MOST_COLUMNS:,} columns as text, got {n_columns:,}; save it as .npy or .npz"
+            f"{path} must have at most {_MOST_COLUMNS:,} columns as a text file, got {n_columns:,}; save the table as "
+            ".npy or .npz"
         )
 
 
@@ -182,10 +183,10 @@ def _is_number(field: str) -> bool:
 
 
 def _why_not(position: int, column: pd.Series[Any]) -> str | None:
-    """Return why a column is not a feature, or None if it is."""
+    """Return why a column is not a feature; None if it is one."""
     unnamed = is_unnamed(str(column.name))
     if len(column) == 0:
-        return "holds no values"
+        return "contains no values"
     if unnamed and column.isna().all():
         return "has neither a name nor values"
     if unnamed and position == 0 and column.dtype.kind == "i" and column.is_unique:
@@ -216,13 +217,15 @@ def _index_columns(path: Path, schema: Any) -> list[str]:
 def _skipped_columns(path: Path, schema: Any) -> dict[str, str]:
     if len(set(schema.names)) < len(schema.names):
         raise UnreadableFileError(f"{path} must have distinct column names, got {len(schema.names)} with repeats")
-    skipped = {field.name: f"holds {field.type} values, not numbers" for field in schema if not _holds_numbers(field)}
+    skipped = {
+        field.name: f"contains {field.type} values, not numbers" for field in schema if not _holds_numbers(field)
+    }
     index = (name for name in _index_columns(path, schema) if name in schema.names)
     return skipped | dict.fromkeys(index, "is the index of the table")
 
 
 def numeric_columns(path: Path, schema: Any) -> list[str]:
-    """Return the feature columns of an Arrow or parquet file: numeric, and without a usual name of labels."""
+    """Return the feature columns of an Arrow or parquet file: numeric, and not named like labels."""
     skipped = _skipped_columns(path, schema)
     names = [name for name in schema.names if name not in skipped]
     labels = label_like_names(names)
@@ -257,5 +260,5 @@ def _require_room(path: Path, rows: int, names: Sequence[str]) -> None:
 
 
 def is_unnamed(name: str) -> bool:
-    """Whether a name is the default of an unnamed column."""
+    """Whether a name is a default that pandas gives to an unnamed column."""
     return _UNNAMED.fullmatch(name) is not None

@@ -9,7 +9,7 @@ _TORCH = (
     "save({new}, torch.load({old}, map_location='cpu', weights_only=True))  # a dict of tensors by name",
 )
 _PICKLE = (
-    "import numpy, pickle  # reading a pickle runs its code: only use this for files that you wrote yourself",
+    "import numpy, pickle  # reading a pickle can run any code: do this only with files that you wrote yourself",
     "numpy.save({npy}, numpy.asarray(pickle.load(open({old}, 'rb'))))",
 )
 _TEXT = ("import numpy", "numpy.save({npy}, numpy.loadtxt({old}))")
@@ -32,7 +32,7 @@ _LINES = {
     **dict.fromkeys((".h5", ".hdf5", ".hdf"), _HDF5),
     **dict.fromkeys((".xlsx", ".xls"), _EXCEL),
 }
-"""By the ending."""
+"""Lines of Python that convert a file, by file ending."""
 
 
 def how_to_convert(path: Path) -> str:

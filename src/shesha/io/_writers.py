@@ -40,7 +40,7 @@ class Content:
         return self.arrays | ({} if self.labels is None else {self.label_column: self.labels})
 
     def library(self, module: str) -> ModuleType:
-        """Import a library that comes with the extra for files."""
+        """Import a library of the extra `files`."""
         package = module.partition(".")[0]
         need = f"{package} must be installed to write {self.target.suffix} files such as {self.target}"
         return require(module, "files", need)
@@ -69,13 +69,13 @@ def _write_array(stream: IO[bytes], array: Array) -> None:
 
 
 def write_safetensors(path: Path, content: Content) -> None:
-    """Write tensors, in the order that the format sets."""
+    """Write tensors in the order that the format requires."""
     safetensors = content.library("safetensors.numpy")
     if content.labels is not None and content.labels.dtype.kind == "U":
-        raise TypeError("labels must be numbers in a .safetensors file, got text; use .npz, or number the classes")
+        raise TypeError("labels must be numbers in a .safetensors file, got text; use .npz, or pass class numbers")
     tensors = {name: np.require(array, requirements="C") for name, array in content.arrays_and_labels().items()}
     if "__metadata__" in tensors:
-        raise ValueError("names must differ from __metadata__ in a .safetensors file, got it")
+        raise ValueError("names must differ from '__metadata__' in a .safetensors file, got '__metadata__'")
     safetensors.save_file(tensors, path)
 
 
@@ -94,7 +94,7 @@ def write_zarr(path: Path, content: Content) -> None:
 
 
 def _require_paths(names: Iterable[str]) -> None:
-    """Refuse names that are not paths, or lie within one another."""
+    """Refuse names that are not valid paths, or of which one is a folder of another."""
     known = set(names)
     for name in known:
         parts = name.split("/")
@@ -102,7 +102,7 @@ def _require_paths(names: Iterable[str]) -> None:
             raise ValueError(f"names must be paths such as 'model/layer 3' in a .zarr store, got {name!r}")
         above = next((up for i in range(1, len(parts)) if (up := "/".join(parts[:i])) in known), None)
         if above is not None:
-            raise ValueError(f"names must not lie within one another in a .zarr store, got {above!r} and {name!r}")
+            raise ValueError(f"names must not be folders of other names in a .zarr store, got {above!r} and {name!r}")
 
 
 def write_parquet(path: Path, content: Content) -> None:
@@ -123,9 +123,8 @@ def write_text(path: Path, content: Content, separator: str) -> None:
         labels = np.asarray(labels_of_table(path, csv_table(path, separator), content.label_column))
         if labels.tolist() != content.labels.tolist():
             raise ValueError(
-                f"labels must be text that a {content.target.suffix} file preserves, not missing values or numbers "
-                f"such as 'NA' and '01', got {join_names(map(repr, np.unique(content.labels).tolist()))}: "
-                "write .parquet"
+                f"labels must be text that a {content.target.suffix} file preserves, unlike 'NA' or '01', got "
+                f"{join_names(map(repr, np.unique(content.labels).tolist()))}; use .parquet"
             )
 
 
@@ -145,8 +144,8 @@ def _frame(content: Content) -> pd.DataFrame:
         return frame
     if content.labels.dtype.kind != "U" and not label_like_names([content.label_column]):
         raise ValueError(
-            "label_column must be label, labels, y, class or target for numeric labels, which are otherwise read "
-            f"as a feature, got {content.label_column!r}"
+            "label_column must be label, labels, y, class or target for numeric labels, got "
+            f"{content.label_column!r}, which would be read as a feature"
         )
     if content.label_column in frame:
         raise ValueError(f"label_column must differ from the names of the features, got {content.label_column!r}")
@@ -163,7 +162,7 @@ def _columns(content: Content, n_features: int) -> list[str]:
         raise ValueError(f"columns must be {n_features} different names, got {join_names(map(repr, names))}")
     # The readers would take such a column for the labels, or for a number of the row.
     if unfit := [*label_like_names(names), *(name for name in names if not name.strip() or is_unnamed(name))]:
-        raise ValueError(f"columns must not be named like labels or row numbers, got {join_names(map(repr, unfit))}")
+        raise ValueError(f"columns must not have names of labels or row numbers, got {join_names(map(repr, unfit))}")
     return names
 
 

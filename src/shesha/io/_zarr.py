@@ -88,7 +88,7 @@ def _node(folder: Path) -> str | None:
 
 
 def _anndata_root(path: Path) -> Any:
-    """Open the store as a group if it holds AnnData."""
+    """Open the store as a group if it contains AnnData; otherwise return None."""
     zarr, storage = optional("zarr", path), optional("zarr.storage", path)
     with reading(path):
         if _node(path) == "array":
@@ -107,7 +107,7 @@ def _refuse_objects(folder: Path, document: Any) -> None:
         pickled = document["dtype"]
     if pickled is not None:
         raise UnreadableFileError(
-            f"{folder} must contain numbers or text, got Python objects ({pickled!r}); pickled data is never read"
+            f"{folder} must contain numbers or text, got Python objects ({pickled!r}); pickled data are never read"
         )
 
 
@@ -147,7 +147,7 @@ def open_zarr_matrix(path: Path, key: str | None) -> ZarrMatrix:
     """Open one matrix of a store, by its path, without reading it."""
     folders = _array_folders(path)
     if (root := _anndata_root(path)) is not None:
-        raise UnreadableFileError(f"{path} must be an array to be read in stretches, got AnnData: {root.path or '/'}")
+        raise UnreadableFileError(f"{path} must be an array to be read in chunks, got AnnData: {root.path or '/'}")
     places = {("." if folder == path else folder.relative_to(path).as_posix()): folder for folder in folders}
     matrices = {place: ZarrMatrix(path, place, folder) for place, folder in places.items()}
     usable = {place: matrix for place, matrix in matrices.items() if len(matrix.shape) == 2}
@@ -159,7 +159,7 @@ def open_zarr_matrix(path: Path, key: str | None) -> ZarrMatrix:
 
 
 class ZarrMatrix:
-    """An array of a store that is read in stretches of rows."""
+    """An array of a store that is read in chunks of rows."""
 
     def __init__(self, path: Path, name: str, folder: Path) -> None:
         zarr, storage = optional("zarr", path), optional("zarr.storage", path)

@@ -19,14 +19,14 @@ from shesha.support.memory import readable
 
 _METADATA = {".zarray", ".zattrs", "zarr.json"}
 _HARMLESS = 1 << 28
-"""Bytes to which any chunk may unpack, because text has no declared length."""
+"""Number of bytes to which any chunk may unpack, because text has no declared length."""
 _DEFLATE_RATIO = 1032
 """Largest compression ratio of zlib, gzip and deflate."""
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_BLOCK = 1 << 17
 _SHARDED = "sharding_indexed"
 _NO_CHUNK = (1 << 64) - 1
-"""Place and length of an inner chunk that was never written."""
+"""Value that marks an inner chunk that was never written, in place of its position and length."""
 
 
 def require_bounded_chunks(path: Path, place: str, folder: Path, chunk: tuple[int, ...], dtype: np.dtype[Any]) -> None:
@@ -54,7 +54,7 @@ def require_bounded_chunks(path: Path, place: str, folder: Path, chunk: tuple[in
         measure = _measure(_codecs(about), chunk)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise UnreadableFileError(
-            f"{place} in {path} must be compressed once, or sharded with a plain index, got {error}: store it again"
+            f"{place} in {path} must be compressed once, or sharded with a plain index, got {error}; store it again"
         ) from error
     if measure is None:
         return
@@ -73,7 +73,7 @@ def require_bounded_chunks(path: Path, place: str, folder: Path, chunk: tuple[in
 
 
 Bytes = Any
-"""What can be cut and has a length: bytes, or a file that is mapped."""
+"""Bytes, or a memory-mapped file."""
 Measure = Callable[[Bytes, int], int]
 
 
@@ -83,7 +83,7 @@ def _metadata(folder: Path) -> dict[str, Any]:
 
 
 def _codecs(about: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the codecs in the order in which they pack, of both formats of Zarr."""
+    """Return the codecs in the order of packing, for either Zarr format."""
     if "codecs" in about:
         return list(about["codecs"])
     return [codec for codec in (*(about.get("filters") or ()), about.get("compressor")) if codec]
@@ -94,7 +94,7 @@ def _name(codec: dict[str, Any]) -> str:
 
 
 def _measure(codecs: Sequence[dict[str, Any]], shape: Sequence[int]) -> Measure | None:
-    """Return what tells the size to which bytes unpack; None where nothing is compressed."""
+    """Return a function that measures the unpacked size of bytes; None if nothing is compressed."""
     packing = [codec for codec in codecs if _name(codec) in (*_SIZES, _SHARDED)]
     if not packing:
         return None
@@ -105,7 +105,7 @@ def _measure(codecs: Sequence[dict[str, Any]], shape: Sequence[int]) -> Measure 
 
 
 def _shard(about: dict[str, Any], shape: Sequence[int]) -> Measure | None:
-    """Return the sum over the inner chunks of a shard, which its index lists."""
+    """Return a function that sums the unpacked sizes of a shard's inner chunks."""
     inner = about["chunk_shape"]
     measure = _measure(about["codecs"], inner)
     if measure is None:
@@ -139,7 +139,7 @@ def _deflate_size(data: Bytes, limit: int) -> int:
 
 
 def _stream_size(make: Callable[[], Any], data: Bytes, limit: int) -> int:
-    """Unpack piece by piece, keeping nothing, until the end or the limit; some readers go on with further streams."""
+    """Count unpacked bytes piece by piece until the end or the limit, over all concatenated streams."""
     total, rest = 0, data[:]
     while rest and total <= limit:
         decoder = make()
@@ -152,12 +152,12 @@ def _stream_size(make: Callable[[], Any], data: Bytes, limit: int) -> int:
 
 
 def _size_reader(start: int) -> Measure:
-    """Read the declared size, four bytes from a place in the header."""
+    """Return a function that reads the declared size: four bytes at a position in the header."""
     return lambda data, limit: int.from_bytes(data[start : start + 4], "little")
 
 
 def _zstd_size(data: Bytes, limit: int) -> int:
-    """Sum what the blocks of all frames can hold: content sizes in headers may be missing, or lie."""
+    """Sum the largest sizes of all blocks, because content sizes in headers may be missing or wrong."""
     offset = total = 0
     while data[offset : offset + 4] == _ZSTD_MAGIC and offset + 6 <= len(data):
         declared, held, offset = _zstd_frame(data, offset)
@@ -166,7 +166,7 @@ def _zstd_size(data: Bytes, limit: int) -> int:
 
 
 def _zstd_frame(data: Bytes, offset: int) -> tuple[int, int, int]:
-    """Return the size that a frame declares, what its blocks can hold, and where it ends."""
+    """Return the declared size of a frame, the largest size of its blocks, and its end."""
     about = data[offset + 4]
     single = about >> 5 & 1
     content = (1 if single else 0, 2, 4, 8)[about >> 6]

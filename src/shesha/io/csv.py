@@ -1,4 +1,4 @@
-"""Text tables read by pandas, without shifted columns or lost digits."""
+"""Read text tables with pandas, without shifting columns or losing digits."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def csv_frame(path: Path, separator: str, *, named: bool = True, **options: Any)
 
 
 def _precision_options() -> dict[str, Any]:
-    """Request exact numbers, which is the default since pandas 3.1, where the option warns."""
+    """Request exact numbers; since pandas 3.1 they are the default, and the option would warn."""
     import pandas as pd
 
     return {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def _require_names(path: Path, layout: dict[str, Any]) -> None:
-    """Refuse a first row with more fields than there are names.
+    """Refuse a first row with more fields than column names.
 
     By default pandas takes the first fields for row names then and moves every column, and nothing tells afterwards:
     row names that count become the index that a table without row names has. Told that there are no row names, it
@@ -54,7 +54,7 @@ def _require_names(path: Path, layout: dict[str, Any]) -> None:
 
 @contextmanager
 def _explain_parser_error(path: Path, message: str) -> Iterator[None]:
-    """Return the expected and actual number of fields, and the line."""
+    """Convert a parser error to one with the expected and actual number of fields, and the line."""
     try:
         yield
     except ValueError as error:

@@ -17,7 +17,7 @@ from shesha.support.optional import require
 
 _NAMES_LISTED = 20
 _MOST_UNASKED = 1 << 28
-"""Bytes that any file may need in memory, regardless of its size."""
+"""Number of bytes that any file may need in memory, regardless of its size."""
 _TIGHTEST = 1000
 """Deflated zeros take about 1 byte per 1,000."""
 _SIGNATURES = {
@@ -53,7 +53,7 @@ def require_file(path: Path) -> Path:
     if not path.is_file():
         raise UnreadableFileError(f"path must be a regular file, got {path}")
     if not _first_bytes(path):
-        raise UnreadableFileError(f"{path} must be a {path.suffix} file, got an empty file; write it again")
+        raise UnreadableFileError(f"{path} must be a {path.suffix} file, got an empty file; write the file again")
     return path
 
 
@@ -67,8 +67,8 @@ def _advice(path: Path) -> str:
     start = _first_bytes(path) if path.is_file() else b""
     kind = next((kind for signature, kind in _SIGNATURES.items() if start.startswith(signature)), "")
     if kind and path.suffix.lower() not in kind:
-        return f"it begins like {kind}"
-    return "it is damaged or of another kind; write it again"
+        return f"its content looks like {kind}"
+    return "the file is damaged or has another format; write it again"
 
 
 @contextmanager
@@ -91,7 +91,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def optional(module: str, path: Path) -> ModuleType:
-    """Import a library that comes with the extra for files."""
+    """Import a library of the extra `files`."""
     package = module.partition(".")[0]
     return require(module, "files", f"{package} must be installed to read {path.suffix} files such as {path}")
 
@@ -110,13 +110,13 @@ def require_plausible(path: Path, name: str, declared: int, stored: int) -> None
     """Refuse arrays with an implausible compression ratio."""
     if declared > _MOST_UNASKED and declared > _TIGHTEST * stored:
         raise UnreadableFileError(
-            f"{name} in {path} must be stored in at least 1 byte for {_TIGHTEST:,}, got {readable(declared)} in "
-            f"{stored:,} bytes: it is damaged, or was made to exhaust memory"
+            f"{name} in {path} must have at most {_TIGHTEST:,} unpacked bytes per stored byte, got "
+            f"{readable(declared)} in {stored:,} bytes; the file is damaged, or was made to exhaust memory"
         )
 
 
 def join_names(names: Iterable[str]) -> str:
-    """List names, with a count of those beyond a readable list."""
+    """List the first few names, and count the rest."""
     items = list(names)
     text = ", ".join(items[:_NAMES_LISTED]) or "nothing"
     return text if len(items) <= _NAMES_LISTED else f"{text} and {len(items) - _NAMES_LISTED} more"

@@ -48,7 +48,7 @@ _own: dict[str, tuple[Read, Format]] = {}
 
 
 def reader(ending: str) -> Callable[[F], F]:
-    """Mark a function as the reader of a file ending; all functions that take files then use it.
+    """Register a function as the reader of a file ending; all functions that take files then use it.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def reader(ending: str) -> Callable[[F], F]:
     --------
     >>> reader(".npy")(np.load)
     Traceback (most recent call last):
-    ValueError: ending must not be that of another format, got '.npy'
+    ValueError: ending must differ from those of existing formats, got '.npy'
     """
     if not isinstance(ending, str):
         raise TypeError(f"ending must be text such as '.mat', got {ending!r}")
@@ -76,7 +76,7 @@ def reader(ending: str) -> Callable[[F], F]:
     def mark(function: F) -> F:
         taken = _own.get(ending)
         if ending in FORMATS or (taken is not None and taken[0].__module__ != function.__module__):
-            raise ValueError(f"ending must not be that of another format, got {ending!r}")
+            raise ValueError(f"ending must differ from those of existing formats, got {ending!r}")
         _own[ending] = function, array_format(partial(_describe, function))
         return function
 
@@ -90,11 +90,11 @@ def registered_formats() -> dict[str, Format]:
 
 
 def _describe(function: Read, path: Path) -> dict[str, StoredArray]:
-    """Read a file whole, and describe its arrays as those of files are that need not be read whole."""
+    """Read a whole file by a registered function, and describe its arrays."""
     with reading(path):
         result = function(path)
         arrays = {name: to_host(array) for name, array in result.items()}
     for name in arrays:
         if not isinstance(name, str):
-            raise UnreadableFileError(f"{path} must contain arrays by names that are text, got {name!r}")
+            raise UnreadableFileError(f"{path} must contain arrays whose names are text, got {name!r}")
     return {name: StoredArray(array.shape, array.dtype, partial(np.asarray, array)) for name, array in arrays.items()}

@@ -25,7 +25,7 @@ ENDINGS = (".npy", ".zarr", ".parquet")
 
 
 class StoredRows(Protocol):
-    """A matrix in a file that can be read in stretches of rows."""
+    """A matrix in a file that can be read in chunks of rows."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -68,7 +68,7 @@ def open_matrix(path: str | os.PathLike[str], key: str | None = None) -> StoredR
     existing = require_existing(path)
     opener = _open_shards if is_sharded(existing) else _OPENERS.get(existing.suffix.lower())
     if opener is None:
-        raise ValueError(f"path must end in one of {', '.join(ENDINGS)} to be read in stretches, got {str(existing)!r}")
+        raise ValueError(f"path must end in one of {', '.join(ENDINGS)} to be read in chunks, got {str(existing)!r}")
     matrix: StoredRows = opener(existing, key)
     if len(matrix.shape) != 2 or matrix.dtype.kind not in "fiub":
         raise UnreadableFileError(
@@ -79,7 +79,7 @@ def open_matrix(path: str | os.PathLike[str], key: str | None = None) -> StoredR
 
 
 def is_sharded(path: Path) -> bool:
-    """Whether a path is a directory of files, rather than one that counts as a file."""
+    """Whether a path is a directory of several files, unlike a directory such as a Zarr store."""
     return path.is_dir() and path.suffix.lower() not in ENDINGS
 
 
@@ -107,7 +107,7 @@ class ParquetMatrix:
         self._last: tuple[int, Array] | None = None
         lists = list_columns(self._file.schema_arrow)
         if lists and key is None and len(lists) > 1:
-            raise ValueError(f"key must name a column of lists of {path}, got none: it has {join_names(lists)}")
+            raise ValueError(f"key must name one of the list columns {join_names(lists)} of {path}, got None")
         if key is not None and key not in lists:
             raise ValueError(f"key must be one of {join_names(lists)} in {path}, got {key!r}")
         self._list = key if key is not None else next(iter(lists), None)
@@ -119,7 +119,7 @@ class ParquetMatrix:
 
     @property
     def is_list(self) -> bool:
-        """Whether rows are lists in one column: other columns are then no features."""
+        """Whether the rows are lists in one column; other columns then are not features."""
         return self._list is not None
 
     def __getitem__(self, rows: slice) -> Array:

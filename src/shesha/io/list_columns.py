@@ -27,9 +27,9 @@ from shesha.support.plurals import count
 from shesha.support.types import Array
 
 _ROWS = 4096
-"""Number of rows that are unpacked together."""
+"""Number of rows that are unpacked at a time."""
 _STATE, _SPLITS = "state.json", "dataset_dict.json"
-_LEFT_OUT = "is a column of numbers in a file with columns of lists; name it in keys to use it"
+_LEFT_OUT = "is a column of numbers in a file with columns of lists; name it in keys= to use it"
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def _parquet_columns(path: Path) -> Columns:
 
 
 def _read_in_batches(path: Path, file: Any, name: str) -> Any:
-    """Read a column in stretches of rows, because list lengths are known only after reading."""
+    """Read a column in chunks of rows, because list lengths are known only after reading."""
     batches, n_bytes = [], 0
     for batch in file.iter_batches(batch_size=_ROWS, columns=[name]):
         batches.append(batch)
@@ -202,7 +202,7 @@ def _arrow_files(path: Path) -> list[Path]:
         with reading(path):
             splits = [str(name) for name in json.loads((path / _SPLITS).read_text(encoding="utf-8"))["splits"]]
         raise UnreadableFileError(
-            f"{path} must be one split of a data set, got {join_names(splits)}; name one, as {path}/NAME"
+            f"{path} must be one split of a data set, got the splits {join_names(splits)}; pass {path}/NAME"
         )
     with reading(path):
         state = json.loads((path / _STATE).read_text(encoding="utf-8"))
@@ -210,7 +210,7 @@ def _arrow_files(path: Path) -> list[Path]:
         chosen = bool(state.get("_indices_data_files") or state.get("_indices_files"))
     if chosen:
         raise UnreadableFileError(
-            f"{path} must contain its rows in order, got a selection of them; "
+            f"{path} must contain its rows in order, got indices that select rows; "
             "call flatten_indices() before save_to_disk"
         )
     if not names or any(Path(name).name != name or not (path / name).is_file() for name in names):

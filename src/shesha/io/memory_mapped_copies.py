@@ -1,4 +1,4 @@
-"""Files beyond the memory whose rows cannot be mapped (.zarr, .parquet): audits copy them to .npy first."""
+"""Copies of large .zarr and .parquet files as .npy files, whose rows can be memory-mapped."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from shesha.support.progress import track
 
 _COPIED = (".zarr", ".parquet")
 _BLOCK = 1 << 26
-"""Bytes that are copied at a time, at most."""
+"""Maximum number of bytes that are copied at a time."""
 _SHARE = 16
-"""What is copied at a time takes the memory budget divided by this: decoding takes as much several times."""
+"""Copied chunks take at most the memory budget divided by this, because decoding needs several times as much."""
 
 
 def copy_large_files(
@@ -28,7 +28,7 @@ def copy_large_files(
     tell: Callable[[str], None],
     inside: Sequence[str] = (),
 ) -> list[Path]:
-    """Return the files; those beyond the memory budget as temporary .npy files.
+    """Return the files, with those beyond the memory budget replaced by temporary .npy copies.
 
     `enter` opens a context, such as the folder of a copy, until the work ends; `inside` names columns that are labels.
     """
@@ -38,7 +38,7 @@ def copy_large_files(
 
 
 def _large(file: Path, inside: Sequence[str]) -> Any:
-    """Open the only matrix of a file that does not fit the memory and can be read in stretches."""
+    """Open the only matrix of a file that exceeds the memory budget but can be read in chunks."""
     if file.suffix.lower() not in _COPIED:
         return None
     try:
@@ -62,10 +62,10 @@ def _copy(
     need, free = _n_bytes(matrix), shutil.disk_usage(folder).free
     if need > free:
         raise ValueError(
-            f"the temporary folder must have {readable(need)} for a copy of {file}, which does not fit the memory "
-            f"budget, got {readable(free)}: set TMPDIR, or save the file as .npy"
+            f"the temporary folder must have {readable(need)} of free space for a copy of {file}, got "
+            f"{readable(free)}; set TMPDIR to another folder, or save the file as .npy"
         )
-    tell(f"{file} does not fit the memory budget: its rows are copied to a temporary file of {readable(need)}")
+    tell(f"{file} exceeds the memory budget, so its rows are copied to a temporary file of {readable(need)}")
     n, d = (int(size) for size in matrix.shape)
     dtype = np.dtype(matrix.dtype)
     step = max(1, min(_BLOCK, memory_budget() // _SHARE) // max(1, d * dtype.itemsize))
@@ -77,6 +77,6 @@ def _copy(
         header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (n, d)}
         np.lib.format.write_array_header_1_0(stream, header)
         starts = range(0, n, step)
-        for start in track(starts, len(starts), "stretches of rows"):
+        for start in track(starts, len(starts), "chunks of rows"):
             stream.write(np.ascontiguousarray(matrix[start : start + step], dtype=dtype).data)
     return target

@@ -1,4 +1,4 @@
-"""Readers of files by ending."""
+"""Read representations and labels from files of any supported format."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def open_file(
     >>> {name: matrix.shape for name, matrix in found.representations.items()}
     {'hidden[0]': (5, 3), 'hidden[1]': (5, 3)}
     >>> found.skipped
-    {'label': 'is 1-D, (5,), like labels'}
+    {'label': 'is 1-D with shape (5,), so it may contain labels'}
     >>> found.labels_available
     ('label',)
     """

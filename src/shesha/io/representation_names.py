@@ -1,4 +1,4 @@
-"""Names of the arrays of several files."""
+"""Unique names for the arrays of several files."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def _header(path: Path) -> tuple[dict[str, dict[str, Any]], int]:
 def _describe(path: Path, name: str, tensor: dict[str, Any], start: int) -> StoredArray:
     kind, shape = tensor["dtype"], tuple(tensor["shape"])
     if kind not in _DTYPES:
-        refusal = f"holds {kind} values, which NumPy lacks; save it as F32"
+        refusal = f"contains {kind} values, which NumPy lacks; save it as F32"
         return StoredArray(shape, np.dtype("V1"), lambda: np.empty(0), refusal)
     dtype = np.dtype(_DTYPES[kind])
     if kind == "BF16":

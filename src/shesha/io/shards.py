@@ -45,7 +45,7 @@ class ShardedMatrix:
         self.dtype = np.result_type(*dtypes)
 
     def __getitem__(self, rows: slice) -> Array:
-        """Return some rows from the files that hold them."""
+        """Return some rows from the files that contain them."""
         start, stop, _ = rows.indices(self._starts[-1])
         blocks: list[Array] = []
         while start < stop:

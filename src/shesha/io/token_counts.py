@@ -1,4 +1,4 @@
-"""Numbers of tokens that an extraction recorded with its arrays."""
+"""Token counts that an extraction stored with its arrays."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _record(path: Path) -> Any:
     if path.suffix == ".zarr":
         return json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"]["shesha"]
     if path.suffix != ".safetensors":
-        raise ValueError("formats of other endings record nothing")
+        raise ValueError("files of other formats contain no token counts")
     with path.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")
         if length > min(_LONGEST_HEAD, path.stat().st_size):

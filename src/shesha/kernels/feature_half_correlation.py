@@ -71,8 +71,7 @@ class Partition:
         return found if chosen is None else found[chosen]
 
     def unit_ranks(self) -> tuple[Vector, Vector] | None:
-        """Centred ranks of unit length in both halves, in condensed order of the directed rows; their inner product is
-        the correlation."""
+        """Centred ranks of unit length in both halves; their inner product is the correlation."""
         if self.first is None or self.second is None:
             return None
         places = self.first.order

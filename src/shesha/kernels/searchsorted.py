@@ -1,4 +1,4 @@
-"""Places of many numbers among sorted ones."""
+"""Insertion positions of many numbers in a sorted array."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import numpy as np
 from shesha.support.types import Index, Matrix, Vector
 
 _CELLS = 8
-"""Cells of a table for each sorted number."""
+"""Number of table cells for each sorted number."""
 _MOST = 8
-"""Sorted numbers in one cell up to which looking them through is faster than halving."""
+"""Up to this many sorted numbers per cell, a linear search is faster than bisection."""
 
 
 def insertion_places(levels: Vector, values: Matrix) -> Index:

@@ -7,9 +7,9 @@ import numpy as np
 from shesha.support.types import Matrix, Vector
 
 MOST_TERMS = 4
-"""More follow noise rather than smooth effects, unless the features call for them."""
+"""Default maximum number of terms; more would fit noise unless the features need them."""
 _DENSITY = 2 / 3
-"""Beyond that many, knots are as dense as rows to the power of a third: in tails curves need knots, too."""
+"""With more terms, the density of knots is the cube root of that of the rows, so tails have knots as well."""
 
 
 def natural_spline(values: Vector, n_terms: int) -> Matrix:
@@ -48,7 +48,7 @@ def natural_spline(values: Vector, n_terms: int) -> Matrix:
 
 
 def _knots(unit: Vector, n_knots: int) -> Vector:
-    """Distinct knots; the outer ones are the extremes, as in R's ns(): further in, tails would be left behind."""
+    """Return distinct knots; the outer ones are the extremes, as in R's ns()."""
     places = np.linspace(0, 1, n_knots)
     if n_knots <= MOST_TERMS + 1:
         return np.unique(np.quantile(unit, places))

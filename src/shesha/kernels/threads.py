@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 _NAME = "shesha"
 _MOST_THREADS = 64
 _SMALL = 1 << 24
-"""Multiplications that one thread has done before others have started."""
+"""Number of multiplications that one thread finishes before other threads have started."""
 _blas_lock = RLock()
 _blas_depth = 0
 
@@ -76,7 +76,7 @@ _blas_settings: list[tuple[Any, int]] = []
 
 
 def threads_for(n_multiplications: int) -> int | None:
-    """How many pieces of some work to do at once: one where the work is small, or as many as there are threads."""
+    """Return the number of tasks to run at once: 1 for little work, None for all threads."""
     return 1 if n_multiplications < _SMALL else None
 
 

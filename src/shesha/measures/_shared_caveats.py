@@ -17,6 +17,6 @@ SYMMETRIC_INPUTS = (
     "(arXiv 2605.21324). A low value or a drift then does not imply a change of function."
 )
 TEXT_LENGTH = (
-    "Cosine similarity of mean-pooled tokens follows the length of texts (arXiv 2605.07345): pass numbers of tokens as "
-    "covariates."
+    "Cosine similarity of mean-pooled tokens depends on the length of texts (arXiv 2605.07345): pass numbers of tokens "
+    "as covariates."
 )

@@ -40,7 +40,7 @@ def _require_freedom(*sides: Basis) -> None:
     formula="mean of the min(p, q) canonical correlations: singular values of U_X' U_Y",
     reference="Hotelling 1936; Weenink 2003",
     caveats=(
-        "All directions count equally, so noise of small variance counts as much as signal.",
+        "All directions have equal weight, so noise of small variance has as much weight as signal.",
         "It rises with the number of features: independent data of rank p and q give about sqrt(max(p, q) / n).",
     ),
     self_value=1.0,

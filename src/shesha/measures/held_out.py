@@ -129,7 +129,7 @@ def _canonical_sums(split: Split, options: Mapping[str, Any]) -> Vector:
         a, b = (side.truncated(_n_components(side, options["components"])) for side in (a, b))
     _require_freedom(a, b)
     if len(split.x_test) < _FEWEST:
-        raise NotEstimable(f"folds of at least {_FEWEST} rows are needed, got one of {len(split.x_test)}")
+        raise NotEstimable(f"every fold needs at least {_FEWEST} rows, got one with {len(split.x_test)}")
     u, _, vt = np.linalg.svd(a.overlap(b), full_matrices=False)
     centred = split.centred()
     variates = _coordinates(a, centred.x_test) @ u, _coordinates(b, centred.y_test) @ vt.T

@@ -122,9 +122,9 @@ def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Band
     formula="HSIC_u(X X' / p, Y Y' / q) / sqrt(S_X S_Y), S the mean of HSIC_u(x_j x_j', x_k x_k') over features j != k",
     reference="Chun, Canatar, Chung and Lee 2025 (arXiv 2502.15104); Song et al. 2012",
     caveats=(
-        "Rows and features count as random samples; with few features, its variance is high, and it may exceed 1.",
-        "If features hardly agree, its denominator is near 0, and values are arbitrary (7.9 occurs): use its interval.",
-        "The features of the two must be sampled independently: a representation compared with itself exceeds 1.",
+        "It treats rows and features as random samples; with few features, its variance is high, and it may exceed 1.",
+        "If features hardly agree, its denominator is near 0 and its value arbitrary (such as 7.9): use its interval.",
+        "Both sets of features must be sampled independently: a representation compared with itself scores above 1.",
         "A few directions of large variance dominate it.",
     ),
     estimates=(-1, 1),

@@ -35,7 +35,7 @@ def _declare(direction: Direction, **options: Any) -> Mapping[str, Any]:
     reference="Yamins et al. 2014; Schrimpf et al. 2018; Golub, Heath and Wahba 1979",
     caveats=(
         "It is about 0, or slightly below, for unrelated data; below 0, predictions are worse than the mean.",
-        "Features count by their variance: scale them first if they should count equally.",
+        "Features are weighted by their variance: scale them first if they should have equal weight.",
         "Rows that depend on one another leak between folds; groups=Groups(labels) keeps equal labels in one fold.",
         "It is below 1 for a representation compared with itself.",
     ),

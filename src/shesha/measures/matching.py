@@ -30,7 +30,7 @@ def _constant(a: Features, b: Features) -> str:
         for name, side in (("first", a), ("second", b))
         if len(side.constant_columns)
     ]
-    return f"constant features have no correlation and count as 0: {' and '.join(parts)}" if parts else ""
+    return f"constant features have no correlation, so it is set to 0: {' and '.join(parts)}" if parts else ""
 
 
 def _best_matching(gain: Matrix) -> Matrix:
@@ -104,8 +104,8 @@ def _column_gain(narrow: Features, wide: Features, unit: float) -> Matrix:
     reference="Li et al. 2015",
     caveats=(
         "It is the best of many matchings: independent data score well above 0 if n is small.",
-        "A constant feature, such as a unit that never fires, has correlation 0; a representation with one scores "
-        "below 1 with itself.",
+        "A constant feature, such as a unit that never fires, has correlation 0. With such a feature, a representation "
+        "scores below 1 when compared with itself.",
     ),
     self_value=1.0,
     groups=("ReSi",),
@@ -138,8 +138,8 @@ def hard_correlation_match(a: Features, b: Features) -> float:
     reference="Li et al. 2015; Khosla and Williams 2024",
     caveats=(
         "It is the best of many matches: independent data score well above 0 if n is small.",
-        "A constant feature, such as a unit that never fires, has correlation 0; a representation with one scores "
-        "below 1 with itself.",
+        "A constant feature, such as a unit that never fires, has correlation 0. With such a feature, a representation "
+        "scores below 1 when compared with itself.",
     ),
     self_value=1.0,
     groups=("ReSi",),
@@ -175,8 +175,8 @@ def soft_correlation_match(a: Features, b: Features) -> float:
         "It is the best of many matchings: independent data score well above 0 if n is small. Calibrate it.",
         "A smaller mass leaves out the units that match worst, which raises the score of noise as well.",
         "With equal widths and full mass, it equals HardCorr.",
-        "A constant feature, such as a unit that never fires, has correlation 0; a representation with one scores "
-        "below 1 with itself.",
+        "A constant feature, such as a unit that never fires, has correlation 0. With such a feature, a representation "
+        "scores below 1 when compared with itself.",
     ),
     self_value=1.0,
     remark=_constant,

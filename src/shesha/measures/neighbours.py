@@ -219,8 +219,8 @@ def mutual_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = 
     reference="Huh et al. 2024",
     caveats=(
         "Chance is far from 0: about 1 - exp(-k^2 / n), less with inner products of few features.",
-        "With n below about k^2 / 2, nearly every row returns by chance, so draws tie and calibration is very "
-        "conservative (0 to 1 % false positives at 5 %): use a smaller k.",
+        "With n below about k^2 / 2, nearly every row counts by chance, so permutations tie and calibration is "
+        "very conservative (0 to 1 % false positives at 5 %): use a smaller k.",
         "It is below 1 for a representation compared with itself.",
     ),
     anywhere=True,

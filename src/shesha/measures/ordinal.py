@@ -24,12 +24,12 @@ def _monte_carlo_error(a: Comparisons, b: Comparisons) -> str:
     error = float(np.sqrt(share * (1 - share) / n))
     if not a.sampled or error <= _LARGE_ERROR:
         return ""
-    return f"{n:,} sampled comparisons leave a Monte Carlo standard error of {error:.3f}; pass more n_samples"
+    return f"{n:,} sampled comparisons give a Monte Carlo standard error of {error:.3f}; pass a larger n_samples"
 
 
 _CAVEATS = (
     "Chance is 1/2, not 0, if no distances tie; pairs that tie in both count as agreement and raise it.",
-    "With more rows, it is estimated from a sample of comparisons, with a standard error of at most 0.5 / "
+    "For many rows, it is estimated from a sample of comparisons, with a standard error of at most 0.5 / "
     "sqrt(n_samples).",
 )
 

@@ -14,7 +14,7 @@ from shesha.kernels.pair_influence import spearman_influence
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
 
-_EQUAL = "all distances between sampled rows are equal, so nothing can be correlated with them"
+_EQUAL = "all distances between sampled rows are equal, so they have no correlation"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ def _no_near_rows_note(a: Uniformity, b: Uniformity) -> str:
         return ""
     size = f"{share:.0e}" if share > 0 else "less than a float can represent"
     return (
-        "rows are so far apart that exp(-2 d^2) is 0 for all but a row with itself: both uniformities are -log n, and "
+        "rows are so far apart that exp(-2 d^2) is 0 except for a row with itself. Both uniformities are -log n, and "
         f"all other pairs add {size}. Scale the features first, for example to rows of unit length"
     )
 

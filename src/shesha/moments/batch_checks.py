@@ -1,4 +1,4 @@
-"""Checks of a batch of rows: matrices of equal length, of known widths, without NaN."""
+"""Checks of a batch of rows: equal numbers of rows, known numbers of features, no NaN."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def batch_sides(batch: Any) -> list[Any]:
 
 
 def check_batch(sides: Sequence[Any], names: Sequence[str], widths: Sequence[int] | None) -> list[Any]:
-    """Return the sides as matrices of numbers on their devices.
+    """Return the batch as checked matrices of numbers on their devices.
 
     Raises
     ------
@@ -34,14 +34,13 @@ def check_batch(sides: Sequence[Any], names: Sequence[str], widths: Sequence[int
     for place, (side, name) in enumerate(zip(sides_as_matrices, names, strict=True)):
         if widths is not None and side.shape[1] != widths[place]:
             raise ValueError(
-                f"{name} must have {widths[place]} features, as in earlier batches, got {side.shape[1]}: this batch "
-                "was not counted"
+                f"{name} must have {widths[place]} features, as in earlier batches, got {side.shape[1]}; this batch "
+                "was not added"
             )
         if side.shape[0] != sides_as_matrices[0].shape[0]:
             raise ValueError(
                 f"{name} must have as many rows as {names[0]} ({sides_as_matrices[0].shape[0]}), got "
-                f"{side.shape[0]}: this batch "
-                "was not counted"
+                f"{side.shape[0]}; this batch was not added"
             )
     return sides_as_matrices
 
@@ -53,7 +52,7 @@ def require_finite(sides: Sequence[Any], names: Sequence[str], first_row: int) -
             rows = np.flatnonzero(~np.isfinite(_dense(side)).all(axis=1))
             raise ValueError(
                 f"{name} must be finite, got NaN or infinity in rows {check.join_items(rows.tolist())} of the batch "
-                f"that begins at row {first_row:,}: this batch was not counted"
+                f"that begins at row {first_row:,}; this batch was not added"
             )
 
 

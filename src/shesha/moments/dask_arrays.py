@@ -17,13 +17,13 @@ from shesha.moments.sums import Sums, merge
 from shesha.support.optional import require
 
 _TOGETHER = 8
-"""Lists of parts that are joined at once."""
+"""Number of lists of parts that are joined at a time."""
 _FEWEST_ROWS = 64
-"""Rows that a part has at least."""
+"""Minimum number of rows of a part."""
 
 
 def sum_dask(sides: Sequence[Any], names: Sequence[str], pairs: Pairs) -> list[Sums]:
-    """Return the parts of all rows, in their order, computed on the user's scheduler.
+    """Return the sums of all parts in order, computed on the user's Dask scheduler.
 
     Raises
     ------
@@ -49,13 +49,13 @@ def _check_shapes(sides: Sequence[Any], names: Sequence[str]) -> None:
             raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {side.shape}")
     lengths = [side.shape[0] for side in sides]
     if any(np.isnan(length) for side in sides for length in side.shape):
-        raise ValueError("chunks must have known lengths, got unknown ones: call compute_chunk_sizes() first")
+        raise ValueError("chunks must have known lengths, got unknown lengths; call compute_chunk_sizes() first")
     if len(set(lengths)) > 1:
         raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({lengths[0]:,}), got {lengths[1]:,}")
 
 
 def _align(sides: Sequence[Any]) -> list[Any]:
-    """Divide all sides at every chunk boundary of any side; a row stays in one chunk."""
+    """Divide all sides at every chunk boundary of any side, without splitting rows."""
     ends = sorted({int(end) for side in sides for end in np.cumsum(side.chunks[0])})
     rows = tuple(int(length) for length in np.diff(ends, prepend=0) if length)
     return [side.rechunk({0: rows, 1: -1}) for side in sides]
@@ -94,7 +94,7 @@ def _chunk_sums(sides: Sequence[Any], names: Sequence[str], pairs: Pairs, most: 
 
 
 def _concatenation(side: Any) -> bool | None:
-    """How the last operation on a side takes its chunks: Dask fuses operations of one kind only."""
+    """Return how the last operation on a side takes its chunks; Dask fuses only operations of the same kind."""
     flag = getattr(side.dask.layers.get(side.name), "concatenate", True)
     return flag if flag is None else bool(flag)
 
@@ -102,14 +102,14 @@ def _concatenation(side: Any) -> bool | None:
 def _sum_chunk(
     place: Any, *sides: Any, names: Sequence[str], pairs: Pairs, n_parts: int, widths: Sequence[int]
 ) -> list[Sums]:
-    """Sum a chunk in one thread: Dask gives its threads a task each."""
+    """Sum a chunk in one thread, because Dask runs one task per thread."""
     first_row, n_rows = place[0].item()
     rows = check_batch(sides, names, None)
     for side, name, width in zip(rows, names, widths, strict=True):
         if side.shape != (n_rows, width):
             raise ValueError(
                 f"{name} must have the chunk shape that Dask records, {(n_rows, width)} from row {first_row:,} on, "
-                f"got {tuple(side.shape)}: correct the chunks where the array is created"
+                f"got {tuple(side.shape)}; correct the chunks where the array is created"
             )
     length = max(_FEWEST_ROWS, -(-int(rows[0].shape[0]) // n_parts))
     size = panel_rows([int(side.shape[1]) for side in rows])

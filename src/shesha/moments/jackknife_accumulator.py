@@ -22,12 +22,12 @@ from shesha.support.device_arrays import namespace, stays, to_host
 
 MOST_PARTS, FEWEST_PARTS = 64, 8
 _FIRST_PART = 64
-"""Initial number of rows of a part; if there are too many parts, neighbours are merged and the length doubles."""
+"""Initial number of rows of a part; with too many parts, neighbouring parts are merged and the length doubles."""
 
 
 @dataclass
 class Accumulator:
-    """The finished parts of a stream, the current part, and rows that do not fill a panel yet."""
+    """Sums over the finished parts of a stream and the current part, and pending rows."""
 
     widths: tuple[int, ...]
     pairs: Pairs
@@ -37,7 +37,7 @@ class Accumulator:
     n_pending: int = 0
     part_rows: int = _FIRST_PART
     _owns_current: bool = False
-    """Whether nothing else holds the current part, so that it may be overwritten."""
+    """Whether the current part may be overwritten, because nothing else refers to it."""
 
     @property
     def n_rows(self) -> int:
@@ -46,7 +46,7 @@ class Accumulator:
         return sum(part.n_rows for part in parts) + self.n_pending
 
     def add(self, sides: Sequence[Any]) -> None:
-        """Add a batch of matrices of equal length; stop before a panel with an entry that is not finite."""
+        """Add a batch of matrices of equal length; stop before the first panel with NaN or infinity."""
         n, start = int(sides[0].shape[0]), 0
         if not self.n_rows:
             self._require_memory()
@@ -73,7 +73,7 @@ class Accumulator:
         return sum_panel(rows, self.pairs)
 
     def snapshot(self) -> Callable[[], None]:
-        """Return a function that restores what is held now; call it before more than one later batch is added."""
+        """Return a function that restores the present state, if at most one batch was added since."""
         self._owns_current = False
         kept = list(self.parts), self.current, self.pending, self.n_pending, self.part_rows
         n_blocks = len(self.pending)
@@ -96,7 +96,7 @@ class Accumulator:
         return sum_panel(self.join_pending(), self.pairs) if self.n_pending else None
 
     def join_pending(self) -> list[Any]:
-        """Rows that do not fill a panel yet, as one matrix per side."""
+        """Pending rows, which do not fill a panel yet, as one matrix per side."""
         return join_batches(self.pending)
 
     def _keep(self, sides: Sequence[Any], start: int, stop: int) -> None:
@@ -131,7 +131,7 @@ class Accumulator:
         return 8 * (sum(sides) + sum((self.widths[i] + 1) * (self.widths[j] + 1) for i, j in self.pairs))
 
     def most_parts(self) -> int:
-        """How many parts are kept: fewer where each takes much memory."""
+        """Maximum number of parts, which is smaller if each part takes much memory."""
         # A quarter of the memory; always even, so that neighbours pair up.
         room = memory.memory_budget() // 4 // max(1, self._sums_bytes())
         return int(np.clip(room // 2 * 2, FEWEST_PARTS, MOST_PARTS))
@@ -143,7 +143,7 @@ class Accumulator:
     def _require_memory(self) -> None:
         widths = " and ".join(f"{width:,}" for width in self.widths)
         memory.require(
-            (FEWEST_PARTS + 4) * self._sums_bytes(), f"sums of products of {widths} features", "take fewer features"
+            (FEWEST_PARTS + 4) * self._sums_bytes(), f"sums of products of {widths} features", "use fewer features"
         )
 
 
@@ -156,7 +156,7 @@ def compact_parts(parts: Sequence[Sums], most: int) -> list[Sums]:
 
 
 def leave_one_out(parts: Sequence[Sums], others: Sums | None = None) -> Iterator[Sums]:
-    """For each part, the sums of all others, by halving because subtraction would lose precision."""
+    """For each part, the sums of all other parts, without subtraction, which would lose precision."""
     if len(parts) == 1:
         assert others is not None
         yield others

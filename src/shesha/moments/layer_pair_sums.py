@@ -20,12 +20,12 @@ from shesha.support import memory as memory
 from shesha.support.types import Seed
 
 _PANEL_ROWS = 1024
-"""Rows that are summed at once, enough that adding to the sums costs little."""
+"""Number of rows that are summed at a time; with many rows, adding to the sums takes little time."""
 Layers = Mapping[str, Any]
 
 
 class LayerMoments:
-    """Means and products of the layers of two models: each layer with itself and with each layer of the other model.
+    """Means and products for all pairs of layers of two models, accumulated batch by batch.
 
     Activations are summed batch by batch and never kept. `shesha.compare_layers` takes the moments in place of the
     layers, for measures that are functions of means and products, such as CKA and CCA. Memory: 8 bytes for each pair of
@@ -55,14 +55,14 @@ class LayerMoments:
     def __init__(self, *, project: int | None = None, seed: Seed = 0) -> None:
         self.projection = RandomProjection.build(project, seed)
         self.projected: list[bool] = []
-        """Whether each layer was projected: those of the first model, then those of the second."""
+        """Whether each layer was projected: layers of the first model, then of the second."""
         self._names: tuple[tuple[str, ...], tuple[str, ...]] | None = None
         self._sums: Sums | None = None
         self._given: list[int] = []
         self._pending: list[list[Any]] = []
         self._n_pending = 0
         self._is_partial = False
-        """Whether an update was interrupted while sums were changed in place, so that some pairs miss a panel."""
+        """Whether an update was interrupted while it changed the sums, so some pairs lack rows."""
         self.precisions: list[float] = []
         """Relative rounding error of each layer in its input type: layers of the first model, then of the second."""
 
@@ -113,7 +113,7 @@ class LayerMoments:
         return () if self._names is None else self._names[1]
 
     def width(self, n_features: int) -> int:
-        """Number of columns that are kept of a layer of so many features."""
+        """Number of columns of a layer after a possible projection."""
         return n_features if self.projection is None else self.projection.width(n_features)
 
     def sums(self) -> Sums:
@@ -121,7 +121,7 @@ class LayerMoments:
         self._require_whole()
         self._sum_pending()
         if self._sums is None:
-            raise ValueError("moments must have at least one row, got none: update them first")
+            raise ValueError("moments must have at least one row, got none; call update() first")
         return self._sums
 
     def __len__(self) -> int:
@@ -129,7 +129,7 @@ class LayerMoments:
         return self._n_pending + (0 if self._sums is None else self._sums.n_rows)
 
     def _keep(self, side: Any, second: bool) -> Any:
-        """Return a copy, since loaders fill the same buffer again; projected, where the layer is wide."""
+        """Return a copy, because loaders may reuse the buffer; wide layers are projected."""
         if self.projection is not None and self.projection.applies(int(side.shape[1])):
             return self.projection.project(side, int(second))
         return side.copy() if isinstance(side, np.ndarray) else side
@@ -154,8 +154,8 @@ class LayerMoments:
     def _require_whole(self) -> None:
         if self._is_partial:
             raise RuntimeError(
-                "moments must have whole updates, got one that was interrupted while it changed the sums: start again "
-                "with new LayerMoments"
+                "moments must contain complete updates only, got an interrupted update; start again with new "
+                "LayerMoments"
             )
 
     def _start(self, panels: list[Panel]) -> Sums:
@@ -170,12 +170,12 @@ class LayerMoments:
         memory.require(
             need,
             f"sums of {n_first} x {len(widths) - n_first} pairs of layers",
-            "take fewer layers at once, or pass project=512",
+            "compare fewer layers at a time, or pass project=512",
         )
 
 
 def grid_bytes(first: list[int], second: list[int]) -> int:
-    """Memory for the sums of all pairs of layers of these widths, and for a panel of rows."""
+    """Memory in bytes for the sums of all pairs of layers with these widths, and for a panel of rows."""
     return 8 * (
         sum(first) * sum(second)
         + 2 * sum(width**2 for width in (*first, *second))

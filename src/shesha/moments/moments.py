@@ -89,7 +89,7 @@ class Moments:
         if not checked:
             require_finite(sides, self.names, len(self))
         if self._named_rows not in (None, rows is not None):
-            raise ValueError("rows must be given for every batch or for none, got both kinds of batches")
+            raise ValueError("rows must be given for all batches or for none, got batches with and without rows")
         register = self._register
         if rows is not None:
             kept, codes = self._register.new_rows(rows, n)
@@ -127,7 +127,7 @@ class Moments:
         if len({state.widths for state in states}) > 1:
             raise ValueError(f"widths must be {self.widths}, got {other.widths}")
         if None not in (self._named_rows, other._named_rows) and self._named_rows != other._named_rows:
-            raise ValueError("rows must have identifiers in both or in none, got them in one")
+            raise ValueError("rows must have identifiers in both or in none, got identifiers in one only")
         merged = Moments(self.names)
         parts = [part for state in states for part in state.parts_with_pending()]
         merged._named_rows = self._named_rows if self._named_rows is not None else other._named_rows
@@ -138,7 +138,7 @@ class Moments:
         return merged
 
     def set_parts(self, like: Accumulator, parts: Sequence[Sums]) -> None:
-        """Add consecutive parts that were summed elsewhere."""
+        """Add consecutive parts that were summed by other processes."""
         self._state = Accumulator(like.widths, like.pairs, compact_parts(parts, MOST_PARTS))
         self._state.part_rows = max(self._state.part_rows, *(part.n_rows for part in self._state.parts))
 
@@ -232,13 +232,13 @@ class Moments:
 
     @property
     def n_repeated(self) -> int:
-        """Number of rows that were left out because their identifier had been counted."""
+        """Number of rows that were left out because their identifiers had been counted before."""
         return self._register.n_repeated
 
     def parts(self) -> list[Sums]:
-        """Sums over consecutive stretches of the rows, each of which the jackknife leaves out in turn."""
+        """Sums over consecutive parts of the rows; the jackknife leaves out each part in turn."""
         if self._state is None:
-            raise ValueError("moments must have at least one row, got none: update them first")
+            raise ValueError("moments must have at least one row, got none; call update() first")
         return self._state.parts_with_pending()
 
     def precision(self, place: int) -> float:

@@ -18,11 +18,11 @@ from shesha.support.types import Array, Matrix, Vector
 _ENTRIES = 1 << 20
 """Number of values in a block of rows: 8 MB in double precision."""
 _BLOCKS = 4
-"""Blocks of a panel: they are added up before the panel is added to the sums, which takes longer."""
+"""Number of blocks of a panel; blocks are summed first, because adding to the sums takes longer."""
 _MOST_TOGETHER = 2048
-"""Features of all sides for which one product of all columns is made; of more, it would take much memory twice."""
+"""Up to this many features of all sides, one product of all columns is computed; beyond, it would take much memory."""
 _PILOT_ROWS = 32
-"""Rows whose mean is subtracted before products, close enough to the panel's mean to lose no precision."""
+"""Number of rows whose mean is subtracted before products; this mean is close enough to the panel's for precision."""
 _SAFE = 2.0**400
 """Squared lengths above this, or below its inverse, are computed in another unit."""
 Pairs = Collection[tuple[int, int]]
@@ -66,7 +66,7 @@ def sum_panel(sides: Sequence[Any], pairs: Pairs) -> Sums:
 
 
 def _sum_together(arrays: Sequence[Array], pairs: Pairs) -> Sums | None:
-    """Sums over rows whose columns stand side by side, so that one symmetric product has those of all pairs.
+    """Sums of all pairs of sides from one symmetric product of their joined columns.
 
     None where there are too many columns, or squares leave the range of doubles.
     """
@@ -101,7 +101,7 @@ def _add_blocks(
     product: Matrix,
     products: Matrix,
 ) -> Vector | None:
-    """Write the products of z of all columns into the last argument, and return the sum of z."""
+    """Add the products of all columns of z to the last argument, and return the sum of z."""
     products[:] = 0
     total, ones = np.zeros(len(products)), np.ones(len(block))
     lengths = [span.stop - 1 for span in columns]
@@ -140,7 +140,7 @@ class Panel:
         return cls(z, pilot, unit, to_host(ones @ z) / z.shape[0])
 
     def products(self, other: Panel) -> Matrix:
-        """Products of z with that of another side, both about the mean of the panel."""
+        """Products of z with z of another side, both centred on the means of the panel."""
         return _about_means(to_host(self.z.T @ other.z), self.z.shape[0], self.mean, other.mean)
 
     def sums(self) -> SideSums:
@@ -149,14 +149,14 @@ class Panel:
 
 
 def _about_means(products: Matrix, n_rows: int, first: Vector, second: Vector) -> Matrix:
-    """Change products about pilot rows, in place, to those about the mean rows; means are those of z."""
+    """Convert products about pilot rows to products about mean rows, in place; the means are of z."""
     add_outer_product(products, -(n_rows * first), second)
     shift_means(products, -first[:-1], -second[:-1])
     return products
 
 
 _spare: list[Array] = []
-"""Memory of finished panels. Memory that is new from the system costs as much time as narrow products."""
+"""Memory of finished panels, for reuse; requesting new memory takes as much time as products of narrow matrices."""
 
 
 def _allocate_panel(shape: tuple[int, int]) -> Matrix:

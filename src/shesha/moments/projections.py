@@ -13,7 +13,7 @@ from shesha.support.seeds import draw_seed
 from shesha.support.types import Matrix, Seed
 
 FEWEST_DIRECTIONS = 32
-"""So many at least: the error is found by leaving out groups of directions."""
+"""Minimum number of directions; the error is estimated by leaving out groups of directions."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class RandomProjection:
 
     @classmethod
     def build(cls, project: int | None, seed: Seed) -> RandomProjection | None:
-        """Check what was asked for; None for no projection."""
+        """Check the requested number of directions; None means no projection."""
         if project is None:
             return None
         return cls(check.count(project, "project", minimum=FEWEST_DIRECTIONS), draw_seed(seed))
@@ -36,7 +36,7 @@ class RandomProjection:
         return width > self.n_directions
 
     def width(self, width: int) -> int:
-        """Number of columns that a layer has afterwards."""
+        """Number of columns of a layer after projection."""
         return min(width, self.n_directions)
 
     def project(self, rows: Any, model: int) -> Any:
@@ -51,7 +51,7 @@ class RandomProjection:
         return doubles(rows) @ convert_like(directions, rows)
 
     def _directions(self, model: int, width: int) -> Matrix:
-        """All layers of one width and model share them."""
+        """Directions of all layers with one width in one model."""
         if (model, width) not in self._matrices:
             rng = np.random.default_rng([self.seed, model, width])
             drawn = rng.standard_normal((width, self.n_directions)) / np.sqrt(self.n_directions)

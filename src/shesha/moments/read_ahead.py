@@ -1,4 +1,4 @@
-"""Reading ahead: the next rows come from the disk in a thread of their own while products are made of the last ones.
+"""Read the next rows from disk in a separate thread, while the previous rows are processed.
 
 Slices of a memory map are read by whoever touches them first. Without this, threads that make products would wait for
 the disk, one page after another.
@@ -20,15 +20,15 @@ from shesha.support import memory as memory
 
 Item = TypeVar("Item")
 _PANELS = 8
-"""Panels that are read together, where memory allows."""
+"""Number of panels that are read together, if memory allows."""
 _WAITING = 3
-"""Stretches that are in memory at once: one in use, one that waits, one that is read."""
+"""Number of chunks in memory at a time: one in use, one waiting, and one being read."""
 _ANNOUNCED = 3
-"""Stretches that the system has been asked to read, so that the disk always has work."""
+"""Number of chunks that the system is asked to read in advance, which keeps the disk busy."""
 
 
 def stretch_rows(sides: Sequence[Any]) -> int:
-    """How many rows are read together: whole panels that take a small share of the memory budget."""
+    """Number of rows that are read together: whole panels within a small share of the memory budget."""
     rows = panel_rows([int(side.shape[1]) for side in sides])
     panel = rows * sum(int(side.shape[1]) * max(1, np.dtype(side.dtype).itemsize) for side in sides if _is_host(side))
     room = memory.memory_budget() // 8 // max(1, _WAITING * panel)
@@ -36,7 +36,7 @@ def stretch_rows(sides: Sequence[Any]) -> int:
 
 
 def read_ahead(sides: Sequence[Any], starts: range) -> Iterator[list[Any]]:
-    """Yield the rows of all sides from each start on, the next ones of which are read meanwhile."""
+    """Yield a chunk of rows of all sides from each start, while the next chunk is being read."""
     yield from _one_ahead(_read(sides, starts))
 
 
@@ -50,7 +50,7 @@ def _read(sides: Sequence[Any], starts: range) -> Iterator[list[Any]]:
 
 
 def _one_ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """Yield the items, and make the next one in a thread while the last one is used."""
+    """Yield the items; a thread prepares the next item while the current one is used."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         ahead = pool.submit(lambda: list(islice(items, 1)))
         while head := ahead.result():
@@ -59,7 +59,7 @@ def _one_ahead(items: Iterator[Item]) -> Iterator[Item]:
 
 
 def _read_pages(rows: Any) -> Any:
-    """Return rows whose pages are in memory: of a map each page is touched, whatever order its entries have."""
+    """Load the pages of memory-mapped rows into memory, and return the rows."""
     if not isinstance(rows, np.memmap) or not rows.size:
         return rows
     if not rows.flags.c_contiguous:
@@ -71,7 +71,7 @@ def _read_pages(rows: Any) -> Any:
 
 
 def _announce(side: Any, start: int, stop: int) -> None:
-    """Ask the system to read rows of a file that will be needed soon; a hint, which may be ignored."""
+    """Ask the system to read rows of a file in advance; the system may ignore this hint."""
     if not hasattr(os, "posix_fadvise") or not isinstance(side, np.memmap) or not side.flags.c_contiguous:
         return
     rows = side[start:stop]
@@ -90,7 +90,7 @@ def _announce(side: Any, start: int, stop: int) -> None:
 
 
 def _place_in_file(rows: Any) -> int:
-    """First byte of some rows of a map: a slice has the offset of the array that it was cut from."""
+    """Position in the file of the first byte of some memory-mapped rows."""
     start = rows.offset - rows.offset % mmap.ALLOCATIONGRANULARITY
     mapped = np.frombuffer(rows._mmap, dtype=np.uint8)
     return int(start + rows.ctypes.data - mapped.ctypes.data)

@@ -23,7 +23,7 @@ State = str | os.PathLike[str] | None
 
 
 class Countable(Protocol):
-    """Sums over rows to which a pass adds, and which files can hold."""
+    """Sums over rows that a pass extends and that can be saved."""
 
     names: tuple[str, ...]
 
@@ -41,11 +41,11 @@ class Countable(Protocol):
         ...
 
     def set_parts(self, like: Accumulator, parts: Sequence[Sums]) -> None:
-        """Take over sums that were computed elsewhere."""
+        """Use sums that were computed by other processes."""
         ...
 
     def note_precision(self, sides: Sequence[Any]) -> None:
-        """Remember the rounding error of the input."""
+        """Record the rounding error of the input."""
         ...
 
     def save_with_source(self, path: str | os.PathLike[str], source: list[Any]) -> None:
@@ -62,7 +62,7 @@ M = TypeVar("M", bound=Countable)
 
 
 def count_sides(fresh: M, sources: Sequence[Any], state: State) -> M:
-    """Sum over the rows of arrays and files, in stretches."""
+    """Sum over the rows of arrays and files, in chunks."""
     sides = [open_side(side, name) for side, name in zip(sources, fresh.names, strict=True)]
     check_batch([side[:0] for side in sides], fresh.names, None)
     first, second = sides[0].shape[0], sides[1].shape[0]
@@ -72,7 +72,9 @@ def count_sides(fresh: M, sources: Sequence[Any], state: State) -> M:
     source = describe_source(sides)
     moments, counted = _resume(fresh, state)
     if counted is not None and counted != source:
-        raise ValueError(f"state must be of the same data, got {state} of other data: choose another file")
+        raise ValueError(
+            f"state must belong to the same data, got {state}, which belongs to other data; use a new file"
+        )
     return _count(moments, stretches(sides, len(moments)), state, source)
 
 
@@ -80,7 +82,7 @@ def count_stream(fresh: M, batches: Iterable[Any], state: State) -> M:
     """Sum over the batches of a loader or a generator."""
     if isinstance(batches, str | os.PathLike) or hasattr(batches, "shape"):
         kind = type(batches).__name__
-        raise TypeError(f"Moments.of takes two representations, or one iterable of batches, got one {kind}")
+        raise TypeError(f"Moments.of needs two representations, or one iterable of batches, got one {kind}")
     moments, counted = _resume(fresh, state)
     source = counted or []
     moments = _count(moments, stream(batches, fresh.names, len(moments), source), state, source)
@@ -92,7 +94,7 @@ def count_stream(fresh: M, batches: Iterable[Any], state: State) -> M:
 def count_dask(fresh: M, sources: Sequence[Any], state: State) -> M:
     """Sum over the rows of Dask arrays on their workers."""
     if state is not None:
-        raise ValueError("state must be left out with Dask arrays, got both: the scheduler keeps finished work")
+        raise ValueError("state must be left out with Dask arrays, got both; the Dask scheduler keeps finished work")
     pairs = all_pairs(len(sources))
     parts = sum_dask(sources, fresh.names, pairs)
     if not parts:
@@ -103,13 +105,13 @@ def count_dask(fresh: M, sources: Sequence[Any], state: State) -> M:
 
 
 def _resume(fresh: M, state: State) -> tuple[M, list[Any] | None]:
-    """Return what was counted before, and the description of its source."""
+    """Return the saved sums, if any, and the description of their source."""
     if state is None or not Path(state).exists():
         return fresh, None
     moments, header = fresh.load_with_header(state)
     if moments.names != fresh.names:
         raise ValueError(
-            f"state must be of {', '.join(fresh.names)}, got {state}, which is of {', '.join(moments.names)}"
+            f"state must contain sums of {', '.join(fresh.names)}, got {state} with sums of {', '.join(moments.names)}"
         )
     return moments, header.get("source", [])
 

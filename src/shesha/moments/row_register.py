@@ -1,4 +1,4 @@
-"""Register of the rows that were counted, to refuse repeated rows of distributed samplers."""
+"""Register of the counted rows, to leave out rows that distributed samplers repeat."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shesha.support.types import Index
 
 @dataclass
 class RowRegister:
-    """Identifiers as 64-bit numbers, sorted; text is hashed."""
+    """Identifiers of the counted rows as sorted 64-bit numbers; text is hashed."""
 
     seen: Index = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     n_repeated: int = 0
@@ -38,14 +38,14 @@ class RowRegister:
         return kept, codes[kept]
 
     def count(self, codes: Index, n_rows: int) -> RowRegister:
-        """Return a register in which rows with these codes were counted, from a batch of this many rows."""
+        """Return a register that also contains rows with these codes, from a batch of `n_rows` rows."""
         return RowRegister(np.union1d(self.seen, codes), self.n_repeated + n_rows - len(codes))
 
     def join(self, other: RowRegister) -> RowRegister:
-        """Return the union of both registers; refuse common rows, because sums cannot be separated."""
+        """Return the union of two registers; refuse common rows, which cannot be removed from the sums."""
         shared = np.intersect1d(self.seen, other.seen, assume_unique=True)
         if len(shared):
-            raise ValueError(f"rows must be counted once, got {count(len(shared), 'row')} in both moments")
+            raise ValueError(f"rows must be counted once, got {count(len(shared), 'row')} in both Moments objects")
         return RowRegister(np.union1d(self.seen, other.seen), self.n_repeated + other.n_repeated)
 
     def _contains(self, codes: Index) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -37,9 +37,9 @@ def open_side(side: Any, name: str) -> Any:
 
 
 def stretches(sides: Sequence[Any], start: int) -> Iterator[list[Any]]:
-    """Yield some rows of all sides at a time, from a row on; the next ones are read meanwhile."""
+    """Yield chunks of rows of all sides, from a given row on, while the next chunk is being read."""
     starts = range(start, int(sides[0].shape[0]), stretch_rows(sides))
-    yield from track(read_ahead(sides, starts), len(starts), "stretches of rows")
+    yield from track(read_ahead(sides, starts), len(starts), "chunks of rows")
 
 
 def stream(
@@ -68,13 +68,13 @@ def stream(
         start = stop
     if start < n_skipped:
         raise ValueError(
-            f"batches must contain the {n_skipped:,} rows that the state has counted, got {start:,}: the state "
-            "belongs to other data"
+            f"batches must contain the {n_skipped:,} rows that the state has counted, got only {start:,} rows; use the "
+            "data that the state belongs to, or a new state"
         )
 
 
 def describe_source(sides: Sequence[Any] | None) -> list[list[Any]]:
-    """Identify data by shapes, types, files and their times, so that a state is never resumed with other data."""
+    """Identify data by shapes, types, files and file times, to refuse resuming with other data."""
     return [] if sides is None else [_describe_side(side) for side in sides]
 
 

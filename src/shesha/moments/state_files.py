@@ -21,7 +21,7 @@ FORMAT = "shesha moments 1"
 
 
 class DamagedStateError(ValueError):
-    """Raised if a file does not hold complete moments."""
+    """Raised if a file does not contain complete moments."""
 
 
 def save(path: str | os.PathLike[str], state: Accumulator, header: Mapping[str, Any], register: RowRegister) -> None:
@@ -65,8 +65,9 @@ def load(path: str | os.PathLike[str]) -> tuple[Accumulator, dict[str, Any], Row
                     return _state(arrays, header), header, RowRegister(arrays["rows"], header["n_repeated"])
         except UnreadableFileError as error:
             raise DamagedStateError(
-                f"{place} must contain moments that shesha.Moments.save wrote, got a file that is damaged or of "
-                "another kind: count the rows again"
+                f"{place} must contain moments that shesha.Moments.save wrote, got a file that is damaged or has "
+                "another "
+                "format; sum over the rows again"
             ) from error
     raise DamagedStateError(f"{place} must be in the format {FORMAT!r}, got {header['format']!r:.60}")
 

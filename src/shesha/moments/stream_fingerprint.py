@@ -10,11 +10,11 @@ import numpy as np
 from shesha.support.device_arrays import to_host
 
 _SAME_ROW = 1e-2
-"""Largest relative difference of a row's sums between two runs of one model, which round otherwise."""
+"""Largest relative difference of a row's sums between two runs of one model, due to rounding."""
 
 
 class StreamFingerprint:
-    """Sums of the rows 0, 1, 2, 4, 8, ... of a stream, which another stream or another order does not have.
+    """Sums of the rows 0, 1, 2, 4, 8, ... of a stream, which identify the stream and its order.
 
     Parameters
     ----------
@@ -29,12 +29,12 @@ class StreamFingerprint:
 
     def __init__(self, known: list[Any]) -> None:
         if not all(len(entry) == 2 and isinstance(entry[0], int) for entry in known):
-            raise ValueError("state must be of a stream, got one of arrays or files: choose another file")
+            raise ValueError("state must belong to a stream, got the state of arrays or files; use a new file")
         self._known = known
         self._rows = {int(row): sums for row, sums in known}
 
     def check(self, start: int, sides: Sequence[Any]) -> None:
-        """Compare a batch that begins at a row number with the known rows, and remember its new ones.
+        """Compare a batch, which begins at a row number, with the recorded rows, and record its new rows.
 
         Raises
         ------
@@ -48,8 +48,8 @@ class StreamFingerprint:
                 self._known.append([row, sums])
             elif not _are_equal(self._rows[row], sums):
                 raise ValueError(
-                    f"batches must have the rows of the state in the same order, got another row {row:,}: resume with "
-                    "shuffle=False, or count into a new state"
+                    f"batches must have the rows of the state in the same order, got another row {row:,}; resume with "
+                    "shuffle=False, or start a new state"
                 )
 
 

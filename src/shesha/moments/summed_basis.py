@@ -15,21 +15,21 @@ from shesha.views import Basis
 
 
 class SummedBasis(Basis):
-    """Directions in sample space, known only through inner products with those of another representation."""
+    """Directions in sample space, available only as inner products with those of another representation."""
 
     sums: Sums
     index: int
     axes: Matrix
     """Orthonormal coordinates of the directions (columns) in feature space, divided by the singular values."""
     constant: Vector | None
-    """Component of each direction along the constant direction, if the columns are not centred."""
+    """Component of each direction along the constant vector, if the columns are not centred."""
 
     def __init__(self, **values: Any) -> None:
         self.__dict__.update(values)
 
     @classmethod
     def from_sums(cls, source: SummedSource, *, centred: bool = True) -> SummedBasis:
-        """Decompose the products of the features."""
+        """Compute the directions from the products of the features."""
         side = source.side
         fields: dict[str, Any] = {"sums": source.sums, "index": source.index, "unit": side.unit}
         fields["n_features"] = side.n_features
@@ -42,7 +42,7 @@ class SummedBasis(Basis):
 
     @property
     def directions(self) -> Matrix:
-        """Length of the directions: the number of rows."""
+        """Not available from sums over rows."""
         raise NotEstimable(NEEDS_ROWS)
 
     @property
@@ -68,7 +68,7 @@ class SummedBasis(Basis):
         return SummedBasis(**{name: self.__dict__[name] for name in names}, **kept)
 
     def overlap(self, other: Basis) -> Matrix:
-        """Return the cosines between the directions of the two."""
+        """Return the cosines between the directions of two representations."""
         assert isinstance(other, SummedBasis)
         return self.cache_for_pair(other, "overlap", lambda: self._overlap(other))
 
@@ -100,7 +100,7 @@ def _keep_above(squares: Vector, axes: Matrix, level: float) -> tuple[Vector, Ma
 
 
 def _storage_rounding(squared_norm: float, source: SummedSource, d: int) -> float:
-    """Singular values that the rounding of stored numbers alone would give."""
+    """Size of singular values that are due to the rounding of stored numbers."""
     typical = sqrt(squared_norm / (source.n_rows * d))
     return float(source.precision * typical * (sqrt(source.n_rows) + sqrt(d)))
 

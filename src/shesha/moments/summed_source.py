@@ -1,4 +1,4 @@
-"""One side of sums over rows, without its views."""
+"""One representation in sums over rows, without its views."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from shesha.support.types import Matrix
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation
 
-NEEDS_ROWS = "needs rows, got sums over rows: compare the arrays themselves, or a sample of their rows"
+NEEDS_ROWS = "needs rows, got sums over rows; compare the arrays themselves, or a sample of their rows"
 
 
 class SummedSource(Representation):
-    """One side of sums over rows, in the place of its rows."""
+    """One representation of which only sums over rows are known."""
 
     def __init__(self, sums: Sums, index: int, precision: float) -> None:
         super().__init__(np.broadcast_to(np.float64(0), (sums.n_rows, sums.sides[index].n_features)), precision)

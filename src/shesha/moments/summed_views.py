@@ -18,7 +18,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Basis, Features, Gram, Magnitude, Spectrum, Variances, View
 
 _DEGENERATE = 1e-14
-"""A squared norm below this share of its parts is a rounding error."""
+"""A squared norm below this share of the terms that it is computed from is a rounding error."""
 
 
 class SummedRepresentation(SummedSource):
@@ -39,7 +39,7 @@ class SummedRepresentation(SummedSource):
 
 
 class SummedGram(Gram):
-    """The centred linear kernel matrix of unit norm, known only through inner products."""
+    """The centred linear kernel matrix of unit norm, available only as inner products."""
 
     def __init__(self, source: SummedSource, unbiased: bool) -> None:
         self._set(n_rows=source.n_rows, unbiased=unbiased, factor=None, given=None, size=1.0)
@@ -48,7 +48,7 @@ class SummedGram(Gram):
         squared = self._raw_inner(self)
         if squared <= _DEGENERATE * source.side.squared_norm**2:
             raise NotEstimable(
-                "without its diagonal the kernel matrix does not vary beyond rounding"
+                "without its diagonal, the kernel matrix is constant up to rounding"
                 if unbiased and source.side.squared_norm > 0
                 else "all rows are equal"
             )
@@ -89,7 +89,7 @@ class SummedGram(Gram):
 
 
 class SummedFeatures(Features):
-    """Features, known only through norms and products with those of another representation."""
+    """Features, available only as norms and as products with those of another representation."""
 
     sums: Sums
     index: int
@@ -161,7 +161,7 @@ def _spectrum(source: SummedSource) -> Spectrum:
 
 
 def _variances(source: SummedSource) -> Variances:
-    """Variances with the sums that their correction for few rows or columns needs, except sums over single entries."""
+    """Variance shares, with sums for their correction for few rows or columns."""
     side, shares = source.side, _spectrum(source).variances
     total = side.squared_norm
     lengths = float(side.products[-1, -1]) + total**2 / source.n_rows

@@ -1,4 +1,4 @@
-"""Counts, means and products of the rows of several representations, which can be added over batches.
+"""Counts, means and products of rows of several representations, which can be merged over batches.
 
 Each row is looked at as z = (x - m, |x - m|^2), with m the mean row: products of z hold everything that linear
 measures need, those of the squared lengths for the unbiased estimators. Two batches are merged by the pairwise update
@@ -16,7 +16,7 @@ import numpy as np
 from shesha.support.types import Matrix, Vector
 
 _ENTRIES_AT_ONCE = 1 << 13
-"""Entries of an outer product per step: they stay in the cache, and the system need not be asked for memory."""
+"""Number of entries of an outer product per step; few enough for the cache, without new memory."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class SideSums:
     origin: Vector
     offset: Vector
     unit: float
-    """Power of two that is the unit of offset and products: 1 unless squares would leave the range of doubles."""
+    """Unit of offset and products, a power of two: 1 unless squares would leave the range of doubles."""
     products: Matrix
     """Products of the centred features and then the centred squared length: (d + 1) x (d + 1)."""
 
@@ -77,12 +77,12 @@ class Sums:
         return self.cross[second, first].T if block is None else block
 
     def copy(self) -> Sums:
-        """The same sums in memory of their own."""
+        """An independent copy of the sums."""
         sides = tuple(replace(side, products=side.products.copy()) for side in self.sides)
         return Sums(self.n_rows, sides, {pair: block.copy() for pair, block in self.cross.items()})
 
     def take(self, first: int, second: int) -> Sums:
-        """The sums of two sides alone, as sides 0 and 1."""
+        """The sums of two sides only, as sides 0 and 1."""
         return Sums(self.n_rows, (self.sides[first], self.sides[second]), {(0, 1): self.cross_products(first, second)})
 
     def replace_cross(self, block: Matrix) -> Sums:
@@ -113,7 +113,7 @@ class Meeting:
     weight: float
     unit: float
     ratios: tuple[float, float]
-    """Each unit, in terms of the common unit."""
+    """Each unit divided by the common unit."""
     moves: tuple[Vector, Vector]
     """Vectors from the common mean row to each mean row."""
     step: Vector
@@ -121,7 +121,7 @@ class Meeting:
 
     @classmethod
     def build(cls, a: SideSums, b: SideSums, n_a: int, n_b: int) -> Meeting:
-        """Compare two means of one side."""
+        """Compute the shifts and scales for two sets of rows of one side."""
         unit = max(a.unit, b.unit)
         ratios = a.unit / unit, b.unit / unit
         gap = (b.origin - a.origin) / unit + (b.offset * ratios[1] - a.offset * ratios[0])
@@ -175,6 +175,6 @@ def _rescale(block: Matrix, row: float, column: float) -> None:
 
 
 def shift_means(block: Matrix, first: Vector, second: Vector) -> None:
-    """Shift both mean rows in place: |x + s|^2 is |x|^2 + 2 s'x plus a constant, which centring removes."""
+    """Shift both mean rows in place; |x + s|^2 is |x|^2 + 2 s'x plus a constant that centring removes."""
     block[-1] += 2 * (first @ block[:-1])
     block[:, -1] += 2 * (block[:, :-1] @ second)

@@ -81,9 +81,7 @@ def _drift(trials: Trials, outcome: Vector | None, options: AreaOptions) -> Tria
 def _coupling_score(trials: Trials, outcome: Vector | None, options: AreaOptions) -> TrialScore:
     orders = options.orders(trials.n_trials, options.null)
     if outcome is None:
-        return orders.summarise(
-            "coupling", np.full(1, np.nan), trials, reason="the session has no outcome of the trials"
-        )
+        return orders.summarise("coupling", np.full(1, np.nan), trials, reason="the session has no trial outcomes")
     return coupling_score(trials, outcome, orders)
 
 
@@ -96,7 +94,7 @@ ALL: Mapping[str, Scorer] = {
 
 
 def score_area(trials: Trials, outcome: Vector | None, options: AreaOptions) -> dict[str, AreaScore]:
-    """Score an area by all requested scores, as the mean over draws if numbers of neurons are equalised."""
+    """Compute all requested scores of an area, averaged over draws if numbers of neurons are equalised."""
     drawn = [trials.take_neurons(neurons) for neurons in options.neurons(trials.n_neurons)]
     with warnings.catch_warnings():
         # Reasons are kept beside the scores.
@@ -105,7 +103,7 @@ def score_area(trials: Trials, outcome: Vector | None, options: AreaOptions) -> 
 
 
 def _mean(scores: list[TrialScore], options: AreaOptions) -> AreaScore:
-    """Mean over draws of neurons, of the score and of each permutation, which all draws share."""
+    """Average the score and its permuted values over draws of neurons, which share permutations."""
     known = [score for score in scores if score.observed == score.observed]
     if not known:
         return AreaScore(value=float("nan"), reason=scores[0].reason)

@@ -56,7 +56,7 @@ class Orders:
             return cls((np.arange(n_trials),), "", check.fraction(alpha, "alpha", closed=False), number(seed))
         if (null == "stretches") != (block_length is not None):
             got = "none" if block_length is None else f"null={null!r}"
-            raise ValueError(f"block_length must be given with null='stretches' and only then, got {got}")
+            raise ValueError(f"block_length must be given if and only if null='stretches', got {got}")
         blocks = align_labels(of, blocks, "blocks")
         design: Design = {"blocks": blocks, "shift": null == "shift", "block_length": block_length}
         drawn, text = draw_permutations(n_trials, n_permutations, alpha, design=design, seed=seed)

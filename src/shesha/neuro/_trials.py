@@ -18,7 +18,7 @@ ROLES = (
     ("neuron", "unit", "cell", "neuroid", "channel", "electrode", "roi"),
     ("time", "time_bin", "bin", "timepoint"),
 )
-"""Names of axes of labelled arrays, without a plural s; if all are known, axes may come in any order."""
+"""Known names of the axes of labelled arrays, in the singular; if all names are known, axes may have any order."""
 Conditions = ArrayLike | str | Sequence[str]
 
 
@@ -29,7 +29,7 @@ class Trials:
     values: Array
     """Responses of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), float64."""
     codes: Labels
-    """Number of the condition of each trial; -1 for a trial that is left out."""
+    """Code of the condition of each trial; -1 for a trial that is left out."""
     names: tuple[str, ...]
     """Names of the conditions."""
     source: Any = None
@@ -48,7 +48,8 @@ class Trials:
         number = np.cumsum(counts >= min_trials) - 1
         codes = np.where(counts[codes] >= min_trials, number[codes], -1).astype(np.intp)
         kept = tuple(condition for k, condition in enumerate(names) if counts[k] >= min_trials)
-        note = (f"conditions left out, with fewer than {min_trials} trials: {check.join_items(names[k] for k in few)}",)
+        left_out = check.join_items(names[k] for k in few)
+        note = (f"conditions with fewer than {min_trials} trials are left out: {left_out}",)
         return cls(values, codes, kept, source, note if len(few) else ())
 
     @property
@@ -87,7 +88,7 @@ def responses(X: Any, name: str = "X", *, min_trials: int = 2) -> tuple[Array, A
     source = transpose_axes(X, ROLES) if is_labelled(X) else None
     array = check.dense(X if source is None else source, name)
     if array.dtype.kind == "O" and not array.ndim:
-        raise TypeError(f"{name} must be an array of responses, trials x neurons, got a {type(X).__name__}")
+        raise TypeError(f"{name} must be an array of responses (trials x neurons), got a {type(X).__name__}")
     if array.ndim not in (2, 3) or 0 in array.shape:
         raise ValueError(f"{name} must be (n_trials, n_neurons) or (n_trials, n_neurons, n_times), got {array.shape}")
     flat = check.raw_matrix(array.reshape(len(array), -1), name, min_rows=min_trials)
@@ -95,12 +96,12 @@ def responses(X: Any, name: str = "X", *, min_trials: int = 2) -> tuple[Array, A
 
 
 def condition_codes(X: Any, conditions: Conditions, n_trials: int, name: str = "X") -> tuple[Labels, tuple[str, ...]]:
-    """Number the conditions of the trials; several columns (contrast left, contrast right) are one condition each."""
+    """Return a condition code per trial; with several columns, each combination of values is a condition."""
     labels = align_labels(X, _conditions_from_coordinates(X, conditions, name), "conditions", name)
     columns = check.dense(labels, "conditions")
     if columns.ndim == 2:
         if len(columns) != n_trials:
-            raise ValueError(f"conditions must have one line for each of the {n_trials} trials, got {len(columns)}")
+            raise ValueError(f"conditions must have one entry for each of the {n_trials} trials, got {len(columns)}")
         if not columns.shape[1]:
             raise ValueError("conditions must have at least one column, got none")
         parts = [check.labels(column, n_trials, "conditions", min_classes=1) for column in columns.T]
@@ -117,7 +118,7 @@ def _conditions_from_coordinates(X: Any, conditions: Any, name: str) -> Any:
     if not is_labelled(X):
         if isinstance(conditions, str):
             raise TypeError(
-                f"conditions must be one label per trial because {name} has no named axes, got the name {conditions!r}"
+                f"conditions must be one label per trial if {name} has no named axes, got the name {conditions!r}"
             )
         return conditions
     if not isinstance(conditions, str) and not (isinstance(named, list | tuple) and set(named) <= set(X.coords)):

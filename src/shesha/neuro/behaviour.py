@@ -29,7 +29,7 @@ def behaviour_coupling(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> TrialScore:
-    """Rank correlation, over trials, of the size of the population response with the outcome.
+    """Rank correlation over trials between the size of the population response and the outcome.
 
     Both change slowly along a session (arousal, satiety), which alone correlates them: the null takes the outcomes
     along the session, and so keeps what either does slowly.
@@ -71,12 +71,12 @@ def coupling_score(trials: Trials, outcome: Vector, orders: Orders) -> TrialScor
     # Sizes that differ by rounding alone, as of responses of unit length, tie.
     size, other = centred_ranks(np.linalg.norm(trials.rates, axis=1)[None])[0], _ranks(outcome)
     return orders.summarise(
-        "coupling of response and outcome",
+        "coupling between response size and outcome",
         over_orders(lambda order: float(size @ other[order]), orders),
         trials,
         closer="either",
         best=None,
-        reason="the outcome or the size of the response is constant over trials",
+        reason="the outcome or the response size is constant over trials",
     )
 
 
@@ -85,7 +85,7 @@ def check_outcome(outcome: ArrayLike, n_trials: int, name: str = "outcome") -> V
     array = to_host(split_names(outcome, name)[0])
     if array.shape != (n_trials,) or array.dtype.kind not in "fiub":
         raise ValueError(
-            f"{name} must be one number for each of the {n_trials} trials, got {array.dtype} {array.shape}"
+            f"{name} must be one number for each of the {n_trials} trials, got {array.dtype} of shape {array.shape}"
         )
     return check.finite(np.asarray(array, dtype=np.float64)[:, None], name)[:, 0]
 

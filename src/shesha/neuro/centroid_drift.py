@@ -58,7 +58,7 @@ def centroid_drift(
     >>> rates = np.linspace(rng.gamma(2, 2, 20), rng.gamma(2, 2, 20), 200)
     >>> print(centroid_drift(rng.poisson(rates)))
     centroid drift: 0.9284, below chance
-      chance 0.9976 +- 0.00097 (71.6 sd below), p = 0.002 (500 orders)
+      chance 0.9976 +- 0.00097 (71.6 sd below), p = 0.002 (500 permutations)
       200 trials x 20 neurons
       share of the chance level 0.9306
     """
@@ -79,7 +79,7 @@ def drift_score(rows: Matrix, trials: Trials, orders: Orders) -> TrialScore:
         trials,
         closer="lower",
         best=None,
-        reason="a half of the session has no response",
+        reason="one half of the session has no responses",
         further={"share of the chance level": float(values[0]) / chance} if len(values) > 1 else {},
     )
 
@@ -95,7 +95,7 @@ def tertiles(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> Tertiles:
-    """Cosines between the mean responses of the thirds of a session, which show when it drifts.
+    """Cosines between the mean responses of successive thirds of a session, which show when it drifts.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def tertiles(
     Returns
     -------
     Tertiles
-        `early_middle`, `middle_late`, and their `difference`, held against chance on both sides.
+        `early_middle`, `middle_late`, and their `difference`, which is tested in both directions.
 
     Examples
     --------
@@ -121,12 +121,12 @@ def tertiles(
         len(rows), n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
     )
     both = np.array([steps(rows[order], 3) for order in orders.orders])
-    options: dict[str, Any] = {"reason": "a third of the session has no response", "best": None}
+    options: dict[str, Any] = {"reason": "one third of the session has no responses", "best": None}
     return Tertiles(
         orders.summarise("early to middle", both[:, 0], trials, closer="lower", **options),
         orders.summarise("middle to late", both[:, 1], trials, closer="lower", **options),
         orders.summarise(
-            "early to middle minus middle to late", both[:, 0] - both[:, 1], trials, closer="either", **options
+            "(early to middle) minus (middle to late)", both[:, 0] - both[:, 1], trials, closer="either", **options
         ),
     )
 
@@ -144,7 +144,7 @@ def permutation_null(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> TrialScore:
-    """Compare any statistic of a series of trials with its null from permuted trials.
+    """Compare any statistic of the trials with its null distribution from permuted trials.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def permutation_null(
     label = kinds.text(name, "name") or getattr(statistic, "__name__", "statistic")
 
     def score(order: Index) -> float:
-        return check.real_number(statistic(values[order]), f"what {label} returns")
+        return check.real_number(statistic(values[order]), f"the value that {label} returns")
 
     return orders.summarise(
         label, over_orders(score, orders), trials, closer=closer, best=None, reason="the statistic is NaN"
@@ -198,7 +198,7 @@ def _rows(X: Any, normalize: bool, min_trials: int = 4) -> tuple[Matrix, Trials]
 
 
 def steps(rows: Matrix, n_parts: int) -> Vector:
-    """Cosines between the mean rows of consecutive parts, NaN if a part has no mean."""
+    """Cosines between the mean rows of consecutive parts; NaN if a mean is zero."""
     edges = np.arange(n_parts + 1) * len(rows) // n_parts
     sums = np.add.reduceat(rows, edges[:-1], axis=0)
     lengths = np.linalg.norm(sums, axis=1)

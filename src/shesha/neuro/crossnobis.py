@@ -39,15 +39,15 @@ class Crossed:
 
     @classmethod
     def build(cls, trials: Trials, runs: Labels | None, noise: Any) -> Crossed:
-        """Check the noise, and reduce columns if trials are few and channels do not matter."""
+        """Check the noise, and reduce the columns if there are few trials and channels do not matter."""
         n = trials.n_neurons
         covariance = check_noise(noise, n)
         # Distances in units of an estimated noise have no unit; others would overflow.
         unit = huge_unit(trials.rates)
         if unit != 1.0 and (covariance is None or isinstance(covariance, np.ndarray)):
             raise ValueError(
-                "X must contain numbers whose squares are finite where noise is not estimated: divide it by a "
-                f"constant, got entries up to {np.abs(trials.rates).max():.0e}"
+                "X must contain numbers with finite squares if noise is not estimated, got entries up to "
+                f"{np.abs(trials.rates).max():.0e}; divide X by a constant"
             )
         rates = trials.rates / unit
         # What all trials share changes no distance, but its products would have more digits than these.
@@ -81,7 +81,9 @@ class Crossed:
             return lambda rows: np.asarray(rows @ precision)
         deviations, dof = residuals(self.rows, codes)
         if dof < 1:
-            raise ValueError("noise must be a matrix or None because no condition has two trials, got an estimate")
+            raise ValueError(
+                "noise must be a matrix or None if no condition has two trials, got a method of estimation"
+            )
         if self.noise == "diagonal":
             variances = np.einsum("ij,ij->j", deviations, deviations) / dof
             # A channel that never responds has no distance to divide.
@@ -90,9 +92,7 @@ class Crossed:
         shrinkage = None if isinstance(self.noise, str) else self.noise
         noise = estimate_noise(deviations, dof, self.n_channels, shrinkage)
         if noise is None:
-            raise ValueError(
-                "noise must vary between trials of a condition to be estimated, got no variation; pass noise=None"
-            )
+            raise ValueError("noise must be None if trials of a condition do not vary, got a method of estimation")
         return noise.weighted
 
 
@@ -153,9 +153,9 @@ def crossnobis(
         n_pairs = int(np.isnan(distances[np.triu_indices(len(distances), k=1)]).sum())
         names = check.join_items(trials.names[k] for k in missing)
         if runs is None:
-            reason = f"a condition has fewer than two trials; leave out those with one trial (among {names})"
+            reason = f"a condition has fewer than two trials. Leave out conditions with one trial (among {names})"
         else:
-            reason = f"fewer than two runs contain both conditions; use fewer, larger runs, or leave out {names}"
+            reason = f"fewer than two runs contain both conditions. Use fewer, larger runs, or leave out {names}"
         check.not_estimable(f"{n_pairs} {'distance is' if n_pairs == 1 else 'distances are'} NaN, because {reason}")
     if trials.source is None:
         return distances
@@ -218,14 +218,14 @@ def discriminability(
         over_orders(lambda order: mean(trials.codes[order]), orders),
         trials,
         best=None,
-        reason="no two conditions occur together in two runs",
+        reason="no pair of conditions occurs together in two runs",
         n_conditions=trials.n_conditions,
         notes=trials.notes,
     )
 
 
 def check_noise(noise: Any, n_channels: int) -> Estimate | Matrix | float | None:
-    """Return the method for the noise, or its given inverse."""
+    """Return the method to estimate the noise, or the given inverse covariance."""
     if noise is None:
         return None
     if isinstance(noise, str):
@@ -241,7 +241,7 @@ def check_noise(noise: Any, n_channels: int) -> Estimate | Matrix | float | None
 
 
 def _asymmetry(matrix: Matrix) -> float:
-    """Largest difference from the mirror image, as a share of the largest entry; row by row, to save memory."""
+    """Largest difference between a matrix and its transpose, as a share of the largest entry."""
     largest = max(float(matrix.max()), -float(matrix.min()))
     gap = max(float(np.abs(row - column).max()) for row, column in zip(matrix, matrix.T, strict=True))
     return gap / largest if largest > 0 else 0.0

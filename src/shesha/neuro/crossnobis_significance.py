@@ -1,4 +1,4 @@
-"""Test which pairs of conditions differ, by cross-validated distances and exchanges of trials."""
+"""Test which pairs of conditions differ, by cross-validated distances and permuted trials."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CrossnobisPairs(Result):
     first: tuple[str, ...]
     second: tuple[str, ...]
     distances: tuple[float, ...]
-    """Squared, per neuron; without a difference, half of them are below 0."""
+    """Squared distances per neuron; about half are negative if conditions do not differ."""
     p_values: tuple[float, ...]
     p_holm: tuple[float, ...]
     """Holm-corrected p-values (familywise error rate)."""
@@ -73,7 +73,7 @@ class CrossnobisPairs(Result):
                 f"{n_apart} of {len(self.first)} pairs of conditions differ (Holm, 5 %); {self.n_permutations} "
                 f"permutations of {self.exchanged}",
                 *(f"  {line}" for line in columns(rows, "<<>>>")),
-                *([f"  {more} more pairs; `to_frame()` has all"] if more > 0 else []),
+                *([f"  {more} more pairs; `to_frame()` returns all"] if more > 0 else []),
             ]
         )
 
@@ -174,7 +174,7 @@ def _p_value(
     n_permutations: int,
     rng: np.random.Generator,
 ) -> float:
-    """Share of exchanges, including the observed labels, with at least as large a distance."""
+    """Share of permutations, including the observed labels, with at least as large a distance."""
     if observed != observed:
         return float("nan")
     rows = np.flatnonzero(np.isin(codes, pair))
@@ -185,7 +185,7 @@ def _p_value(
 def _exchanges(
     codes: Labels, runs: Labels | None, own_trials: Index, n_permutations: int, rng: np.random.Generator
 ) -> Iterator[Labels]:
-    """Yield labels with some trials exchanged within runs."""
+    """Yield labels with trials of two conditions permuted within runs."""
     parts = np.zeros(len(own_trials), dtype=np.intp) if runs is None else runs[own_trials]
     order = np.argsort(parts, kind="stable")
     for _ in range(n_permutations):

@@ -16,7 +16,7 @@ from shesha.support.types import Index, Labels, Mask, Matrix, Seed
 
 Numbers = int | Literal["equal", "all"]
 FEWEST_IN_HALF = 2
-"""A condition with fewer trials in a half is left out, because it would leave a single trial to all others."""
+"""A condition with fewer trials in a half is left out; otherwise every condition would keep a single trial."""
 _UNEQUAL = 2.5
 """Ratio of the largest to the smallest number of trials above which a note is added."""
 
@@ -32,12 +32,12 @@ def check_numbers(value: Any, name: str) -> Numbers:
 
 @dataclass(frozen=True, eq=False)
 class EqualTrials:
-    """Random choices of equal numbers of trials of each condition in each part of a recording."""
+    """Random choices of trials, with equal numbers per condition in each part of a recording."""
 
     numbers: int | Literal["equal"]
     """Trials of each condition in each part; 'equal': as many as the rarest condition has in some part."""
     parts: Index
-    """Number of the half, or run, of each trial, of shape (n_draws, n_trials)."""
+    """Half or run of each trial, of shape (n_draws, n_trials)."""
     keys: Matrix
     """Random keys; trials with the smallest keys are taken."""
     fewest: int
@@ -75,49 +75,51 @@ class EqualTrials:
         return np.where(self._included(counts).any(axis=1), smallest, 0)
 
     def describe(self, trials: Trials, part: str) -> Use:
-        """Say what is used of the trials, and what is not."""
+        """Describe how many trials are used, and which are not."""
         counts = count_trials(trials.codes, trials.n_conditions, self.parts)
         included, sizes = self._included(counts), self._sizes(counts)
         used = counts.shape[1] * included.sum(axis=1) * sizes
         n_unused = round(float((trials.codes >= 0).sum() - used.mean()))
         low, high = int(sizes.min()), int(sizes.max())
-        text = f"{low} of each condition" if low == high else f"{low} to {high} of each condition"
+        numbers = f"{low}" if low == high else f"{low} to {high}"
+        text = f"{numbers} trials per condition"
         share = included.mean(axis=0)
         dropped = tuple(name for name, fraction in zip(trials.names, share, strict=True) if fraction == 0)
         partly = [name for name, fraction in zip(trials.names, share, strict=True) if 0 < fraction < 1]
-        notes = [f"conditions left out, with fewer than {self.fewest} trials in a {part}: {check.join_items(dropped)}"]
+        few = f"conditions with fewer than {self.fewest} trials in a {part}"
+        notes = [f"{few} are left out: {check.join_items(dropped)}"]
         notes = notes if dropped else []
         if partly:
-            notes.append(f"conditions left out of some draws, for the same reason: {check.join_items(partly)}")
+            notes.append(f"{few} are left out of some draws: {check.join_items(partly)}")
         if n_unused:
             notes.append(
-                f"{n_unused} of {trials.n_trials} trials unused, because every condition has as many "
-                f"in each {part}; min_trials= leaves rare conditions out, trials_per_{part}='all' uses all trials"
+                f"{n_unused} of {trials.n_trials} trials are unused, because numbers of trials are equalised. To use "
+                f"more, leave out rare conditions (min_trials=), or pass trials_per_{part}='all'"
             )
         return Use(text, n_unused, dropped, tuple(notes))
 
 
 @dataclass(frozen=True)
 class Use:
-    """What a score uses of the trials."""
+    """The numbers of trials and conditions that a score uses."""
 
     text: str
     n_unused: int = 0
-    """Trials of the scored conditions in no part, on average over draws."""
+    """Mean number of unused trials of the scored conditions, over draws."""
     dropped: tuple[str, ...] = ()
-    """Conditions without enough trials in some part of every draw."""
+    """Conditions that every draw leaves out, because they have too few trials in some part."""
     notes: tuple[str, ...] = ()
 
 
 def unused_trials(equal: EqualTrials | None, trials: Trials, part: str) -> Use:
-    """Say what is used of the trials, and warn of unequal numbers if all are."""
+    """Describe how many trials are used, with a note if all are used and numbers are unequal."""
     if equal is not None:
         return equal.describe(trials, part)
     counts = np.bincount(trials.codes[trials.codes >= 0])
     if not len(counts) or counts.max() < _UNEQUAL * counts.min():
         return Use("all trials")
     note = (
-        f"conditions have {counts.min()} to {counts.max()} trials, and unequal numbers alone make distances "
-        f"reproducible, with and without a code; use trials_per_{part}='equal'"
+        f"conditions have {counts.min()} to {counts.max()} trials. Unequal numbers alone make distances reproducible, "
+        f"even without a neural code. Use trials_per_{part}='equal'"
     )
     return Use("all trials", notes=(note,))

@@ -17,9 +17,9 @@ class Area:
     area: str
     """Its acronym."""
     region: str
-    """Functional group of the paper's appendix 13.6."""
+    """Functional group in appendix 13.6 of the paper."""
     division: str
-    """Its division of the brain in the atlas."""
+    """Division of the brain in the atlas."""
 
 
 OTHER = "Other"
@@ -27,7 +27,7 @@ OTHER = "Other"
 
 @lru_cache(maxsize=1)
 def allen_areas() -> dict[str, Area]:
-    """Areas by acronym, with the paper's region and the atlas' division.
+    """Areas by acronym, with the region in the paper and the division in the atlas.
 
     The two differ: the paper counts the zona incerta (ZI) as midbrain, which the atlas has in the hypothalamus, and its
     Striatum takes the lateral septum as LS but not its parts (LSr, LSc).

@@ -89,7 +89,7 @@ def noise_ceiling(
     notes: tuple[str, ...] = ()
     if conditions is None:
         if runs is not None:
-            raise ValueError("runs must come with conditions, got runs alone")
+            raise ValueError("runs must be given together with conditions, got runs only")
         rdms, n_conditions = _rdms_as_matrix(rdms_or_trials)
         draws = rdms[None]
     else:
@@ -100,20 +100,20 @@ def noise_ceiling(
         n_conditions, notes = recorded.trials.n_conditions - len(use.dropped), (*recorded.trials.notes, *use.notes)
         if trials_per_run == "all" and use.notes:
             _, _, reliability = _ceilings(recorded.rdms("equal", metric, normalize)[0], scaled)
-            notes = (*notes, f"with equal numbers of trials the reliability is {float(reliability.mean()):.3g}")
+            notes = (*notes, f"with equal numbers of trials, the reliability is {float(reliability.mean()):.3g}")
     fields = {"measure": f"RDM {method}", "n_repeats": draws.shape[1], "n_rows": n_conditions, "notes": notes}
     return _summarise(draws, scaled, fields)
 
 
 def _summarise(draws: Cube, scaled: Callable[[Matrix], Matrix], fields: Mapping[str, Any]) -> NoiseCeiling:
-    """Average ceilings over draws; without agreement there is none."""
+    """Average ceilings over draws; without agreement between repeats there is no ceiling."""
     left_out, included, reliabilities = _ceilings(draws, scaled)
     reason, reliability = "", float(reliabilities.mean())
     if np.isnan(reliability):
         n_known = int(np.isfinite(draws).all(axis=(0, 1)).sum())
         reason = (
-            f"only {count(n_known, 'pair')} of conditions {agree(n_known, 'is', 'are')} known in all repeats, and at "
-            f"least {_FEWEST_PAIRS} are needed"
+            f"only {count(n_known, 'pair')} of conditions {agree(n_known, 'has', 'have')} distances in all repeats, "
+            f"but at least {_FEWEST_PAIRS} are needed"
         )
     elif not reliability > 0:
         reason = f"repeats do not agree (reliability {reliability:.3g}), so there is no ceiling"
@@ -150,7 +150,7 @@ _SCALED: Mapping[Method, Callable[[Matrix], Matrix]] = {
 
 
 def _ceilings(draws: Cube, scaled: Callable[[Matrix], Matrix]) -> tuple[Matrix, Matrix, Vector]:
-    """Similarity of each repeat to the others and to all, and the mean of two repeats, for each draw."""
+    """For each draw: similarity of each repeat to the others and to all, and the mean over pairs of repeats."""
     known = draws[:, :, np.isfinite(draws).all(axis=(0, 1))]
     if known.shape[2] < _FEWEST_PAIRS:
         unknown = np.full(draws.shape[:2], np.nan)
@@ -187,13 +187,13 @@ def _rdms_as_matrix(rdms: ArrayLike) -> tuple[Matrix, int]:
         return values[:, *np.triu_indices(values.shape[1], k=1)], int(values.shape[1])
     n = round((1 + np.sqrt(1 + 8 * values.shape[1])) / 2)
     if n * (n - 1) // 2 != values.shape[1]:
-        raise ValueError(f"rdms must contain the distances of all pairs of conditions, got {values.shape[1]} of them")
+        raise ValueError(f"rdms must contain the distances of all pairs of conditions, got {values.shape[1]} distances")
     return values, n
 
 
 @dataclass(frozen=True, eq=False)
 class _Runs:
-    """Trials, and the run of each; without runs, odd and even trials are two."""
+    """Trials with their runs; without runs, odd and even trials serve as two runs."""
 
     trials: Trials
     run: Index
@@ -212,7 +212,7 @@ class _Runs:
         return cls(trials, run, n_draws, 1, seed)
 
     def rdms(self, numbers: Numbers, metric: Metric, normalize: bool) -> tuple[Cube, Use]:
-        """Distances of each run, of shape (n_draws, n_runs, n_pairs), and what is used of the trials."""
+        """Distances of each run, of shape (n_draws, n_runs, n_pairs), and how many trials they use."""
         trials = self.trials
         rows = centre_and_scale(trials.rates, unit=normalize, centred=metric == "correlation")
         fields = np.column_stack([rows, np.ones(len(rows))])

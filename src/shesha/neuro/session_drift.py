@@ -20,17 +20,17 @@ from shesha.nulls import summarise
 from shesha.results import SessionDrift, SessionPair, SessionPart
 from shesha.support import argument_types as kinds
 from shesha.support.defaults import N_PERMUTATIONS
-from shesha.support.plurals import agree, count
+from shesha.support.plurals import count
 from shesha.support.seeds import generator, number
 from shesha.support.types import Index, Matrix, Seed, Vector
 
 _FEWEST = 3
 _TRIALS = 1000
-"""Relative tolerance below which mean responses count as equal."""
+"""Relative difference below which mean responses count as equal."""
 Cube = NDArray[np.float64]
-"""Halves of the trials of a session: (n_halves, n_conditions, n_neurons)."""
+"""Mean responses in halves of the trials of a session: (n_halves, n_conditions, n_neurons)."""
 Score = Callable[[Cube, Cube], Matrix]
-"""Function that compares each of the first halves with each of the second."""
+"""Function that compares each half of one session with each half of another."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ def session_drift(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> SessionDrift:
-    """Agreement of sessions in population vectors, rates, tuning and geometry, within and between them.
+    """Agreement within and between sessions of population vectors, rates, tuning and geometry.
 
     Population vectors, the responses of all neurons to one condition, differ between sessions if neurons change their
     rate, their tuning, or both. This separates the parts (Deitch et al. 2021): `rate` is the correlation over neurons
@@ -153,7 +153,7 @@ def _table(tracked: ArrayLike | None, sessions: list[_Session]) -> NDArray[np.in
     if len(set(sizes)) > 1:
         raise ValueError(
             f"sessions must have the same neurons unless tracked is given, got {check.join_items(sizes)} neurons; "
-            "pass tracked, a table of neurons x sessions"
+            "pass a table of neurons x sessions as tracked="
         )
     return np.repeat(np.arange(sizes[0])[:, None], len(sizes), axis=1)
 
@@ -166,7 +166,7 @@ def _compare_sessions(
     fields = (a.name, b.name, len(shared), len(names))
     if len(shared) < _FEWEST or len(names) < _FEWEST:
         n, kind = (len(shared), "neuron") if len(shared) < _FEWEST else (len(names), "condition")
-        reason = f"only {count(n, kind)} {agree(n, 'is', 'are')} shared, and at least {_FEWEST} are needed"
+        reason = f"they share only {count(n, kind)}, but at least {_FEWEST} are needed"
         check.not_estimable(f"sessions {a.name} and {b.name}: {reason}")
         return SessionPair(*fields, reason=reason)
     indices = np.array([a.names.index(name) for name in names]), np.array([b.names.index(name) for name in names])
@@ -223,7 +223,7 @@ def _summary(values: Cube, summary: Callable[..., Any], of_known: Callable[..., 
 
 
 def population_vector(a: Cube, b: Cube) -> Matrix:
-    """Mean over conditions of the correlation over neurons, for each first half with each second half."""
+    """Mean over conditions of the correlation over neurons, for every pair of halves."""
     return _summary(np.einsum("akn,bkn->abk", _standard(a, 2), _standard(b, 2)), np.mean, np.nanmean)
 
 

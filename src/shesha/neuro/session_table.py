@@ -1,4 +1,4 @@
-"""Scores of every area of every session, and their means over groups of areas."""
+"""Scores of every area in every session, and their means over groups of areas."""
 
 from __future__ import annotations
 
@@ -112,22 +112,22 @@ def session_table(
     >>> days = {f"day {k}": recorded("mouse") for k in range(3)}
     >>> found = session_table(days, scores=["trial_split"], n_permutations=39)
     >>> print(found)
-    Trial split is highest in VISp (0.724 [0.48, 0.96], chance 0.051); 3 of 6 areas
-    in sessions are beyond chance, uncorrected.
+    Trial split is highest in VISp (0.724 [0.48, 0.96], chance 0.051); 3 of 6
+    combinations of area and session are beyond chance (uncorrected).
     <BLANKLINE>
-    6 areas in sessions (3 sessions, 1 animal) by area; 95% intervals of the mean
-      over sessions
+    6 combinations of area and session (3 sessions, 1 animal) by area; brackets are
+      95% intervals of the mean over sessions
           areas  trial split           chance  beyond
     VISp      3  0.724 [0.48, 0.96]     0.051     3/3
     CA1       3  -0.208 [-0.48, 0.06]  -0.031     0/3
-    trial split: every condition has as many trials in each half, which leaves 30 to
-      50 % of the trials unused
+    trial split: every condition has the same number of trials in each half, which
+      leaves 30 to 50 % of the trials unused
     """
     options = _options(locals())
     listed = sessions if isinstance(sessions, Mapping) else kinds.sequence(sessions, "sessions", "Session")
     named = listed if isinstance(listed, Mapping) else {str(index): session for index, session in enumerate(listed)}
     if not named:
-        raise ValueError("sessions must be at least one, got none")
+        raise ValueError("sessions must contain at least one session, got none")
     grouped = _grouping(by)
     check.choice(interval, INTERVALS, "interval")
     check.fraction(confidence, "confidence", closed=False)
@@ -136,7 +136,7 @@ def session_table(
     work = list(_areas(checked, max(min_neurons, n_neurons or 0), min_trials, set(kinds.names(skip, "skip")), excluded))
     if not work:
         raise ValueError(
-            f"sessions must have an area that is large enough, got none; the first was left out for {excluded[0][2]}"
+            f"sessions must have an area that is large enough, got none; the first one was left out ({excluded[0][2]})"
         )
     lines = tuple(
         _line(session, area, grouped(area), options) for session, area in track(work, len(work), "areas of sessions")
@@ -205,7 +205,7 @@ def _grouping(grouping: Any) -> Callable[[str], str]:
 def _areas(
     sessions: Sequence[Checked], fewest: int, min_trials: int, skip: set[str], excluded: list[tuple[str, str, str]]
 ) -> Iterator[tuple[Checked, str]]:
-    """Yield the areas that are large enough, and record the others."""
+    """Yield the areas that are large enough, and record why others are excluded."""
     for session in sessions:
         if session.trials.n_trials < min_trials:
             excluded.append((session.name, "", f"fewer than {min_trials} trials"))

@@ -44,15 +44,15 @@ def spike_counts(
     """
     check.count(n_bins, "n_bins")
     if len(kinds.sequence(window, "window", "two numbers")) != 2:
-        raise ValueError(f"window must be a beginning and an end, got {window!r}")
+        raise ValueError(f"window must be a start and an end, got {window!r}")
     start, end = (check.finite_number(value, "window") for value in window)
     if end <= start:
-        raise ValueError(f"window must end after it begins, got {start:g} to {end:g}")
+        raise ValueError(f"window must end after it starts, got {start:g} to {end:g}")
     kinds.instance(spikes, Iterable, "spikes", "spike times, one array per neuron")
     named = isinstance(spikes, Mapping) or hasattr(spikes, "keys")
     trains = [spikes[name] for name in spikes] if named else list(spikes)
     if not trains:
-        raise ValueError("spikes must be those of at least one neuron, got none")
+        raise ValueError("spikes must contain at least one neuron, got none")
     begins = _times(onsets, "onsets")
     edges = begins[:, None] + np.linspace(start, end, n_bins + 1)
     counts = np.stack([np.diff(np.searchsorted(_times(train, "spikes"), edges), axis=1) for train in trains], axis=1)

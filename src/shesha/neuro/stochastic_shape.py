@@ -1,4 +1,4 @@
-"""Stochastic shape distance between recordings: means and noise after the best rotation."""
+"""Stochastic shape distance between recordings: means and noise compared after the best rotation."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class StochasticShape(Result):
 
     kind: str
     distance: float
-    """Distance with all trials: 0 for clouds that are rotations of each other, larger with fewer trials."""
+    """Distance with all trials: 0 for clouds that are rotations of each other; biased upwards with few trials."""
     corrected: float
-    """Distance corrected for few trials; 0 if halves of one recording are equally far apart."""
+    """Distance corrected for few trials; 0 if the recordings differ no more than halves of one recording."""
     half_distance: float
     """Distance between halves of the trials of both recordings."""
     first_floor: float
@@ -46,12 +46,13 @@ class StochasticShape(Result):
     seed: int | None = None
 
     def __str__(self) -> str:
-        """Print the distance and those of halves of one recording."""
+        """Print the distance, and the distances between halves of the trials."""
         value = f"{self.corrected:.4g}, corrected for few trials ({self.distance:.4g} without correction)"
-        within = f"{self.first_floor:.4g} and {self.second_floor:.4g} within them"
+        within = f"{self.first_floor:.4g} and {self.second_floor:.4g} within the recordings"
         text = (
-            f"{self.kind} shape distance {value}; {self.n_conditions} conditions, at least {self.fewest_trials} trials "
-            f"each. Halves of the trials: {self.half_distance:.4g} between the recordings, {within}."
+            f"{self.kind} shape distance {value}; {self.n_conditions} conditions with at least {self.fewest_trials} "
+            f"trials each. Distance between halves of the trials: {self.half_distance:.4g} between the recordings, "
+            f"{within}."
         )
         return "\n".join(wrap(text, page_width()))
 
@@ -61,10 +62,11 @@ def _claim(result: StochasticShape) -> str:
     floors = " and ".join(map(say.format_number, (result.first_floor, result.second_floor)))
     return (
         f"The {result.kind} shape distance (Duong et al. 2023) between the two recordings was "
-        f"{say.format_number(result.corrected)}, corrected for few trials ({say.format_number(result.distance)} as it "
-        f"is), over {say.count(result.n_conditions, 'condition')} of at least {result.fewest_trials:,} trials; halves "
-        f"of the trials were {say.format_number(result.half_distance)} apart between the recordings, and {floors} "
-        f"within them ({say.count(result.n_splits, 'split')})"
+        f"{say.format_number(result.corrected)}, corrected for few trials ({say.format_number(result.distance)} "
+        f"without correction), over {say.count(result.n_conditions, 'condition')} with at least "
+        f"{result.fewest_trials:,} trials; the distance between halves of the trials was "
+        f"{say.format_number(result.half_distance)} between the recordings, and {floors} within them "
+        f"({say.count(result.n_splits, 'split')})"
     )
 
 
@@ -162,7 +164,7 @@ def stochastic_shape(
 
 
 def _matched_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions) -> tuple[Clouds, Clouds]:
-    """Return the trials of common conditions with equal numbers of columns and the mean of all conditions at 0."""
+    """Return the trials of common conditions with equal numbers of columns, centred on the mean of all conditions."""
     sides = [
         Trials.build(data, shown, name, min_trials=_FEWEST_TRIALS)
         for data, shown, name in ((X, of_x, "X"), (Y, of_y, "Y"))
@@ -170,7 +172,7 @@ def _matched_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions) -> tuple
     shared = [name for name in sides[0].names if name in sides[1].names]
     if len(shared) < _FEWEST_CONDITIONS:
         raise ValueError(
-            f"conditions must be at least {_FEWEST_CONDITIONS} with {_FEWEST_TRIALS} trials in X and in Y, "
+            f"conditions must include at least {_FEWEST_CONDITIONS} with {_FEWEST_TRIALS} trials in both X and Y, "
             f"got {len(shared)}"
         )
     clouds = []
@@ -184,7 +186,7 @@ def _matched_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions) -> tuple
 
 
 def _few_columns(clouds: Clouds) -> Clouds:
-    """Rotate trials into as few columns as they have directions, which changes no distance."""
+    """Rotate trials into as few columns as they span, without changing distances."""
     rows = np.concatenate(clouds)
     if rows.shape[1] <= len(rows):
         return clouds

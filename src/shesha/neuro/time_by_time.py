@@ -1,4 +1,4 @@
-"""Compare the distances between conditions at every time with those at every other time."""
+"""Compare the distances between conditions at every pair of times."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed, Vector
 
 _FEWEST_PAIRS = 3
-"""Fewest conditions with a distance on both sides; fewer have no meaningful rank correlation."""
+"""Smallest number of conditions; with fewer, the rank correlation of distances is not meaningful."""
 
 
 def over_time(
@@ -46,7 +46,7 @@ def over_time(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> OverTime:
-    """Rank correlation of the distances at every two times, in two halves of the trials.
+    """Rank correlation between distances at every pair of times, from two halves of the trials.
 
     The diagonal says when the geometry is reliable, the rest whether it is the same at other times. Many entries are
     looked at, so each is held against the largest that other orders of the conditions give anywhere.
@@ -120,7 +120,7 @@ def over_time(
         correlations = np.array([_table(scores, trials.codes[order]) for order in orders.orders])
     return _result(
         correlations,
-        "no two times have three pairs of conditions with responses and unequal distances in both halves",
+        "no pair of times has three pairs of conditions with responses and unequal distances in both halves",
         fields,
     )
 
@@ -136,7 +136,7 @@ def _times(times: ArrayLike | None, trials: Trials) -> tuple[float, ...]:
 
 
 def _table(scores: list[SplitScore], codes: Labels) -> Matrix:
-    """Agreement of every two times, averaged over splits and over the order of halves."""
+    """Agreement of every pair of times, averaged over splits and over the order of halves."""
     both = [score.distances(codes) for score in scores]
     # Each half: (n_splits, n_times, n_pairs).
     halves = [np.array([pair[side] for pair in both]).transpose(1, 0, 2) for side in (0, 1)]

@@ -71,8 +71,7 @@ def _require_numbers(column: Index, n: int | None, name: str) -> None:
         limit = "" if n is None else f" to {n - 1}"
         raise ValueError(
             f"tracked must number the neurons of session {name} from 0{limit}, or be -1, got "
-            f"{check.join_items(outside)}; use the column index of each neuron, not the number that a detector "
-            "gave"
+            f"{check.join_items(outside)}; use the column index of each neuron, not the number from cell detection"
         )
     values, counts = np.unique(column[column != MISSING], return_counts=True)
     if (counts > 1).any():
@@ -83,7 +82,7 @@ def _require_numbers(column: Index, n: int | None, name: str) -> None:
 
 
 def shared_neurons(tracked: ArrayLike) -> NDArray[np.intp]:
-    """Count how many tracked neurons each pair of sessions shares.
+    """Count the tracked neurons that each pair of sessions shares.
 
     Parameters
     ----------

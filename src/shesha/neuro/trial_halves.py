@@ -23,9 +23,9 @@ class Halves:
 
     how: How
     unit: Index
-    """Number of the unit of each trial."""
+    """Code of the unit of each trial."""
     first: Mask
-    """Of shape (n_splits, n_units)."""
+    """Whether each unit is in the first half, of shape (n_splits, n_units)."""
     text: str
 
     @property
@@ -51,7 +51,7 @@ class Halves:
         if n_blocks > n_trials:
             raise ValueError(f"n_blocks must be at most the number of trials ({n_trials}), got {n_blocks}")
         first = _halves_of_blocks(n_blocks, n_splits, generator(seed))
-        text = "first and second half of the session" if n_blocks == 2 else f"halves made of {n_blocks} blocks"
+        text = "first and second half of the session" if n_blocks == 2 else f"halves of {n_blocks} blocks"
         return cls(how, np.arange(n_trials) * n_blocks // n_trials, first, text)
 
 
@@ -63,7 +63,7 @@ def _random_halves(n_trials: int, n_splits: int, rng: np.random.Generator) -> Ma
 
 
 def _halves_of_blocks(n_blocks: int, n_splits: int, rng: np.random.Generator) -> Mask:
-    """Choose half of the blocks in all ways, or at random; the first block is always in the first half."""
+    """Choose half of the blocks, in all possible ways or at random; the first block is in the first half."""
     size = n_blocks // 2
     # Of an even number, both halves of a split are choices: fixing the first block counts each once.
     fixed = n_blocks % 2 == 0

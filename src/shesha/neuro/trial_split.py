@@ -51,12 +51,12 @@ class SplitScore:
         normalize: bool,
         equal: EqualTrials | None = None,
     ) -> SplitScore:
-        """Normalise trials if required, and reduce to at most as many columns as trials."""
+        """Normalise trials if requested, and reduce to at most as many columns as trials."""
         rows = compress_columns(centre_and_scale(rates, unit=normalize, centred=metric == "correlation"))
         return cls(np.column_stack([rows, np.ones(len(rows))]), n_conditions, halves, metric, equal)
 
     def distances(self, codes: Labels) -> tuple[Matrix, Matrix]:
-        """Distances of the conditions in either half, of shape (n_splits, n_pairs) each."""
+        """Distances between conditions in each half, each of shape (n_splits, n_pairs)."""
         if self.equal is None:
             sums = half_sums(self.rows, codes, self.n_conditions, self.halves.unit, self.halves.first)
         else:
@@ -90,7 +90,7 @@ def trial_split(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> TrialScore:
-    """Stability of a recording: agreement of halves of the trials on the distances between conditions.
+    """Stability of a recording: agreement between halves of the trials on distances between conditions.
 
     Mean responses of each condition are taken in either half, and the distances between them are rank-correlated
     between halves; several splits are averaged. By default every condition contributes the same number of trials to
@@ -156,13 +156,13 @@ def trial_split(
     >>> shown = rng.integers(6, size=240)
     >>> X = rng.poisson(rng.gamma(2, 2, size=(6, 30))[shown])
     >>> print(trial_split(X, shown, seed=0))
-    split of trials (odd and even trials, 13 of each condition): 0.9427, above
+    split of trials (odd and even trials, 13 trials per condition): 0.9427, above
         chance
       chance 0.0202 +- 0.15 (6.11 sd above), p = 0.00995 (200 circular shifts)
       240 trials (84 unused in each draw) x 30 neurons, 6 conditions
-      note: 84 of 240 trials unused, because every condition has as many in each
-        half; min_trials= leaves rare conditions out, trials_per_half='all' uses
-        all trials
+      note: 84 of 240 trials are unused, because numbers of trials are equalised. To
+        use more, leave out rare conditions (min_trials=), or pass
+        trials_per_half='all'
     """
     check.choice(metric, METRICS, "metric")
     check.boolean(normalize, "normalize")
@@ -187,11 +187,11 @@ def split_score(
 ) -> TrialScore:
     """Score checked trials."""
     reason, values = "", np.full(1, np.nan)
-    use = Use("none used")
+    use = Use("no trials used")
     if trials.n_conditions < FEWEST_CONDITIONS:
         reason = (
             f"only {count(trials.n_conditions, 'condition')} {agree(trials.n_conditions, 'has', 'have')} enough "
-            f"trials, and at least {FEWEST_CONDITIONS} are needed"
+            f"trials, but at least {FEWEST_CONDITIONS} are needed"
         )
     else:
         score = SplitScore.build(trials.rates, trials.n_conditions, halves, metric, normalize, equal)
@@ -216,5 +216,5 @@ def split_score(
 def _silence(trials: Trials) -> tuple[str, ...]:
     n_silent = int(trials.silent.sum())
     n_empty = int((~trials.rates.any(axis=1)).sum())
-    notes = [f"{n_silent} of {trials.n_neurons} neurons never respond"] if n_silent else []
+    notes = [f"{n_silent} of {trials.n_neurons} neurons without any response"] if n_silent else []
     return (*notes, *([f"{count(n_empty, 'trial')} without any response"] if n_empty else []))

@@ -22,7 +22,7 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed
 
 _ROUNDING = 1e-12
-"""Relative tolerance for centred products that are equal up to rounding."""
+"""Relative difference below which centred products count as equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def wuc(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> TrialScore:
-    """Whitened unbiased cosine between the distances of conditions in two halves of the trials.
+    """Whitened unbiased cosine between the distances among conditions in two halves of the trials.
 
     Trials are whitened by the covariance of their noise; distances within a half never multiply a trial with itself,
     so that noise adds nothing; and the cosine allows for distances that share a condition, which makes it that of the
@@ -143,7 +143,7 @@ def wuc_score(
         f"whitened unbiased cosine ({halves.text})",
         values,
         trials,
-        reason="fewer than three conditions have two trials in both halves, or trials of a condition do not vary",
+        reason="fewer than three conditions have two trials in both halves, or trials within conditions do not vary",
         n_conditions=trials.n_conditions,
         notes=trials.notes,
         options=options,

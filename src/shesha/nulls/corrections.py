@@ -59,7 +59,7 @@ def _adjust(p_values: ArrayLike, rule: Callable[[Vector], Vector]) -> Vector:
         raise ValueError(f"p_values must be 1-D, got shape {p.shape}")
     known = np.flatnonzero(~np.isnan(p))
     if ((p[known] < 0) | (p[known] > 1)).any():
-        raise ValueError("p_values must lie in [0, 1], got values outside")
+        raise ValueError("p_values must lie in [0, 1], got values outside this range")
     out = np.full(len(p), np.nan)
     if len(known):
         out[known] = np.minimum(1.0, rule(p[known]))
@@ -75,7 +75,7 @@ def _step_down(p: Vector) -> Vector:
 
 
 def fewest_permutations(n_tests: int, alpha: float) -> int:
-    """Return the number of draws with which one of several corrected tests can be significant.
+    """Return the number of permutations with which one of several corrected tests can be significant.
 
     The smallest p-value of K draws is 1 / (K + 1), which a correction may multiply by the number of tests.
 

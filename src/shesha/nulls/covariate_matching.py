@@ -1,4 +1,4 @@
-"""Matching on several covariates: rows are permuted within small groups of similar rows."""
+"""Matching on several covariates: rows are permuted within small groups with similar covariates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shesha.support.types import Index, Matrix
 
 
 def match_by_distance(distances: Matrix, name: str, blocks: ArrayLike | None = None) -> Exchange:
-    """Design in which rows are permuted among similar rows only.
+    """Design in which each row is permuted only among rows with similar covariates.
 
     The row farthest from all others is put together with its nearest ones, then the farthest of those that are left:
     so no outlying row is left with strangers. Equal rows stay together, as classes do.
@@ -51,7 +51,7 @@ def match_by_distance(distances: Matrix, name: str, blocks: ArrayLike | None = N
 
 
 def _group(near: Matrix, free: Index, size: int) -> Index:
-    """Choose the nearest rows with ties; a remainder too small for a group joins the last."""
+    """Choose the nearest rows, including ties; a remainder that is too small for a group joins the last group."""
     if len(free) < 2 * size:
         return free[near <= 0] if (near <= 0).sum() >= size else free
     limit = np.partition(near, size - 1)[size - 1]

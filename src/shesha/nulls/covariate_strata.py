@@ -1,4 +1,4 @@
-"""Strata of a number: rows of similar values, as many as what the number does inside them allows."""
+"""Strata of a numeric covariate: rows with similar values, narrow enough to limit residual confounding."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from scipy.special import ndtri
 from shesha.support.types import Index, Matrix, Vector
 
 MOST_ROWS = 10
-"""Most rows of a stratum of several values."""
+"""Maximum number of rows in a stratum with several values."""
 _LEFT = 0.02
-"""Sum of squares that strata may leave, in variances of the number and per root of the rows that can be permuted.
+"""Maximum sum of squares within strata, in variances of the covariate, per square root of the permutable rows.
 
-What the number does inside strata shifts a similarity by its share of the variance times the root of these rows, in
-standard deviations of the null. Rates stay within 8 % where the number has 32 times the variance of the noise.
+Residual confounding shifts a similarity by the variance share within strata times the square root of these rows, in
+standard deviations of the null. False-positive rates stay below 8 % if the covariate has 32 times the noise variance.
 """
 _FEWEST = 0.4, 6
-"""At least two fifths of the rows can be permuted, and at least six: without permutations there is no test."""
+"""Minimum share, and minimum number, of rows that can be permuted; without permutations there is no test."""
 _PRICES = np.logspace(0, 7, 36)
-"""Prices of a unit of the sum of squares, in rows that can be permuted."""
+"""Trade-offs that are tried: the number of permutable rows that one unit of the sum of squares costs."""
 
 
 @dataclass(frozen=True)
 class _Sorted:
-    """Distinct values in order, as running sums over rows: of their number, and of two scales and their squares."""
+    """Sorted distinct values with running sums over rows: counts, and values on two scales with their squares."""
 
     count: Vector
     sums: Matrix
@@ -33,7 +33,7 @@ class _Sorted:
 
     @classmethod
     def build(cls, values: Vector) -> tuple[_Sorted, Index]:
-        """Return the distinct values, and the place of each row among them."""
+        """Return the distinct values, and the index of each row's value among them."""
         distinct, place, count = np.unique(values, return_inverse=True, return_counts=True)
         # The effect may follow the number or, as of depth, its logarithm: strata must be narrow on both scales.
         scales = np.stack([distinct, ndtri((np.cumsum(count) - count / 2) / len(values))])
@@ -44,7 +44,7 @@ class _Sorted:
         ), place.astype(np.intp)
 
     def squares_inside(self, start: Index, stop: int | Index) -> Vector:
-        """Sum of squares about the mean of each stretch of values, over both scales."""
+        """Sum of squares about the mean within each range of values, over both scales."""
         count = self.count[stop] - self.count[start]
         total = self.squares[:, stop].T - self.squares[:, start].T
         return np.asarray((total - (self.sums[:, stop].T - self.sums[:, start].T) ** 2 / count[..., None]).sum(axis=-1))
@@ -55,7 +55,7 @@ def _running(values: Vector | Matrix) -> Matrix:
 
 
 def cut_into_strata(values: Vector) -> Index:
-    """Cut a number into strata of neighbouring values; rows without a near neighbour are strata of their own.
+    """Cut a covariate into strata of similar values; rows without a near neighbour form their own strata.
 
     Of all cuts into stretches of at most ten rows, the one that lets most rows be permuted, less a price for each unit
     of the sum of squares inside strata (a dynamic programme). The price is the lowest at which the sum is small enough
@@ -93,7 +93,7 @@ def cut_into_strata(values: Vector) -> Index:
 
 
 def _best_starts(known: _Sorted) -> Index:
-    """Where the last stratum begins in the best cut of the first i values: (values + 1, prices)."""
+    """Start of the last stratum in the best cut of the first i values: (values + 1, prices)."""
     n = len(known.count) - 1
     best, before = np.zeros((n + 1, len(_PRICES))), np.zeros((n + 1, len(_PRICES)), dtype=np.intp)
     first = np.minimum(np.searchsorted(known.count, known.count - MOST_ROWS), np.maximum(np.arange(n + 1) - 1, 0))
@@ -107,7 +107,7 @@ def _best_starts(known: _Sorted) -> Index:
 
 
 def _trace(before: Index) -> Index:
-    """Where the strata begin and end, from the end to the beginning, in rising order."""
+    """Boundaries of the strata in increasing order, traced back from the last stratum."""
     cuts = [len(before) - 1]
     while cuts[-1] > 0:
         cuts.append(int(before[cuts[-1]]))

@@ -1,4 +1,4 @@
-"""Detection of dependent rows: similar neighbours in the given order, and repeated rows."""
+"""Detection of dependent rows: similar neighbouring rows, and repeated rows."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from shesha.results.audit.dependence import LEVEL
 from shesha.support.types import Index, Matrix, Vector
 
 _N_ORDERS = 60
-"""Number of random orders for comparison with the given order."""
+"""Number of random permutations for comparison with the given order."""
 _N_RANKED = 2000
-"""Number of random pairs of rows whose distances rank all others, so that scale and outliers do not matter."""
+"""Number of random pairs of rows whose distances rank all other distances; ranks are robust to scale and outliers."""
 _MOST_ROWS = 4096
-"""Number of rows whose neighbours are compared with those of a design."""
+"""Maximum number of rows whose neighbours are compared with permutations of a design."""
 _SPREAD, _DIED_OUT = 256, 0.05
-"""Number of rows in which a drift is searched; autocorrelation below which memory has ended."""
+"""Number of rows that are checked for drift; and the autocorrelation below which memory has ended."""
 _DISCRETE, _TIED, _COLUMNS = 0.1, 0.5, 16
-"""A representation takes few values (codes, counts, sparse features) if fewer than this share of its rows differ, or
-if its first columns take at most this share of the number of different rows."""
+"""A representation has few values (codes, counts, sparse features) if fewer than this share of its rows are distinct,
+or if its first columns have at most this share of the number of distinct rows."""
 
 
 def dependence(*representations: NDArray[Any]) -> Dependence:
@@ -71,7 +71,7 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
     (True, False, True)
     """
     if not representations:
-        raise ValueError("representations must be at least one, got none")
+        raise ValueError("representations must contain at least one, got none")
     sides = [check.raw_matrix(side, "representations", min_rows=1) for side in representations]
     n = len(sides[0])
     if any(len(side) != n for side in sides):
@@ -80,7 +80,7 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
 
 
 def find_dependence(sides: Sequence[DiagnosticRows], *, screened: bool = False) -> Dependence:
-    """Detect dependence between rows whose inner products others need as well.
+    """Detect dependence between rows, from inner products that other checks share.
 
     What is `screened` skips what no sign can follow from: the other representations of one whose neighbours are not
     close, and the duration of a memory that nobody saw. Signs are the same, numbers beside none are not.
@@ -115,7 +115,7 @@ def find_dependence(sides: Sequence[DiagnosticRows], *, screened: bool = False) 
 def _order_signs(
     sides: Sequence[DiagnosticRows], windows: list[Index], *, screened: bool
 ) -> tuple[float, float, float]:
-    """p-value and mean rank of the distances between neighbours, and p-value of an alternation; the weakest sides'."""
+    """p-value and mean rank of distances between neighbours, and p-value of an alternation, of the weakest side."""
     near, alternations = [], []
     for side in sides:
         near.append(_neighbours(side.squared, windows))
@@ -126,7 +126,7 @@ def _order_signs(
 
 
 def p_value_within_design(design: Exchange, *representations: NDArray[Any]) -> float:
-    """Return the p-value of neighbours being closer than in the permutations of a design.
+    """Test whether neighbouring rows are closer than in the permutations of a design; return the p-value.
 
     What a design exchanges must be exchangeable: rows of a block that follow one another are not. As for `dependence`,
     what all representations show counts.
@@ -161,7 +161,7 @@ def p_value_within_design(design: Exchange, *representations: NDArray[Any]) -> f
 
 
 def _closer(ranks: Vector) -> float:
-    """p-value of the first mean rank among those of other orders; a small rank means close."""
+    """p-value of the first mean rank among those of permutations; a small rank means close."""
     return p_of_first(-ranks)
 
 
@@ -176,12 +176,12 @@ def p_of_first(values: Vector) -> float:
 
 
 def _spread(n: int) -> Index:
-    """Evenly spaced rows, if there are more than are checked, because a drift spans all rows."""
+    """Indices of the rows that are checked for drift, evenly spaced if there are many."""
     return np.unique(np.linspace(0, n - 1, min(n, _SPREAD)).astype(np.intp))
 
 
 def _persistence(side: DiagnosticRows) -> float:
-    """Autocorrelation at lags of an eighth to a quarter of the rows, times the effective number of rows.
+    """Autocorrelation at lags from an eighth to a quarter of the rows, times the effective number of rows.
 
     Memory that dies out leaves nothing there. What exceeds it at short lags is memory, and makes it vary.
     """
@@ -227,7 +227,7 @@ def _gram(side: NDArray[Any], rows: Index) -> Matrix:
 
 
 def _alternation(squared: Matrix, p_near: float, windows: list[Index]) -> float:
-    """p-value of neighbours being farther apart than random rows, with every other row closer."""
+    """p-value for an alternation: neighbours are farther apart than random rows, rows two apart are closer."""
     farther = 1.0 - p_near
     return farther if farther > LEVEL else max(farther, _neighbours(squared, windows, lag=2)[0])
 
@@ -243,7 +243,7 @@ def _neighbours(squared: Matrix, windows: list[Index], lag: int = 1) -> tuple[fl
 
 @lru_cache(maxsize=4)
 def _shuffled_neighbours(lengths: tuple[int, ...], lag: int) -> tuple[Index, Index]:
-    """Where a matrix of pairs of rows holds neighbours, in the given and in random orders, and random pairs."""
+    """Indices of neighbouring pairs in the given and in permuted orders, and of random pairs."""
     rng, n = np.random.default_rng(0), sum(lengths)
     first, second = pairs_of_places([np.arange(length) for length in lengths], lag)
     ranked = np.ravel_multi_index(_different(n, rng), (n, n))
@@ -273,7 +273,7 @@ def _ranks(values: Matrix, ranked: Vector) -> Matrix:
 
 
 def _memory(grams: list[Matrix], windows: list[Index]) -> float:
-    """Twice the sum of the products of the autocorrelations.
+    """Memory in rows: twice the sum over lags of the products of the sides' autocorrelations.
 
     Squared Gram matrices weight directions by their variance, as similarities do: few directions that remember much
     would otherwise drown in many that are noise.

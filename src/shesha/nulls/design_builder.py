@@ -1,4 +1,4 @@
-"""Build an exchange design, with the check of `blocks`, `groups`, `within`, `shift` and the others."""
+"""Build an exchange design from `blocks`, `groups`, `within`, `shift` and other options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed
 
 STRATUM = 10
-"""Most rows of a stratum of a covariate; differences within larger strata appear as relations."""
+"""Maximum number of rows in a stratum of a covariate; larger strata leave residual confounding."""
 
 
 def exchange(
@@ -92,9 +92,7 @@ def exchange(
     return Exchange(n, block, group, named=(*named, "whole groups"))
 
 
-def match_by_quantity(
-    quantity: ArrayLike, name: str = "the quantity given", blocks: ArrayLike | None = None
-) -> Exchange:
+def match_by_quantity(quantity: ArrayLike, name: str = "given values", blocks: ArrayLike | None = None) -> Exchange:
     """Design in which rows are permuted among rows with similar values of a quantity.
 
     Strata hold three rows where there are few and up to ten where there are many: the share of the quantity that a
@@ -135,7 +133,7 @@ def match_by_quantity(
 
 
 def cross_with_blocks(codes: Index, blocks: ArrayLike | None) -> Index:
-    """Renumber the strata so that none crosses blocks."""
+    """Divide strata by blocks, and number them again."""
     return _cross_codes(_block_codes(len(codes), blocks, None), codes)
 
 
@@ -145,7 +143,7 @@ def rows_of_a_stratum(n: int) -> int:
 
 
 def equal_groups(groups: ArrayLike, size: int | None = None, *, seed: Seed = None) -> Index:
-    """Pick random rows that make all groups equally large, so that all groups can be permuted.
+    """Choose random rows that make all groups equally large, which allows permuting all groups.
 
     Parameters
     ----------
@@ -182,7 +180,7 @@ def _require_compatible(arguments: dict[str, bool]) -> None:
     for alone in ("shift", "block_length"):
         others = [name for name, there in arguments.items() if there and name != alone]
         if arguments[alone] and others:
-            raise ValueError(f"{alone} must be used alone or with blocks, got {' and '.join(others)} as well")
+            raise ValueError(f"{alone} must be used alone or with blocks, got also {' and '.join(others)}")
 
 
 def _block_codes(n: int, blocks: ArrayLike | None, within: ArrayLike | None, groups: ArrayLike | None = None) -> Index:
@@ -200,7 +198,7 @@ def _cross_codes(block: Index, stratum: Index) -> Index:
 
 
 def _strata(within: ArrayLike, block: Index, groups: ArrayLike | None) -> Index:
-    """Cut numbers of many values into strata of similar ones, in each block; equal values stay together."""
+    """Return a stratum per row; numbers with many values are cut into strata of similar values in each block."""
     n = len(block)
     codes, values = check.labels(within, n, "within", min_classes=1)
     unit = np.arange(n) if groups is None else _units_of_one_value(groups, codes)
@@ -219,7 +217,7 @@ def _strata(within: ArrayLike, block: Index, groups: ArrayLike | None) -> Index:
 
 
 def _units_of_one_value(groups: ArrayLike, codes: Index) -> Index:
-    """Groups whose rows share one value of the covariate, which are units; otherwise rows are."""
+    """Return the groups as units if each has one value of the covariate; otherwise the rows."""
     group = check.labels(groups, len(codes), "groups", min_classes=1)[0]
     same = len(np.unique(np.stack([group, codes]), axis=1).T) == group.max() + 1
     return group if same else np.arange(len(codes))

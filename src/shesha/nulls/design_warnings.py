@@ -1,4 +1,4 @@
-"""Warnings about invalid designs: short series, dependent rows within blocks, drifts."""
+"""Warnings about exchange designs that are not valid: short series, dependent rows, drifts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shesha.support.warnings import CalibrationWarning, warn
 
 
 def warn_of_series(sides: list[NDArray[Any]], design: Design) -> None:
-    """Warn if rows depend on one another in a way that the design does not preserve.
+    """Warn if rows depend on one another and the permutations destroy this dependence.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def warn_of_series(sides: list[NDArray[Any]], design: Design) -> None:
         reasons += _autocorrelation_warnings(p_value_within_design(exchange(test.n_rows, **options), *sides), options)
     reasons += residual_confounding_warnings(sides, options.get("within"), exchange(test.n_rows, **options).block)
     if reasons:
-        warn(f"p-values of this design may be too small: {'; '.join(reasons)}", CalibrationWarning)
+        warn(f"p-values of this design may be too small: {'. Also, '.join(reasons)}", CalibrationWarning)
 
 
 def _short_series(test: Dependence, blocks: ArrayLike | None) -> list[str]:
@@ -47,8 +47,8 @@ def _short_series(test: Dependence, blocks: ArrayLike | None) -> list[str]:
     if not test.is_short(length):
         return []
     return [
-        f"series of {length:g} rows are too short for a memory of {test.memory:.1f} rows. Use series of at "
-        "least 30 times that length; remove drifts that last as long as the series first"
+        f"series of {length:g} rows are too short for a memory of {test.memory:.1f} rows. Use series at least 30 times "
+        "as long as the memory, and first remove drifts that last as long as the series"
     ]
 
 
@@ -56,13 +56,13 @@ def _autocorrelation_warnings(p_value: float, options: Collection[str]) -> list[
     if p_value > LEVEL:
         return []
     return [
-        f"rows are not exchangeable under {' and '.join(options)}: neighbours are closer than after a "
-        f"permutation (p = {p_value:.1g}). If rows are a time series, use shift=True, with sessions as blocks"
+        f"neighbouring rows are closer than after permutations by {' and '.join(options)} (p = {p_value:.1g}), so rows "
+        "are not exchangeable. If rows are a time series, use shift=True, with sessions as blocks"
     ]
 
 
 def _series_length(n_rows: int, blocks: ArrayLike | None) -> float:
-    """Rows of a typical series."""
+    """Number of rows of a typical series."""
     if blocks is None:
         return n_rows
     return float(np.median(np.bincount(check.labels(blocks, n_rows, "blocks", min_classes=1)[0])))

@@ -1,4 +1,4 @@
-"""The permutation null of a linear kernel alignment from its exact moments and a fitted tail.
+"""The permutation null of a linear kernel alignment, approximated from its exact first three moments.
 
 For centred kernel matrices K and L, the mean and the variance of <K, P L P'> over all n! permutations P of the rows
 have closed forms (Kazi-Aoual, Hitier, Sabatier and Lebreton 1995; Josse, Pages and Husson 2008, section 2). The
@@ -18,7 +18,7 @@ from shesha.support.types import Vector
 
 @dataclass(frozen=True)
 class KernelSums:
-    """Quantities of a centred kernel matrix for its null: trace, squared norm, and sum of squared diagonal entries."""
+    """Quantities of a centred kernel matrix that determine the moments of its permutation null."""
 
     trace: float
     squared_norm: float
@@ -29,7 +29,7 @@ class KernelSums:
 
 @dataclass(frozen=True)
 class PearsonNull:
-    """A null distribution by its first three moments."""
+    """A null distribution with given mean, variance and skewness (Pearson type III)."""
 
     mean: float
     sd: float

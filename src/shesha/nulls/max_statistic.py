@@ -1,4 +1,4 @@
-"""Familywise p-values of scores that share their draws, by the distribution of the maximum."""
+"""Familywise p-values of scores that share their permutations, from the distribution of the maximum."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shesha.support.types import Matrix, Vector
 
 
 def max_statistic_p_values(draws: Sequence[Vector], closer: Sequence[str]) -> Vector:
-    """Correct p-values for the number of scores by the step-down maximum over their common draws.
+    """Correct p-values for the number of scores by the step-down maximum over their common permutations.
 
     The chance that any of several unrelated scores has a corrected p-value of at most alpha is at most alpha, however
     they depend on one another (Westfall and Young 1993, algorithm 4.1): scores that say the same cost nothing.
@@ -52,7 +52,7 @@ def max_statistic_p_values(draws: Sequence[Vector], closer: Sequence[str]) -> Ve
 
 
 def _common_scale(values: Vector) -> tuple[Vector, float]:
-    """Return values on a common scale of all tests, and the p-value of the first among them."""
+    """Return values on a scale common to all tests, and the p-value of the first (observed) value."""
     known = np.isfinite(values)
     largest = float(np.abs(values[known]).max(initial=0.0))
     unit = largest or 1.0
@@ -75,7 +75,7 @@ def _common_scale(values: Vector) -> tuple[Vector, float]:
 
 
 def _step_down(scaled: Matrix, alone: Vector) -> Vector:
-    """Compare each observed value with the maxima over the tests that are not beyond it."""
+    """Compare each observed value with maxima over the tests that are not more extreme."""
     order = np.argsort(-scaled[0], kind="stable")
     # Column i: the largest value of the i-th test and those after it.
     maxima = np.maximum.accumulate(scaled[:, order[::-1]], axis=1)[:, ::-1]

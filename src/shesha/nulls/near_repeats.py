@@ -1,4 +1,4 @@
-"""Rows that nearly repeat another one."""
+"""Detection of rows that nearly repeat another row."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from shesha.support.types import Index, Mask, Matrix
 _CHANCE = 1e-4
 """Expected number of false near repeats."""
 _ROUNDING = 64 * float(np.finfo(float).eps)
-"""Rounding of a squared distance in units of the squared lengths it is the difference of."""
+"""Rounding error of a squared distance, relative to the squared lengths from which it is computed."""
 _EVERY = 8
-"""One row of so many is enough to say how far rows are apart."""
+"""The typical distance is estimated from one in this many rows."""
 
 
 def find_near_repeats(grams: Sequence[Matrix], kept: Mask) -> Index:
-    """Rows whose nearest row is far nearer than the second, compared with the dimension of the data.
+    """Rows whose nearest row is much nearer than expected from the second nearest and the dimension.
 
     Where rows lie evenly in k dimensions, the logarithm of the ratio of both distances is exponential with rate k
     (Facco et al. 2017), that of the third and the second with rate 2 k; its median tells k, twins or not.
@@ -45,7 +45,7 @@ def find_near_repeats(grams: Sequence[Matrix], kept: Mask) -> Index:
 
 
 def _middle_distance(gram: Matrix) -> float:
-    """Median squared distance of some rows from all; of an even number, the upper one."""
+    """Median squared distance of some rows from all rows (the upper median for even numbers)."""
     lengths = np.diagonal(gram)
     squared = lengths[::_EVERY, None] + lengths - 2 * gram[::_EVERY]
     half = squared.size // 2
@@ -53,7 +53,7 @@ def _middle_distance(gram: Matrix) -> float:
 
 
 def _three_smallest(matrix: Matrix) -> Matrix:
-    """The three smallest numbers of each row; the matrix is used up."""
+    """The three smallest numbers of each row; the matrix is overwritten."""
     minima, rows = np.empty((len(matrix), 3)), np.arange(len(matrix))
     for place in range(3):
         smallest = matrix.argmin(axis=1)

@@ -11,11 +11,11 @@ from shesha.results import NullSummary
 from shesha.support.types import Vector
 
 TIE = 1e-12
-"""Scores closer than this share of the largest count as equal, because sums in another order differ by rounding."""
+"""Scores that differ by less than this share of the largest count as equal, to allow for rounding."""
 
 
 def best_value(closer: str, bounds: tuple[float, float], maximum: float | None) -> float | None:
-    """Return the value of perfect agreement, if there is one."""
+    """Return the value for perfect agreement, if there is one."""
     if maximum is not None:
         return check.finite_number(maximum, "maximum")
     best = bounds[1] if closer == "higher" else bounds[0]
@@ -37,7 +37,7 @@ def require_attainable_maximum(maximum: float | None, observed: float, threshold
 
 
 def summarise(observed: float, null: Vector, closer: str, alpha: float, best: float | None) -> NullSummary:
-    """Compare a score with its null; draws without a score count as extreme, which is conservative."""
+    """Compare a score with its null; permutations without a score count as extreme, which is conservative."""
     sign = 1.0 if closer == "higher" else -1.0
     s, t = sign * observed, sign * null[~np.isnan(null)]
     k, lost = len(null), int(np.isnan(null).sum())

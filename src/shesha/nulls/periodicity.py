@@ -1,4 +1,4 @@
-"""Detection of periods, because circular shifts keep the phase that two series share."""
+"""Detection of a common period of two series, which circular shifts do not account for."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ FEWEST_PERIODS = 3
 _MOST_ROWS = 1024
 """Maximum number of consecutive rows that are checked."""
 _MOST_COLUMNS = 16
-"""Maximum number of features that are checked; if there are more, random combinations."""
+"""Maximum number of features that are checked; with more, random combinations are checked."""
 _PARTS = 8
-"""Number of parts of a series whose phases must agree; decaying memory does not keep its phase."""
+"""Number of parts of a series whose phases must agree, unlike in a series with decaying memory."""
 _AGREEMENT = 0.8
 _SHARE = 0.08
-"""Share of the variance at one frequency above which a period matters."""
+"""A period is reported if its frequency has more than this share of the variance."""
 _LEAST = 1e-280
-"""Largest number below which others may have lost digits."""
+"""If the largest number is below this, other numbers may have lost digits."""
 _PADDING = 16
-"""Oversampling of frequencies, because a phase must hold over the whole series."""
+"""Factor by which frequencies are oversampled, because the phase must be constant over the whole series."""
 
 
 def find_period(*representations: NDArray[Any]) -> float:
@@ -86,7 +86,7 @@ def _power(rows: Matrix, padding: int) -> Vector:
 
 
 def _phase_agreement(rows: Matrix, frequency: float) -> float:
-    """Return how far the parts of a series agree in the phase and amplitude of a wave, from -1 to 1."""
+    """Return the agreement of the parts of a series in phase and amplitude of a wave, from -1 to 1."""
     waves = np.exp(-2j * np.pi * frequency * np.arange(len(rows)))[:, None] * rows
     parts = np.array([part.sum(axis=0) for part in np.array_split(waves, _PARTS)])
     products = (parts @ parts.conj().T).real
@@ -98,7 +98,7 @@ def _phase_agreement(rows: Matrix, frequency: float) -> float:
 
 
 def _columns(features: Matrix) -> Matrix:
-    """The features, or random combinations of many, which hold the same share of a wave."""
+    """The features, or random combinations of many features, which contain the same share of a wave."""
     d = features.shape[1]
     if d <= _MOST_COLUMNS:
         return features.copy()

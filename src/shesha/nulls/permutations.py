@@ -66,7 +66,7 @@ def draw_permutations(
         null_design.require_enough(n_permutations, alpha)
         return null_design.draws(n_permutations, generator(seed)), null_design.text
     if options:
-        raise ValueError(f"permutations must be used without a design, got {' and '.join(options)} as well")
+        raise ValueError(f"permutations must be used without a design, got also {' and '.join(options)}")
     orders = _check_permutations(permutations, n)
     exchange(n).require_enough(len(orders), alpha)
     _warn_of_repeats(orders, alpha)
@@ -79,13 +79,12 @@ def nonempty_arguments(design: Design | None) -> dict[str, Any]:
 
 
 def _warn_of_repeats(orders: Sequence[Index], alpha: float) -> None:
-    """Warn if the draws repeat a few permutations, because p-values then look too precise."""
+    """Warn if there are too few distinct permutations for the level."""
     different = len({order.tobytes() for order in identity_first(orders)})
     if different < 0.5 / alpha:
         warn(
-            f"permutations contain {different} different permutations, including the identity, but the level {alpha:g} "
-            "needs "
-            f"{1 / alpha:g}, so the p-value cannot be trusted; pass more permutations",
+            f"permutations contain only {different} distinct permutations, including the identity, but the level "
+            f"{alpha:g} needs {1 / alpha:g}. The p-value is therefore unreliable. Pass more permutations",
             CalibrationWarning,
         )
 
@@ -101,12 +100,12 @@ def _check_permutations(permutations: ArrayLike, n: int) -> list[Index]:
     wrong = np.flatnonzero((np.sort(array, axis=1) != np.arange(n)).any(axis=1))
     if len(wrong):
         raise ValueError(
-            "permutations must contain every row once in each line, got other numbers in lines "
+            "permutations must contain every row number once in each line, got other numbers in lines "
             f"{check.join_items(wrong)}"
         )
     return list(array.astype(np.intp))
 
 
 def identity_first(orders: Sequence[Index]) -> list[Index]:
-    """Put the identity first, so that observed score and null come from the same kernel."""
+    """Put the identity first, so that the same code computes the observed score and the null."""
     return [np.arange(len(orders[0])), *orders]

@@ -1,4 +1,4 @@
-"""Joint permutations of many representations, each with its own, so that no pair keeps its matching."""
+"""Joint permutations: each representation has its own permutation, which breaks the matching of all pairs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PURPOSE = 13
 
 @dataclass(frozen=True)
 class RepresentationPermutations:
-    """One null for all pairs of many representations.
+    """One null distribution for all pairs of many representations.
 
     Draw k relabels the rows of representation a by `a_k`, independently of all others and by its content alone, so that
     it is the same in every run and on every machine, whatever it is compared with. For a pair (a, b) that is
@@ -56,7 +56,7 @@ class RepresentationPermutations:
         return [self.exchange.draw(rng) for _ in range(self.n_permutations)]
 
     def pair_orders(self, first: str, second: str) -> list[Index]:
-        """Return permutations of the second representation that are equivalent to relabelling both.
+        """Return permutations of the second representation that are equivalent to permuting both.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class RepresentationPermutations:
 
     @property
     def key(self) -> str:
-        """A key of the design, the number of draws and the seed."""
+        """A hash of the design, the number of permutations and the seed."""
         design = self.exchange
         parts = [design.block, np.array([]) if design.group is None else design.group]
         text = f"{design.n_rows} {design.shift} {design.block_length} {self.n_permutations} {self.seed}"

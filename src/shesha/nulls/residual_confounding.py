@@ -1,4 +1,4 @@
-"""Warnings about a number whose effect inside the strata of `within` looks like a relation."""
+"""Warnings about residual confounding by a numeric covariate inside the strata of `within`."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
 
 _MOST_ROWS = 512
-"""Rows of whole strata that are looked at."""
+"""Maximum number of rows, in whole strata, that are checked."""
 _N_DRAWS, _N_SHUFFLES = 39, 39
 _ROWS_PER_TERM, _MOST_TERMS = 6, 8
 _LEVEL, _TOO_OFTEN = 0.05, 0.07
-"""Level of a test, and the rate of false positives from which a warning comes."""
+"""Level of a test, and the false-positive rate above which a warning is raised."""
 _CLEARLY = 3.5
-"""Standard deviations by which the effect must exceed that of shuffled rows."""
+"""Number of standard deviations by which the effect must exceed that of permuted rows."""
 _NORMAL = NormalDist()
 
 
 def residual_confounding_warnings(sides: list[NDArray[Any]], within: ArrayLike | None, strata: Index) -> list[str]:
-    """Return warnings about a number that both sides follow inside its strata."""
+    """Warn if both sides still depend on the covariate inside its strata."""
     if within is None:
         return []
     values = np.asarray(to_host(within))
@@ -35,16 +35,16 @@ def residual_confounding_warnings(sides: list[NDArray[Any]], within: ArrayLike |
     if rate < _TOO_OFTEN:
         return []
     return [
-        f"features still follow the number of within= inside its strata, so that about {100 * rate:.0f} % of unrelated "
-        "data would be called related at 5 %. Pass the number as covariates=, which takes a smooth function of it out, "
-        "or as keep= in chance()"
+        "features still depend on the numbers in within= inside its strata, so about "
+        f"{100 * rate:.0f} % of unrelated data would be significant at 5 %. Pass these numbers as covariates=, which "
+        "regresses a smooth function out, or as keep= in chance()"
     ]
 
 
 def false_positive_rate(
     values: ArrayLike, strata: Index, *sides: NDArray[Any], n_terms: int, taken: Matrix | None = None
 ) -> float:
-    """How often unrelated data would be called related at 5 %, for what a number does inside strata of its rows.
+    """False-positive rate at the 5 % level that is due to a covariate's effect inside its strata.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def _rate(excess: float) -> float:
 
 
 def _whole_strata(strata: Index) -> Index:
-    """Rows of whole strata, spread evenly, as many as are looked at."""
+    """Rows of whole strata, evenly spread, up to the maximum number."""
     order = np.argsort(strata, kind="stable")
     if len(order) <= _MOST_ROWS:
         return order
@@ -97,7 +97,7 @@ def strata_excess(
     n_shuffles: int = 0,
     taken: Matrix | None = None,
 ) -> Vector:
-    """What a smooth effect of a number adds to the linear kernel similarity, in standard deviations of its null.
+    """Effect of a covariate on the linear kernel similarity, in standard deviations of its null.
 
     The similarity is the inner product of kernel matrices, and the null permutes rows within strata. The effect is a
     spline that is fitted to each side; what noise adds to the fit is subtracted.
@@ -149,13 +149,13 @@ def _orthonormal(columns: Matrix) -> Matrix:
 
 
 def _excess(*effects: Matrix, turned: Matrix) -> float:
-    """Inner product of the effects, less its mean over permutations."""
+    """Inner product of the effects, minus its mean over permutations."""
     expected = np.sum(effects[0] * (turned @ effects[-1] @ np.swapaxes(turned, 1, 2)), axis=(1, 2))
     return float(np.sum(effects[0] * effects[-1]) - expected.mean())
 
 
 def _effect(rows: Matrix, basis: Matrix, free: int) -> Matrix:
-    """Products of the coefficients of the spline, less what noise alone would give."""
+    """Products of the spline coefficients, minus their expected value under noise."""
     coefficients = basis.T @ rows
     noise = ((rows**2).sum() - (coefficients**2).sum()) / max(1, free - basis.shape[1])
     return np.asarray(coefficients @ coefficients.T - noise * np.eye(basis.shape[1]))

@@ -1,4 +1,4 @@
-"""Restricted permutations: which rows are exchangeable, with their permutations and resamples."""
+"""Restricted permutations: the exchangeable rows, with their permutations and resamples."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Exchange:
 
     n_rows: int
     block: Index
-    """Code of each row's block, within which it stays."""
+    """Code of each row's block; rows are permuted within blocks only."""
     group: Index | None = None
-    """Code of the group with which each row is permuted; None if rows are permuted singly."""
+    """Code of the group that each row belongs to; None if rows are permuted singly."""
     shift: bool = False
     """Whether the rows of a block are a series, permuted by circular shifts."""
     block_length: int | None = None
@@ -40,7 +40,7 @@ class Exchange:
         n_staying = len(self._fixed_rows)
         if self.shift or self.block_length or not n_staying or not self.log_count:
             return text
-        return f"{text} ({n_staying} of {self._n_groups} have no other of equal size and are not permuted)"
+        return f"{text} ({n_staying} of {self._n_groups} have no partner of equal size and are not permuted)"
 
     @cached_property
     def strata(self) -> tuple[Index, ...]:
@@ -81,7 +81,7 @@ class Exchange:
         if self.log_count < log(1 / alpha) - 1e-9:
             raise ValueError(
                 f"the design must leave at least 1 / alpha = {1 / alpha:g} distinct permutations, got "
-                f"{round(np.exp(self.log_count))} ({self.text}): {self._remedy()}"
+                f"{round(np.exp(self.log_count))} ({self.text}); {self._remedy()}"
             )
 
     def _remedy(self) -> str:
@@ -91,7 +91,7 @@ class Exchange:
             return "use shorter stretches, or a larger alpha"
         remedy = "use larger blocks, more groups of equal size, or a larger alpha"
         if self._fixed_rows:
-            remedy += "; shesha.nulls.equal_groups(groups) picks rows that leave all groups equally large"
+            remedy += "; shesha.nulls.equal_groups(groups) chooses rows that make all groups equally large"
         return remedy
 
     def draw(self, rng: np.random.Generator) -> Index:
@@ -124,7 +124,7 @@ class Exchange:
         yield from map(self._circular_shift, product(*(range(len(rows)) for rows in self.strata)))
 
     def _circular_shift(self, lags: Iterable[int]) -> Index:
-        """Shift each stratum in a circle by its own lag."""
+        """Shift the rows of each stratum circularly by its own lag."""
         order = np.arange(self.n_rows)
         for rows, lag in zip(self.strata, lags, strict=True):
             order[rows] = np.roll(rows, -lag)

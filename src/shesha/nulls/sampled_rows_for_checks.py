@@ -1,4 +1,4 @@
-"""Rows of a representation that stand for all, with the inner products that every check of the data shares."""
+"""A sample of rows of a representation, with inner products that all data checks share."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from shesha.kernels.repeated_rows import Hashes, row_hashes
 from shesha.support.types import Index, Matrix, Vector
 
 FEWEST_ROWS = 12
-"""Fewest rows; with fewer, nothing can be detected."""
+"""Smallest number of rows; with fewer, nothing can be detected."""
 _WINDOWS, _WINDOW = 4, 128
-"""Number and length of stretches of consecutive rows that are checked, if there are more rows."""
+"""Number and length of the stretches of consecutive rows that are checked, if there are many rows."""
 
 
 class DiagnosticRows:
-    """Four stretches of rows of one representation; all rows if there are no more."""
+    """Four stretches of consecutive rows of one representation; all rows if there are few."""
 
     def __init__(self, side: NDArray[Any]) -> None:
         self.side = side
 
     @property
     def n_rows(self) -> int:
-        """Number of all rows."""
+        """Total number of rows."""
         return len(self.side)
 
     @cached_property
@@ -40,7 +40,7 @@ class DiagnosticRows:
 
     @cached_property
     def gram(self) -> Matrix:
-        """Inner products of the checked rows, less their mean and in units of their largest number."""
+        """Inner products of the centred checked rows, in units of their largest number."""
         centred = np.asarray(self.side[self.rows], dtype=np.float64)
         # Squares of large numbers must stay within range.
         self._unit = largest(centred)
@@ -51,7 +51,7 @@ class DiagnosticRows:
 
     @cached_property
     def hashes(self) -> Hashes:
-        """Hash of each row of all."""
+        """Hash of every row."""
         return row_hashes(self.side)
 
     @cached_property
@@ -60,7 +60,7 @@ class DiagnosticRows:
         return squared_distances(self.gram)
 
     def products(self, rows: Index) -> Matrix:
-        """Inner products of any rows, less the mean of the checked ones; only those of other rows are computed.
+        """Inner products of any rows, centred on the mean of the checked rows.
 
         They are not finite if another row is too long for the unit.
         """
@@ -83,7 +83,7 @@ class DiagnosticRows:
 
 
 def stretches(n: int, length: int = _WINDOW) -> list[Index]:
-    """Four evenly spaced stretches of consecutive rows; all rows if there are no more."""
+    """Four evenly spaced stretches of consecutive rows; all rows if there are few."""
     if n <= _WINDOWS * length:
         return [np.arange(n)]
     starts = np.linspace(0, n - length, _WINDOWS).astype(np.intp)

@@ -1,4 +1,4 @@
-"""Pictures of results, one function per question; each takes and returns matplotlib Axes.
+"""Plots of results, one function per question; each function takes and returns matplotlib Axes.
 
     ax = shesha.plot.stability(shesha.audit(layers))
     shesha.plot.representations(shesha.compare_all(models, "CKA"), "CKA", ax=ax2)

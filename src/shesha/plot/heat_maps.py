@@ -1,4 +1,4 @@
-"""Pictures of pairs: representations, layers and times, as heat maps."""
+"""Heat maps of pairs of representations, layers and times."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 class Style(TypedDict, total=False):
-    """How a heat map looks."""
+    """Options for the appearance of a heat map."""
 
     title: str | None
-    """Default: what is drawn."""
+    """Title; default: a description of the values."""
     annotate: bool | None
-    """Whether values are written into the cells; default: where they fit."""
+    """Whether values are written into the cells; default: if they fit."""
     cmap: str
     """Colour map of matplotlib that runs from dark to light."""
     vmin: float | None
-    """Lower end of the colours: give the same to pictures that are compared. Default: the smallest value."""
+    """Lower end of the colour scale; use the same for figures that are compared. Default: the smallest value."""
     vmax: float | None
-    """Upper end of the colours. Default: the largest value."""
+    """Upper end of the colour scale. Default: the largest value."""
     size: tuple[float, float] | None
     """Width and height of a new figure, in inches."""
 
@@ -41,7 +41,7 @@ def similarity(
     ax: Axes | None = None,
     **style: Unpack[Style],
 ) -> Axes:
-    """Draw all pairs as a heat map, those above chance framed.
+    """Draw all pairs as a heat map, with frames around pairs above chance.
 
     If pairs were calibrated, those whose corrected p-value reaches the level are framed; `p_values` overrides these.
 
@@ -90,7 +90,7 @@ def layer_grid(
     ax: Axes | None = None,
     **style: Unpack[Style],
 ) -> Axes:
-    """Draw every layer of one model against every layer of another, pairs above chance framed.
+    """Draw every layer of one model against every layer of another, with frames around pairs above chance.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def layer_grid(
 
 
 def times(result: OverTime, ax: Axes | None = None) -> Axes:
-    """Draw the geometry at each time against that at every other; what is above chance is framed.
+    """Draw the similarity of the geometry at every pair of times, with frames around pairs above chance.
 
     Parameters
     ----------
@@ -130,9 +130,9 @@ def times(result: OverTime, ax: Axes | None = None) -> Axes:
 
 
 def _looks(style: Style, title: str) -> dict[str, Any]:
-    """Return how `heat_map` is to draw, checked, with a title where none is chosen."""
+    """Return checked options of `heat_map`, with a default title."""
     if unknown := sorted(style.keys() - Style.__annotations__.keys()):
-        raise TypeError(f"style must be of {', '.join(Style.__annotations__)}, got {', '.join(unknown)}")
+        raise TypeError(f"style must be among {', '.join(Style.__annotations__)}, got {', '.join(unknown)}")
     low, high = style.get("vmin"), style.get("vmax")
     if low is not None and high is not None and not low < high:
         raise ValueError(f"vmin must be below vmax ({high}), got {low}")
@@ -160,11 +160,11 @@ def full_name(pairs: PairwiseComparison, measure: str) -> str:
 def _significant_pairs(
     p_values: Mapping[tuple[str, str], float], known: Mapping[str, int], level: float
 ) -> list[tuple[str, str]]:
-    """Return the pairs whose corrected p-values reach a level; NaN is no test."""
+    """Return the pairs whose corrected p-values reach a level; NaN means that a pair was not tested."""
     from shesha.nulls import benjamini_hochberg
 
     if strange := [name for pair in kinds.mapping(p_values, "p_values") for name in pair if name not in known]:
-        raise ValueError(f"p_values must name representations that were compared, got {strange[0]!r}")
+        raise ValueError(f"p_values must contain names of compared representations, got {strange[0]!r}")
     tested = {pair: p for pair, p in p_values.items() if p == p}
     if not tested:
         return []

@@ -1,4 +1,4 @@
-"""Plots of results, one function per question; each takes and returns matplotlib Axes.
+"""Plots of results, one function per question; each function takes and returns matplotlib Axes.
 
     ax = shesha.plot.stability(shesha.audit(layers))
     shesha.plot.representations(shesha.compare_all(models, "CKA"), "CKA", ax=ax2)
@@ -76,7 +76,7 @@ def drift(path: DriftPath | Sequence[Mapping[str, Any]], measure: str | None = N
     """
     if isinstance(path, DriftPath):
         values = {"from the first": path.from_first, "from the previous": path.from_previous}
-        ax = curves(range(len(path.names)), values, labels=("", "drift (0: the same geometry)"), ax=ax)
+        ax = curves(range(len(path.names)), values, labels=("", "drift (0 = same geometry)"), ax=ax)
         ax.set_xticks(range(len(path.names)), path.names, rotation=40, ha="right")
         return ax
     scores = [_primary_score(check, measure) for check in kinds.several(path, dict, "path", "checks, or a DriftPath")]
@@ -127,7 +127,7 @@ def ranks(results: pd.DataFrame, axes: Any = None) -> Any:
 def representations(
     pairs: PairwiseComparison, measure: str, *, groups: Sequence[str] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw representations in a plane, near each other if they are similar (classical scaling).
+    """Draw representations in a plane, with similar ones close together (classical scaling).
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def representations(
 
 
 def spectra(representations: Mapping[str, Any], ax: Axes | None = None, *, ordered: bool = False) -> Axes:
-    """Draw how the variance of representations is shared out among their directions.
+    """Draw the distribution of variance over the principal directions of representations.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Compare models with chance, by permuting their rows in the same way for all models and subjects."""
+"""Compare models with chance, by permuting the rows in the same way for all models and subjects."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def chance_p_values(
     empty = np.full((len(problem.models), 2), np.nan)
     if not problem.measure.paired:
         notes.append(
-            f"No p-values against chance: {problem.measure.name} does not depend on the matching of rows, so "
-            "permutations change nothing."
+            f"There are no p-values against chance, because {problem.measure.name} does not depend on the matching of "
+            "rows."
         )
         return empty, ""
     try:
         problem.design.require_enough(n_permutations, alpha)
     except ValueError as reason:
-        notes.append(f"No p-values against chance: {reason}.")
+        notes.append(f"There are no p-values against chance: {reason}.")
         return empty, ""
     orders = problem.design.draws(n_permutations, spawn(seed, _PERMUTING))
     draws = _permuted_means(problem, orders)

@@ -1,4 +1,4 @@
-"""A bootstrap of the rows for measures of distances, which weights pairs of rows."""
+"""Bootstrap of the rows for measures of distances, by weights of pairs of rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shesha.support.types import Index, Matrix, Vector
 from shesha.views import RankedRdm
 
 _SMALL = 0.05
-"""Step of the finite difference for the first order of a resample's effect."""
+"""Step of the finite difference for the first-order effect of a resample."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class _Known:
 
 @dataclass(frozen=True)
 class DistanceVectors:
-    """Distances of models, of subjects, and of the mean without each subject, one line each."""
+    """Distances of the models, of the subjects, and of the mean without each subject, one line each."""
 
     problem: Problem
     lines: SortedVectors
@@ -41,7 +41,7 @@ class DistanceVectors:
     def build(cls, problem: Problem) -> DistanceVectors:
         """Rank the distances of every representation once."""
         n, n_lines = problem.n_rows, len(problem.models) + 2 * len(problem.subjects)
-        memory.require(8 * 6 * n_lines * n * (n - 1) // 2, "ranking models by distances", "take fewer rows")
+        memory.require(8 * 6 * n_lines * n * (n - 1) // 2, "ranking models by distances", "use fewer rows")
         measure = problem.measure
         subjects = [measure.look(subject) for subject in problem.subjects]
         views = [
@@ -54,19 +54,19 @@ class DistanceVectors:
         return cls(problem, SortedVectors.build(vectors), ranked)
 
     def correlations(self, weights: Vector) -> Matrix:
-        """Correlations of all lines if pair p counts weights[p] times."""
+        """Correlations between all lines, with weight weights[p] for pair p."""
         values = self.lines.ranks(weights) if self.ranked else self.lines.values
         return weighted_correlations(values, weights)
 
     def split(self, correlations: Matrix) -> tuple[Matrix, Matrix, Vector]:
-        """Divide correlations: models with subjects, models with each other, subjects with the mean of the others."""
+        """Split correlations: models with subjects, models with models, subjects with the mean of other subjects."""
         n_models, n_subjects = len(self.problem.models), len(self.problem.subjects)
         subjects = slice(n_models, n_models + n_subjects)
         with_others = np.diagonal(correlations[subjects, n_models + n_subjects :])
         return correlations[subjects, :n_models], correlations[:n_models, :n_models], with_others
 
     def score(self, correlations: Matrix | Vector) -> Matrix:
-        """The measure of correlations."""
+        """Convert correlations to values of the measure."""
         both = _Known(correlations)
         return np.asarray(self.problem.measure.function(both, both, **self.problem.measure.parameters))
 
@@ -88,7 +88,7 @@ def pair_weights(counts: Index) -> Vector:
 
 
 def _small_changes(counts: Index) -> Vector:
-    """Weights close to 1 in the direction of a resample, for the first-order effect."""
+    """Weights close to 1 in the direction of a resample, to estimate its first-order effect."""
     i, j = np.triu_indices(len(counts), k=1)
     return np.asarray(1.0 + _SMALL * (counts[i] + counts[j] - 2.0), dtype=np.float64)
 

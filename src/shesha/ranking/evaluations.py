@@ -13,7 +13,7 @@ from shesha.ranking.two_factors import Cube, Resampled
 from shesha.views import RankedRdm, Representation
 
 ENOUGH = 0.9
-"""Share of the resamples that must have all values; fewer are not a fair sample."""
+"""Minimum share of the resamples that must have all values; fewer would be a biased sample."""
 
 
 @dataclass(frozen=True)
@@ -47,26 +47,26 @@ class Problem:
 
 
 FEWEST_UNITS = 5
-"""Rows, or groups of rows, that intervals take: few groups give few distinct resamples."""
+"""Minimum number of rows, or groups of rows, for intervals; few groups give few distinct resamples."""
 
 
 @dataclass(frozen=True)
 class Evaluations:
-    """Values of the measure: one column per model, then each subject with the mean of any others."""
+    """Values of the measure: one column per model, then each subject with the mean of the other subjects."""
 
     values: Resampled
     has_ceiling: bool
     shares: Resampled | None = None
-    """Variance that each model explains alone, then uniquely; last, the variance that all explain together."""
+    """Variance that each model explains alone, variance that it explains uniquely, and variance of all together."""
 
     def drop_resamples(self) -> Evaluations:
-        """Return the values alone, where too few units were there to be resampled."""
+        """Return the values without resamples, for too few units to resample."""
         shares = None if self.shares is None else self.shares.drop_resamples()
         return replace(self, values=self.values.drop_resamples(), shares=shares)
 
     @property
     def n_models(self) -> int:
-        """Columns that belong to models."""
+        """Number of models, whose columns come first."""
         return int(self.values.observed.shape[1]) - self.has_ceiling
 
     @property

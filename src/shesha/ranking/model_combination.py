@@ -17,7 +17,7 @@ from shesha.support.types import Index, Matrix, Vector
 _REPEATS = 10
 """Number of random divisions into folds, because the held-out value varies with them."""
 _FEWEST = 4
-"""Smallest number of rows of a test fold; fewer have hardly any pairs."""
+"""Smallest number of rows of a test fold; fewer rows have too few pairs."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class _Fold:
 
 
 def combine_models(problem: Problem, rng: np.random.Generator) -> ModelCombination | None:
-    """Fit non-negative weights of the models and score them held out; None for one model or few rows."""
+    """Fit non-negative weights of the models, and score them on held-out data; None for one model or few rows."""
     if len(problem.models) < 2 or problem.n_units < 2 * _FEWEST:
         return None
     vectors = DistanceVectors.build(problem)
@@ -52,7 +52,7 @@ def combine_models(problem: Problem, rng: np.random.Generator) -> ModelCombinati
 
 
 def n_row_folds(n_units: int) -> int:
-    """Number of folds: more if each keeps enough rows (the rule of rsatoolbox)."""
+    """Number of folds, by the rule of rsatoolbox: more folds if each has enough rows."""
     return 2 if n_units < 12 else 3 if n_units < 24 else 4 if n_units < 40 else 5
 
 
@@ -74,7 +74,7 @@ def _folds(problem: Problem, rng: np.random.Generator) -> Iterator[_Fold]:
 
 
 def _try_fold(vectors: DistanceVectors, fold: _Fold) -> tuple[Vector, Vector]:
-    """Return the weights, and held-out scores of the weighted models and of each model alone."""
+    """Return the weights, and held-out scores of the combination and of each model alone."""
     n_models = len(vectors.problem.models)
     lines = vectors.lines.values
     models, subjects = lines[:n_models], lines[n_models:]
@@ -85,7 +85,7 @@ def _try_fold(vectors: DistanceVectors, fold: _Fold) -> tuple[Vector, Vector]:
 
 
 def fit_weights(models: Matrix, data: Matrix) -> Vector:
-    """Non-negative weights with sum 1 of the models (lines) that fit the mean of the data (lines) best."""
+    """Non-negative model weights with sum 1 that best fit the mean of the data (one line each)."""
     target = _standardise(data).mean(axis=0)
     weights, _ = nnls(_standardise(models).T, target)
     scaled: Vector = weights / _lengths(models)
@@ -103,7 +103,7 @@ def _standardise(lines: Matrix) -> Matrix:
 
 
 def _held_out_scores(vectors: DistanceVectors, tried: Matrix, data: Matrix) -> Vector:
-    """Mean score over the held-out subjects, of each line."""
+    """Mean score of each line over the held-out subjects."""
     together, weights = np.vstack([tried, data]), np.ones(tried.shape[1])
     values = SortedVectors.build(together).ranks(weights) if vectors.ranked else together
     correlations = weighted_correlations(values, weights)[len(tried) :, : len(tried)]

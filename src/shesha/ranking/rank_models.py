@@ -122,12 +122,12 @@ def rank_models(
     notes: list[str] = []
     if problem.n_units < FEWEST_UNITS:
         notes.append(
-            f"No intervals and no tests of pairs, because they take at least {FEWEST_UNITS} groups, got "
+            f"There are no intervals and no tests of pairs, because they need at least {FEWEST_UNITS} groups, got "
             f"{problem.n_units}."
         )
     elif evaluations.values.n_resamples == 0:
         notes.append(
-            "No intervals and no tests of pairs, because fewer than nine tenths of the resamples have a value. "
+            "There are no intervals and no tests of pairs, because fewer than 90 % of the resamples have a value. "
             "Use more rows."
         )
     chance, exchanged = chance_p_values(problem, n_permutations, alpha, seed, notes)
@@ -193,7 +193,7 @@ def _subjects(data: Any) -> dict[str, Any]:
 
 
 def _evaluate(problem: Problem, n_resamples: int, seed: Seed) -> Evaluations:
-    """Score all models, with resamples where there are units enough."""
+    """Score all models, with resamples if there are enough units."""
     evaluate = evaluate_distances if problem.uses_correlated_distances else evaluate_subsets
     if problem.n_units < FEWEST_UNITS:
         return evaluate(problem, 1, spawn(seed, _RESAMPLING)).drop_resamples()
@@ -267,7 +267,7 @@ class _Lines:
     high: Vector
     p_ceiling: Vector
     shares: Matrix
-    """Variance alone, unique variance, and the limits of the interval of the latter."""
+    """Variance explained alone, unique variance, and the interval limits of the unique variance."""
 
     @classmethod
     def build(cls, evaluations: Evaluations, confidence: float) -> _Lines:
@@ -289,7 +289,7 @@ class _Lines:
 
 
 def _upper_ceiling(problem: Problem) -> float:
-    """Mean over subjects of the value of each with the mean of all."""
+    """Mean over subjects of the value of each subject with the mean of all subjects."""
     try:
         return ceiling_of_repeats(problem.measure, Repeats(problem.subjects), second=True).upper
     except NotEstimable:
@@ -299,7 +299,7 @@ def _upper_ceiling(problem: Problem) -> float:
 def _subject_doubts(n_subjects: int) -> list[str]:
     if n_subjects == 1:
         return [
-            "One subject: intervals and p-values cover sampling of rows, not of subjects, and there is no noise "
+            "There is only one subject, so intervals and p-values reflect sampling of rows only, and there is no noise "
             "ceiling. Pass several subjects or repeats as a sequence."
         ]
     if n_subjects < _FEW:

@@ -16,8 +16,8 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, View, aligned
 
 _KEPT = (0.8, 0.5)
-"""Shares of the rows in subsets. Means over pairs of rows vary more with smaller subsets than means over rows do; two
-sizes show by how much."""
+"""Shares of the rows in subsets. Two sizes are needed, because in smaller subsets the variance of means over pairs of
+rows grows faster than that of means over rows."""
 
 
 def evaluate_subsets(problem: Problem, n_resamples: int, rng: np.random.Generator) -> Evaluations:
@@ -30,7 +30,7 @@ def evaluate_subsets(problem: Problem, n_resamples: int, rng: np.random.Generato
 def _score_subsets(
     problem: Problem, share: float, shape: tuple[int, ...], n_resamples: int, rng: np.random.Generator
 ) -> RowResamples:
-    """Score random subsets of a share of the rows, with a finite-population correction."""
+    """Score random subsets with a share of the rows, with a finite-population correction."""
     clusters, n = problem.design.clusters, problem.n_units
     if n < 2:
         return RowResamples(np.empty((0, *shape)), 1.0, 1.0)
@@ -62,14 +62,14 @@ def _values(problem: Problem, rows: Index | None) -> tuple[Matrix, bool]:
 
 
 def compare_sides(measure: Measure, model: Representation, subject: Representation) -> float:
-    """Compare a model with a subject; views stay with the representations."""
+    """Compare a model with a subject; the representations keep their views."""
     a, b = aligned(model, subject, measure.view.folding, anywhere=measure.anywhere)
     measure.require_comparable(a, b)
     return measure.compare_views(measure.look(a), measure.look(b))
 
 
 def _leave_one_out_scores(measure: Measure, subjects: Sequence[Representation]) -> list[float] | None:
-    """Score of each subject with the mean of the others; None if the measure has no mean."""
+    """Score of each subject with the mean of the others; None if the measure cannot average subjects."""
     if len(subjects) < 2:
         return None
     views = [measure.look(subject) for subject in subjects]

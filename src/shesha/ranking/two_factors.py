@@ -1,4 +1,4 @@
-"""Variance of a mean over subjects, with both rows and subjects sampled."""
+"""Variance of a mean over subjects, if both rows and subjects are samples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Cube = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RowResamples:
-    """Values on resamples of the rows of one kind."""
+    """Values on one kind of resamples of the rows."""
 
     values: Cube
     """Of shape (n_resamples, n_subjects, n_values)."""
@@ -36,7 +36,7 @@ class Resampled:
     observed: Matrix
     """Of shape (n_subjects, n_values)."""
     on_rows: tuple[RowResamples, RowResamples]
-    """The second kind counts the contribution of pairs of rows more often than the first."""
+    """Two kinds of resamples; the second overcounts the contribution of pairs of rows more than the first."""
     n_units: int
     """Rows, or groups of rows, that are resampled."""
 
@@ -75,20 +75,20 @@ class Resampled:
 
     @property
     def _row_variances(self) -> tuple[Vector, Vector]:
-        """Variance over new rows of the means over subjects, and the mean of those of single subjects."""
+        """Variance over new rows: of means over subjects, and of single subjects (averaged)."""
         over_means = [sample.scale * sample.values.mean(axis=1).var(axis=0, ddof=1) for sample in self.on_rows]
         over_single = [sample.scale * sample.values.var(axis=0, ddof=1).mean(axis=0) for sample in self.on_rows]
         return self._count_noise_once(*over_means), self._count_noise_once(*over_single)
 
     def _count_noise_once(self, first: Vector, second: Vector) -> Vector:
-        """Extrapolate from variances that overcount the noise of pairs of rows to one that counts it once."""
+        """Extrapolate from two variances that overcount the noise of pairs of rows to one that counts it once."""
         often, more_often = (sample.noise for sample in self.on_rows)
         excess = np.maximum(second - first, 0.0) * (often - 1) / (more_often - often)
         return np.maximum(first - excess, first / often)
 
     @property
     def _parts(self) -> tuple[Vector, Vector, Vector]:
-        """Variance over rows, over subjects, and the common part."""
+        """Variance over rows, variance over subjects, and their common part."""
         n = len(self.observed)
         over_rows, single = self._row_variances
         if n == 1:
@@ -126,7 +126,7 @@ class Resampled:
         return self.means - half, self.means + half
 
     def p_values(self) -> Vector:
-        """Two-sided p-values of zero means; without variance, p is 0 or 1."""
+        """Two-sided p-values for means of zero; without variance, p is 0 or 1."""
         errors = np.sqrt(self.variances)
         scale = np.abs(self.observed).max(axis=0, initial=0.0)
         flat = errors <= 1e-12 * np.maximum(scale, 1e-300)

@@ -1,4 +1,4 @@
-"""Reports as model cards in Markdown: a head of numbers, the answer, and its doubts."""
+"""Reports as model cards in Markdown: a header of numbers, the answer, and possible problems."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ class Metric:
     low: float = float("nan")
     high: float = float("nan")
     chance: float = float("nan")
-    """What chance gives on average."""
+    """Chance level: the mean of the null distribution."""
     threshold: float = float("nan")
-    """What chance rarely passes."""
+    """Chance threshold: the critical value of the null distribution."""
     p_value: float = float("nan")
 
 
 def as_card(page: Page, metrics: Sequence[Metric], data: str) -> str:
     """Return Markdown with a YAML header (`model-index`), as model hubs read it.
 
-    Every text of the head is written as JSON writes it, which is YAML as well: a name cannot become anything else.
+    Every text of the header is written as JSON, which is valid YAML, so that no name can change the structure.
 
     Parameters
     ----------
     page : Page
-        What the card says.
+        The contents of the card.
     metrics : sequence of Metric
-        Numbers of the head; those that are not finite are left out.
+        Numbers of the header; numbers that are not finite are left out.
     data : str
-        What the representations are of.
+        The data from which the representations were computed.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def _body(page: Page) -> Iterator[str]:
     if page.answer:
         first, *rest = map(_plain, page.answer)
         yield " ".join([f"**{first}**", *rest])
-    for title, parts in (("The numbers", page.numbers), ("What to doubt first", page.doubts)):
+    for title, parts in (("The numbers", page.numbers), ("Possible problems", page.doubts)):
         shown = [text for part in parts for text in _part(part)]
         if shown:
             yield f"## {title}"

@@ -13,13 +13,13 @@ class Page:
 
     title: str
     question: str
-    """What was asked."""
+    """The question that the page answers."""
     answer: tuple[str, ...]
     """The answer, with the most important sentence first."""
     numbers: tuple[Part, ...] = ()
-    """The main numbers behind the answer, with interval and chance."""
+    """The main numbers behind the answer, with intervals and chance levels."""
     doubts: tuple[Part, ...] = ()
-    """What to doubt first."""
+    """Possible problems, the largest effect first."""
     sections: tuple[Section, ...] = ()
     """Every number."""
     ran: tuple[tuple[str, str], ...] = ()

@@ -1,7 +1,7 @@
 """Sections of a report and their parts, independent of the output format.
 
-Text and page show the same parts. A part that needs room or colour (a heat map, a picture) is on the page only;
-`Either` also has the form for a terminal.
+Text and page show the same parts. Parts that need space or colour (heat maps, pictures) are on the page
+only; `Either` also has a form for a terminal.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Item:
 
     text: str
     marked: bool = False
-    """Whether it may contain Markdown marks."""
+    """Whether the text may contain Markdown marks."""
     kind: ClassVar[str] = "item"
 
 
 @dataclass(frozen=True)
 class Point:
-    """A doubt: its name, its effect, the problem, and the advice."""
+    """A possible problem: its name, effect, description and remedy."""
 
     name: str
     evidence: str
@@ -75,7 +75,7 @@ class HeatMap:
     columns: tuple[str, ...]
     values: tuple[tuple[float, ...], ...]
     closer: str = "higher"
-    """The values that are dark."""
+    """Which values are dark: 'higher' or 'lower'."""
     framed: tuple[tuple[int, int], ...] = ()
     """The cells (row, column) with a frame."""
     frame_legend: str = ""
@@ -93,7 +93,7 @@ class Drawing:
     shows: str
     draw: Callable[[], Axes] = field(compare=False)
     wide: bool = False
-    """Whether it has the full width of the page."""
+    """Whether the picture has the full width of the page."""
     kind: ClassVar[str] = "drawing"
 
 
@@ -106,7 +106,7 @@ class Explained:
     page: str = ""
     """A page of the documentation, with an anchor if there is one: `measures.md#cka`."""
     command: str = ""
-    """What prints more."""
+    """Command that prints more."""
     brief: str = ""
     """A short form for terminals."""
     kind: ClassVar[str] = "explained"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from shesha.results.similarity.calibrated_many_pairs import CalibratedMany
     from shesha.results.similarity.comparison import Comparison, Score
     from shesha.results.similarity.consensus import Consensus, Member
+    from shesha.results.similarity.layer_comparison import LayerComparison
     from shesha.results.similarity.layer_ranking import LayerRanking, RankedLayer
     from shesha.results.similarity.model_ranking import (
         ModelCombination,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
         RankedModel,
     )
     from shesha.results.similarity.noise_ceiling import NoiseCeiling, NoiseCeilingFields
-    from shesha.results.similarity.pairwise import LayerComparison, PairScore, PairwiseComparison
+    from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
     from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
     from shesha.results.similarity.unit_matching import UnitMatching
     from shesha.results.similarity.within_classes import WithinClasses
@@ -74,7 +75,8 @@ __getattr__, __dir__ = lazy_names(
         "similarity.model_ranking": ("ModelCombination", "ModelDifference", "ModelRanking", "RankedModel"),
         "drift.verdict": ("CheckSequence", "DriftScore", "DriftVerdict", "Moved"),
         "neuro.time_by_time": ("OverTime",),
-        "similarity.pairwise": ("LayerComparison", "PairScore", "PairwiseComparison"),
+        "similarity.layer_comparison": ("LayerComparison",),
+        "similarity.pairwise": ("PairScore", "PairwiseComparison"),
         "steering.partial_correlations": ("PartialCorrelation", "PartialCorrelations"),
         "json_files": ("load",),
         "neuro.session_drift": ("SessionDrift", "SessionPair", "SessionPart"),

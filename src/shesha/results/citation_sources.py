@@ -7,7 +7,7 @@ from importlib import import_module
 
 _sources: dict[str, str] = {}
 _REGISTRIES = ("measures", "stability", "descriptors")
-"""Rooms that fill the sources in; a result that was loaded from a file may be there before them."""
+"""Packages that register sources. A result loaded from a file may need them before they are imported."""
 
 
 def remember_source(name: str, reference: str) -> None:

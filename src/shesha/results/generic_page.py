@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 from shesha._version import DISTRIBUTION, __version__
 from shesha.report import Column, Explained, Item, Lines, Page, Part, Section, Table
 from shesha.results.paper_sentences import claim, has_sentence
+from shesha.support.plurals import agree, count
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _DECIMALS = 4
 _NOT_LISTED = ("null", "options", "doubts", "cosines")
-"""Fields whose content would fill the page: `to_dict` has them."""
+"""Fields that are too large for the page; `to_dict` returns them."""
 _MOST = 200
-"""Maximum number of rows of a table on a page; `to_frame` has all."""
+"""Largest number of table rows on a page; `to_frame` returns all rows."""
 
 
 class Tabular(Protocol):
@@ -38,8 +39,9 @@ def generic_page(result: Tabular) -> Page:
     text = str(result).split("\n")
     frame = result.to_frame()
     parts: list[Part] = [as_table(frame.head(_MOST), "All numbers") if len(frame) != 1 else _as_list(frame)]
-    if len(frame) > _MOST:
-        parts.append(Item(f"{len(frame) - _MOST:,} more lines: `to_frame()` has them all"))
+    n_left = len(frame) - _MOST
+    if n_left > 0:
+        parts.append(Item(f"{count(n_left, 'more row')} {agree(n_left, 'is', 'are')} in `to_frame()`"))
     more = (Section("In full", (Lines(tuple(text)),)),) if len(text) > 1 else ()
     return Page(
         title=_split_class_name(type(result).__name__),
@@ -51,7 +53,7 @@ def generic_page(result: Tabular) -> Page:
 
 
 def _answer(result: Tabular, first_line: str) -> str:
-    """Return the headline of a result, what a paper would say of it, or its first line."""
+    """Return the headline of a result, its sentence for a paper, or its first line."""
     headline = getattr(result, "headline", "")
     if headline:
         return str(headline)
@@ -59,7 +61,7 @@ def _answer(result: Tabular, first_line: str) -> str:
 
 
 def _as_list(frame: pd.DataFrame) -> Table:
-    """Return one row as a list of what has a value, without draws and options."""
+    """Return one row as a list of its values, without draws and options."""
     values = {str(name): _cell(frame[name].iloc[0]) for name in frame.columns if name not in _NOT_LISTED}
     known = {name.replace("_", " "): text for name, text in values.items() if text}
     return Table(tuple(known), ((Column("value", tuple(known.values()), "<"),),), "All numbers", "name")

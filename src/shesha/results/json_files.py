@@ -93,10 +93,10 @@ def _read(path: Path) -> dict[str, Any]:
         raise ValueError(f"path must be a file, got the folder {path}") from error
     except (ValueError, RecursionError) as error:
         raise ValueError(
-            f"path must contain a result that `save` wrote, got no such JSON in {path}: {error}"
+            f"path must contain a result that `save` wrote, got invalid JSON in {path}: {error}"
         ) from error
     if not isinstance(content, dict) or not {"format", "result"} <= content.keys():
-        raise ValueError(f"path must contain a result that `save` wrote, got other JSON in {path}")
+        raise ValueError(f"path must contain a result that `save` wrote, got JSON of another kind in {path}")
     return content
 
 

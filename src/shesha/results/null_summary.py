@@ -14,15 +14,15 @@ class NullComparison(Result):
     """A number compared with its null distribution; NaN without a null."""
 
     null_mean: float = NAN
-    """Chance level: the mean of the null."""
+    """Chance level: the mean of the null distribution."""
     null_sd: float = NAN
-    """Standard deviation of the null."""
+    """Standard deviation of the null distribution."""
     threshold: float = NAN
-    """Value of rank ceil((1 - alpha)(draws + 1)) among observed and null, from far to close."""
+    """Chance threshold: the value of rank ceil((1 - alpha)(draws + 1)) among observed and null, from far to close."""
     score: float = NAN
-    """0 at the threshold, 1 at the best value; the excess over the threshold if the best value is unknown."""
+    """Calibrated score: 0 at the threshold, 1 at the best value; if that is unknown, the excess over the threshold."""
     p_value: float = NAN
-    """(1 + number of draws at least as close) / (draws + 1): never 0."""
+    """p-value, (1 + number of draws at least as close) / (draws + 1), which is never 0."""
 
     @property
     def has_null(self) -> bool:
@@ -43,4 +43,4 @@ class NullSummary(NullComparison):
     adjusted: float = NAN
     """Centred as a share of (best value - null mean), as the adjusted Rand index does; NaN without a best value."""
     n_lost: int = 0
-    """Draws without a score; they count as at least as close."""
+    """Number of draws without a score; they count as at least as close."""

@@ -1,4 +1,4 @@
-"""What sentences for a paper are made of: numbers, intervals, verdicts with their null, lists that end."""
+"""Parts of sentences for a paper: numbers, intervals, verdicts with their null, and short lists."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ if TYPE_CHECKING:
     from shesha.results.stability.chance import Chance
 
 MOST = 5
-"""Things that a sentence lists before it counts the others."""
+"""Largest number of items that a sentence lists before it counts the rest."""
 
 
 def format_number(value: float) -> str:
-    """Return a number with three digits that matter."""
+    """Return a number with three significant digits."""
     return "0" if value == 0 else f"{value:.2g}" if abs(value) < 0.01 else f"{value:.3g}"
 
 
 def format_p(value: float) -> str:
-    """Return a p-value with two digits that matter."""
+    """Return a p-value with two significant digits."""
     return f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
 
 
 def equal_p(value: float) -> str:
-    """Return p with its value; those of closed forms may be too small to be told from 0."""
+    """Return p with its value, or an upper limit if it is very small."""
     return f"p = {format_p(value)}" if value >= 1e-6 else "p < 1e-6"
 
 
 def interval(low: float, high: float, confidence: float | None = None) -> str:
-    """Return an interval in parentheses, after a space; nothing where there is none."""
+    """Return an interval in parentheses, after a space; an empty string if there is none."""
     if low != low or high != high:
         return ""
     share = "" if confidence is None else f"{100 * confidence:g} % "
@@ -40,7 +40,7 @@ def interval(low: float, high: float, confidence: float | None = None) -> str:
 
 
 def null(found: NullComparison | Chance, alpha: float, what: str = "null") -> str:
-    """Return the verdict and the null, with a parenthesis that the caller closes."""
+    """Return the verdict and the null, with an open parenthesis that the caller closes."""
     spread = f"mean {format_number(found.null_mean)}, sd {format_number(found.null_sd)}"
     return f"{verdict_phrase(found.p_value, alpha)} (p = {format_p(found.p_value)}, {what} {spread}"
 
@@ -51,7 +51,7 @@ def verdict_phrase(p: float, alpha: float, side: str = "above") -> str:
 
 
 def draws(n: int, exchanged: str) -> str:
-    """Return how many permutations of what."""
+    """Return the number of permutations, and what they permute."""
     if exchanged.startswith("circular shifts"):
         return f"{n:,} {exchanged}"
     what = f"rows {exchanged}" if exchanged.startswith("within") else exchanged or "all rows"

@@ -32,7 +32,7 @@ def card(score: str | Variant | Callable[..., float]) -> str:
     chosen = find_score(getattr(score, "variant", score), Variant, registered_variants(), "score")
     texts = {
         "needs": _needs(chosen),
-        "distances": "may be given instead of features (shesha.Rdm)" if chosen.takes_distances else "",
+        "distances": "accepted instead of features (shesha.Rdm)" if chosen.takes_distances else "",
         "options": options_in_words(chosen.options),
         "estimate": _estimate(chosen),
         "chance": _chance(chosen),
@@ -45,14 +45,14 @@ def _needs(variant: Variant) -> str:
     rows = "rows" if variant.min_columns == 1 else f"rows of at least {variant.min_columns} columns"
     if variant.needs == "replicates":
         return f"two replicates of the same {rows}"
-    return f"{rows} and class labels, at least {variant.min_classes} classes" if variant.needs_labels else rows
+    return f"{rows} and class labels with at least {variant.min_classes} classes" if variant.needs_labels else rows
 
 
 def _estimate(variant: Variant) -> str:
     if variant.needs == "replicates":
         return "no interval"
     if not variant.estimand:
-        return "no interval: its estimand is not identifiable"
+        return "no interval, because the estimand is not identifiable"
     options = options_in_words(variant.estimator_options)
     return "with an interval over rows" + (f"; options: {options}" if options else "")
 
@@ -60,4 +60,4 @@ def _estimate(variant: Variant) -> str:
 def _chance(variant: Variant) -> str:
     if not variant.has_chance:
         return "no null"
-    return "labels are shuffled" if variant.needs_labels else "rows of the two parts are matched at random"
+    return "by shuffled labels" if variant.needs_labels else "by random matching of the rows of the two parts"

@@ -43,21 +43,20 @@ class Variant(ViewScore):
 
     needs: Needs = "rows"
     estimator: Callable[..., Any] | None = field(default=None, repr=False)
-    """Computes value, interval and null in one pass; None means that rows are resampled and labels shuffled one by
-    one."""
+    """Function that computes value, interval and null in one pass; None means one call per resample or shuffle."""
     estimand: bool = True
-    """Whether its estimand is identifiable; if not, there is neither an interval nor a chance level."""
+    """Whether the estimand is identifiable; if not, there is no interval and no chance level."""
     settings: Mapping[str, Any] | None = field(default=None, repr=False)
-    """Options of the estimator with their defaults; None means those of the function."""
+    """Options of the estimator with their defaults; None means the options of the function."""
     view_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     min_columns: int = 1
     min_classes: int = 2
     require_classes: Callable[[Classes], None] | None = field(default=None, repr=False)
-    """Function that refuses unsuitable labels with enough classes."""
+    """Function that refuses labels that have enough classes but are unsuitable."""
     samples_pairs: bool = False
-    """Whether its estimator accepts `pairs`, and `target_se` if it averages draws."""
+    """Whether the estimator accepts `pairs`, and `target_se` if it averages draws."""
     place: int = 100
-    """Position among the scores, smallest first."""
+    """Position in lists of scores, smallest first."""
     alias: str = ""
     """Short name in the documented interface."""
 
@@ -83,7 +82,7 @@ class Variant(ViewScore):
 
     @cached_property
     def signature(self) -> inspect.Signature:
-        """The signature of the function of data as given."""
+        """The signature of the public function."""
         options = list(inspect.signature(self.function).parameters.values())[_LEADING[self.needs] :]
         data = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in _DATA[self.needs]]
         typed = [parameter.replace(annotation="ArrayLike") for parameter in data]
@@ -91,7 +90,7 @@ class Variant(ViewScore):
 
     @cached_property
     def _options_of_view(self) -> frozenset[str]:
-        """What the view's constructor takes, of the options."""
+        """The options that the view's constructor takes."""
         return frozenset(inspect.signature(self.view.build).parameters) - {"seed"}
 
     @property
@@ -109,7 +108,7 @@ class Variant(ViewScore):
 
     @property
     def averages_draws(self) -> bool:
-        """Whether more draws make its value more precise, so that `target_se` can be reached."""
+        """Whether more draws make the value more precise, as `target_se` requires."""
         return "n_draws" in self.estimator_options and self.samples_pairs
 
     @property
@@ -236,7 +235,7 @@ _DATA: Mapping[Needs, tuple[str, ...]] = {"rows": ("X",), "labels": ("X", "y"), 
 
 
 def _direct(variant: Variant, data: list[Any], options: dict[str, Any]) -> float:
-    """Check, subsample and score, with draws in the order of the documented functions."""
+    """Check, subsample and score the data, with random draws in the order of the documented functions."""
     if variant.needs == "replicates":
         sides = {name: variant.check_data(X, name) for X, name in zip(data, _DATA["replicates"], strict=True)}
         a, b = align_rows(sides).values()

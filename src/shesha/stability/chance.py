@@ -41,7 +41,7 @@ def chance(
     seed: Seed = None,
     **options: Any,
 ) -> Chance:
-    """Compare a score with its distribution when the parts that it correlates are unrelated.
+    """Compare a score with its null distribution, in which the correlated parts are unrelated.
 
     For 'feature_split' the rows of the second half are matched with those of the first at random; for
     'basis_averaged_split' the values of each feature are permuted separately; for the supervised scores the labels
@@ -133,10 +133,7 @@ def chance(
         like = Covariates.build(align_labels(X, covariates, "covariates"), request.n_rows).design(design["blocks"])
         request = replace(request, design=like)
     if not request.variant.has_chance:
-        raise ValueError(
-            f"variant must have a null for chance, from shuffled labels or from its own estimator, got "
-            f"{request.variant.name!r}, which has neither"
-        )
+        raise ValueError(f"variant must have a null distribution, got {request.variant.name!r}, which has none")
     _warn_of_series(request, design)
     candidates = [request] if keep is None else _conditional_requests(request, align_labels(X, keep, "keep"), design)
     for candidate in candidates:
@@ -160,7 +157,7 @@ def _warn_of_series(request: Request, design: Design) -> None:
 def _conditional_requests(request: Request, keep: str | ArrayLike, design: Design) -> list[Request]:
     others = [name for name in nonempty_arguments(design) if name != "blocks"]
     if others:
-        raise ValueError(f"keep must be used alone or with blocks, got {' and '.join(others)} as well")
+        raise ValueError(f"keep must be used alone or with blocks, got also {' and '.join(others)}")
     return conditional_requests(request, keep, design["blocks"])
 
 
@@ -171,7 +168,7 @@ def _describe_null(request: Request) -> str:
 
 
 def _strictest(results: list[Chance]) -> Chance:
-    """Return the strictest null; one that cannot be estimated counts as strictest."""
+    """Return the strictest null; a null that cannot be estimated counts as strictest."""
     return max(results, key=lambda result: (result.p_value != result.p_value, result.p_value, result.threshold))
 
 
@@ -188,7 +185,7 @@ def as_chance(request: Request, evidence: Evidence, alpha: float) -> Chance:
     observed, null, reason = evidence.value, evidence.null, evidence.reason
     lost = int(np.isnan(null).sum())
     if observed != observed or lost:
-        reason = reason or f"{lost} of {len(null)} matchings gave no score"
+        reason = reason or f"the score is undefined for {lost} of {len(null)} permutations"
         observed, null = float("nan"), np.full(len(null), np.nan)
     summary = None if observed != observed else summarise(observed, null, "higher", alpha, request.variant.maximum)
     nan = float("nan")

@@ -14,14 +14,14 @@ from shesha.support.types import Index, Labels
 
 @dataclass(frozen=True)
 class Classes:
-    """Class labels: a code from 0 for each row, and the names that the codes stand for."""
+    """Class labels: a code from 0 for each row, and the class name of each code."""
 
     codes: Labels
     names: NDArray[Any]
 
     @property
     def n_classes(self) -> int:
-        """Number of classes, those without a row among them."""
+        """Number of classes, including those without rows."""
         return len(self.names)
 
     @cached_property
@@ -31,7 +31,7 @@ class Classes:
 
     @property
     def present(self) -> list[Index]:
-        """Rows of each class that has any."""
+        """Rows of each class that has rows."""
         return [rows for rows in self.members if len(rows)]
 
     def take(self, rows: Index) -> Classes:

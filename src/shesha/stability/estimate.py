@@ -18,6 +18,7 @@ from shesha.stability.estimators.sampled_pairs import PairCount
 from shesha.stability.evaluation import build_request, evaluate
 from shesha.stability.request import Evidence, Request
 from shesha.support.defaults import N_BOOTSTRAP
+from shesha.support.plurals import agree, count
 from shesha.support.types import Seed
 from shesha.views import Rows
 
@@ -43,7 +44,7 @@ def estimate(
     seed: Seed = None,
     **options: Any,
 ) -> Estimate:
-    """Score a representation, with an interval for other rows and other partitions.
+    """Score a representation, with an interval over new rows and new partitions.
 
     The interval is for the mean score over samples of the same size, each averaged over all partitions of these
     features, not of other features. It combines the errors from rows, from random partitions and from sampled pairs;
@@ -147,7 +148,7 @@ def as_estimate(request: Request, evidence: Evidence, confidence: float) -> Esti
 
 def _lost(evidence: Evidence) -> list[str]:
     lost = int(np.isnan(evidence.resampled).sum())
-    return [f"{lost} resamples of the rows gave no score and were left out"] if lost else []
+    return [f"the score is undefined for {lost} resamples of the rows, which are left out"] if lost else []
 
 
 def _copies(request: Request) -> tuple[str, ...]:
@@ -165,6 +166,6 @@ def _copies(request: Request) -> tuple[str, ...]:
         return ()
     where = "" if len(rows) == n else f" among the first {len(rows):,}"
     return (
-        f"exact repeats of earlier rows{where}: {n_copies:,}; they count as separate rows, so if they are copies, "
-        "declare each set of copies with groups=, or the interval is too narrow",
+        f"{count(n_copies, 'row')}{where} {agree(n_copies, 'repeats', 'repeat')} an earlier row exactly. If these are "
+        "copies, the interval is too narrow. Declare each set of copies with groups=",
     )

@@ -46,13 +46,13 @@ def build_request(
     score = variant if isinstance(variant, Variant) else variant_named(variant)
     if not score.estimand:
         raise ValueError(
-            f"variant must have an identifiable estimand, got {score.name!r}: "
+            f"variant must have an identifiable estimand, got {score.name!r}; "
             "use replicate_stability or anchor_profile_stability with two replicates"
         )
     if score.needs_labels and y is None:
         raise ValueError(f"y must be given for the supervised variant {score.name!r}, got None")
     if isinstance(y, str):
-        raise TypeError(f"y must be labels, one per row, got the text {y!r}: pass a score as variant={y!r}")
+        raise TypeError(f"y must be labels, one per row, got the text {y!r}; to choose a score, pass variant={y!r}")
     chosen = _options(score, options)
     check.count(n_bootstrap, "n_bootstrap", minimum=0)
     _require_taken("pairs", pairs, score, [v for v in registered_variants().values() if v.samples_pairs])
@@ -95,16 +95,16 @@ def _require_taken(name: str, value: object, variant: Variant, takers: list[Vari
 
 
 def _remove_covariates(source: Rows | Rdm, known: Covariates) -> tuple[Rows, Covariates]:
-    """Return the residuals of the features given the covariates, with as many terms of these as they need."""
+    """Return the residuals of the features given the covariates, and the covariates with the fitted terms."""
     if known.columns is None or not isinstance(source, Rows):
-        raise ValueError("covariates need features, got distances between rows")
+        raise ValueError("X must be features if covariates are given, got distances between rows")
     rows = source.whole.rows
     known = known.fit(rows)
     return Rows(known.residuals(rows), source.name), known
 
 
 def resolve_design(design: Design | Exchange | None, n_rows: int) -> Exchange | None:
-    """Return the requested design; None without one, so that all rows are exchangeable."""
+    """Return the requested exchange design; None means that all rows are exchangeable."""
     if isinstance(design, Exchange):
         return design if design.named else None
     options = nonempty_arguments(design)
@@ -112,7 +112,7 @@ def resolve_design(design: Design | Exchange | None, n_rows: int) -> Exchange | 
 
 
 def evaluate(request: Request) -> Evidence:
-    """Compute the request; missing values have a reason."""
+    """Compute value, interval and null of a request, with reasons for missing values."""
     estimator = request.variant.estimator or estimate_one_by_one
     with explain_undirected_rows():
         try:

@@ -20,7 +20,7 @@ from shesha.views import Covariates, Rdm, Rows
 
 @dataclass(frozen=True)
 class Request:
-    """A request to an estimator: checked input and settings."""
+    """A request to an estimator: checked data and settings."""
 
     variant: Variant
     source: Rows | Rdm
@@ -33,9 +33,9 @@ class Request:
     pairs: int | None = None
     seed: int | np.random.Generator | None = None
     design: Exchange | None = None
-    """The rows that are exchangeable; None means all."""
+    """The exchange design; None means that all rows are exchangeable."""
     covariates: Covariates | None = None
-    """What was removed from the features."""
+    """The covariates that were regressed out of the features."""
 
     @property
     def n_rows(self) -> int:
@@ -55,7 +55,7 @@ class Request:
 
     @property
     def exchange(self) -> Exchange:
-        """The rows that are exchangeable."""
+        """The exchange design of the rows."""
         return exchange(self.n_rows) if self.design is None else self.design
 
     @property
@@ -74,7 +74,7 @@ class Request:
         return Exchange(self.n_rows, blocks.reshape(-1), named=("rows within groups",))
 
     def orders(self) -> list[Index]:
-        """Random matchings of the rows, which are reproducible if the seed is a number."""
+        """Random permutations of the rows, which are reproducible if the seed is a number."""
         return self.null_design.draws(self.n_permutations, spawn(self.seed, MATCHING)) if self.n_permutations else []
 
     def resamples(self) -> Matrix:
@@ -85,7 +85,7 @@ class Request:
         return np.stack([self.design.resample(rng) for _ in range(self.n_bootstrap)], axis=1).astype(np.float64)
 
     def resample_rows(self, rng: np.random.Generator) -> Index:
-        """Rows of a resample with their labels; class sizes vary, but no class is lost."""
+        """Rows of a resample; class sizes vary, but every class keeps some rows."""
         if self.design is not None:
             return np.repeat(np.arange(self.n_rows), self.design.resample(rng))
         if self.classes is None:
@@ -96,15 +96,15 @@ class Request:
         return np.concatenate([rng.choice(rows, size) for rows, size in zip(members, drawn, strict=True)])
 
     def shuffle_labels(self, order: Index) -> Request:
-        """Return the same request with shuffled labels, for the value only."""
+        """Return the same request with shuffled labels, to compute the value only."""
         return replace(self, classes=self.labels.take(order), n_bootstrap=0, n_permutations=0)
 
 
 RESAMPLING, THINNING, MATCHING, DIRECTED, ROTATING = 1, 2, 3, 4, 5
 SHUFFLING = 101
-"""Purposes of the random streams that are derived from a seed."""
+"""Numbers of the random streams that are derived from a seed for separate purposes."""
 _FEWEST = 2
-"""Smallest number of rows of a class in a resample; fewer have no spread and cannot be divided."""
+"""Smallest number of rows of a class in a resample; a single row has no spread and cannot be divided."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Evidence:
     resampled: Vector = field(default_factory=lambda: np.empty(0))
     """Scores of resampled rows."""
     redrawn: bool = False
-    """Whether each resample drew separate partitions, whose spread is then included."""
+    """Whether each resample used new partitions, whose spread is then included."""
     null: Vector = field(default_factory=lambda: np.empty(0))
     """Scores under random matchings."""
     analytic_error: float = float("nan")

@@ -11,7 +11,7 @@ from shesha.stability._registry import Variant, registered_variants
 
 
 def variant_named(name: str) -> Variant:
-    """Return the variant of this name, documented or full; the error lists known names."""
+    """Return the variant with this short or full name; the error lists known names."""
     variants = {variant.name: variant for variant in registered_variants().values() if variant.needs != "replicates"}
     aliases = {variant.alias: variant.name for variant in variants.values() if variant.alias}
     full = aliases.get(name, name) if isinstance(name, str) else name
@@ -28,7 +28,7 @@ def require_known_options(variant: Variant, options: dict[str, Any], known: tupl
 
 
 def shesha(X: ArrayLike, y: ArrayLike | None = None, variant: str = "feature_split", **kwargs: Any) -> float:
-    """Unified interface: score a representation with the variant of this name.
+    """Score a representation with the named variant of Shesha.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Agreement of rows on the direction from one class to another, for true and shuffled labels and for resamples."""
+"""Agreement of rows on the direction between two classes, for true and shuffled labels and for resamples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shesha.support.types import Labels, Matrix, Seed, Vector
 
 _SHUFFLING, _RESAMPLING = 71, 72
 _ENTRIES = 1 << 21
-"""Maximum number of values in memory."""
+"""Maximum number of values in memory at a time."""
 _LEVEL = 0.05
 NAMES = ("coherence", "unbiased coherence")
 
@@ -21,7 +21,7 @@ NAMES = ("coherence", "unbiased coherence")
 def agreement(
     X: Matrix, y: Labelled, source: int, target: int, n_draws: int, seed: Seed
 ) -> tuple[SteeringScore, SteeringScore]:
-    """Coherence of the shifts of the target's rows from the mean of the source's rows, plain and unbiased.
+    """Plain and unbiased coherence of the shifts of the target's rows from the mean of the source's rows.
 
     The first is the mean cosine of the shifts to their mean, the second the mean cosine of pairs of shifts.
     """
@@ -44,7 +44,7 @@ def _counts(codes: Labels, source: int, target: int) -> tuple[Matrix, Matrix]:
 
 
 def coherences(X: Matrix, source: Matrix, target: Matrix) -> Matrix:
-    """Mean cosine to the mean shift, and of pairs, for many choices of rows together.
+    """Mean cosine to the mean shift, and mean cosine of pairs, for many choices of rows at once.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def _coherences(X: Matrix, source: Matrix, target: Matrix) -> Matrix:
 
 
 def _intervals(observed: Vector, drawn: Matrix) -> list[tuple[float, float]]:
-    """Quantiles of resamples, shifted to have the value as mean, because duplicates bias them."""
+    """Quantiles of resamples, shifted so that their mean is the observed value, because duplicates bias them."""
     intervals = []
     for value, draws in zip(observed, drawn, strict=True):
         known = draws[np.isfinite(draws)]

@@ -15,7 +15,7 @@ from shesha.support.types import Labels, Matrix, Vector
 Method = Literal["logistic", "mean_difference", "svd"]
 METHODS = ("logistic", "mean_difference", "svd")
 ENOUGH = 1e-6
-"""Gradient tolerance for the probes of a null and of the observed labels; predictions no longer change below it."""
+"""Gradient tolerances of probes, for shuffled and for observed labels; below them, predictions do not change."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +57,14 @@ def probe(rows: Matrix, codes: Labels, fits: Fits, j: int, method: Method) -> Pr
 
 
 def _two_class_scores(values: Matrix) -> Matrix:
-    """The second class against the first, as a score of each."""
+    """Convert the score of the second class against the first to a score of each class."""
     return np.concatenate([-values / 2, values / 2])
 
 
 def fit_probe(
     rows: Matrix, codes: Labels, n_classes: int, method: Method, C: float
 ) -> tuple[Probe, bool, Matrix, Vector]:
-    """Fit one probe to all rows up to rounding; return it, whether it converged, and its coefficients."""
+    """Fit one probe to all rows; return it, whether it converged, and its coefficients."""
     everything = np.ones((len(rows), 1))
     fits = fit_many(rows, codes[:, None], everything, n_classes, C, EXACT)
     classifier = probe(rows, codes, fits, 0, method)
@@ -72,7 +72,7 @@ def fit_probe(
 
 
 def orient(direction: Vector, along: Vector) -> tuple[Vector, int, int]:
-    """Orient a direction from the earlier to the later of the two classes farthest apart along it."""
+    """Orient a direction from the first to the second of the two classes that are farthest apart along it."""
     low, high = int(along.argmin()), int(along.argmax())
     if low > high:
         return -direction, high, low
@@ -108,7 +108,7 @@ _DIRECTIONS = {"logistic": _from_weights, "mean_difference": _from_means, "svd":
 
 
 def random_directions(axes: Matrix, count: int, rng: np.random.Generator) -> Matrix:
-    """Random unit vectors of all features, projected to the coordinates of the rows."""
+    """Random unit vectors in feature space, projected to the coordinates of the rows."""
     drawn = rng.standard_normal((count, axes.shape[1]))
     drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
     return np.asarray(drawn @ axes.T)

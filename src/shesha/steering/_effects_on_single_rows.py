@@ -1,4 +1,4 @@
-"""Effects of steering on single rows, measured by neighbours because a linear probe moves all rows equally."""
+"""Effects of steering on single rows, measured by neighbours; under a linear probe, all effects would be equal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shesha.support.types import Labels, Mask, Matrix, Vector
 
 NEIGHBOURS = 10
 _ENTRIES = 1 << 21
-"""Maximum number of distances in memory."""
+"""Maximum number of distances in memory at a time."""
 
 
 def local_effects(

@@ -29,12 +29,12 @@ def module_named(model: Any, layer: str) -> Any:
 
 
 def _suggest_names(layer: str, names: list[str]) -> str:
-    """Similar names: by spelling, and by their end, because wrappers add prefixes."""
+    """Suggest names with similar spelling or the same ending, because wrappers add prefixes."""
     ending = [name for name in names if name == layer.strip(".") or name.endswith("." + layer.strip("."))]
     close = list(dict.fromkeys([*ending, *spelling.close_names(layer, names, n=_CLOSE, cutoff=0.5)]))[:_CLOSE]
     if close:
         return spelling.did_you_mean(close)
-    return f"; it has {', '.join(map(repr, names[:_CLOSE]))}{' and more' if len(names) > _CLOSE else ''}"
+    return f"; known names are {', '.join(map(repr, names[:_CLOSE]))}{' and more' if len(names) > _CLOSE else ''}"
 
 
 @contextmanager
@@ -59,14 +59,14 @@ def add_shift(model: Any, layer: str, shift: Vector) -> Iterator[Any]:
         handle.remove()
     if not runs[0]:
         warn(
-            f"{layer!r} did not run while it was hooked, so nothing was steered; check that the forward pass uses "
-            "this layer",
+            f"{layer!r} did not run while it was hooked, so the model was not steered. Check that the forward pass "
+            "uses this layer",
             MeasureWarning,
         )
 
 
 def _shift_output(output: Any, shift: Vector, layer: str) -> Any:
-    """Return a new output of the same kind; the first of several is taken as hidden states."""
+    """Return a new output of the same type; the first of several outputs is taken as hidden states."""
     if isinstance(output, tuple | list) and len(output):
         first = _shift_output(output[0], shift, layer)
         # Named tuples take their fields one by one, others as one sequence.

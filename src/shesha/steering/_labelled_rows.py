@@ -17,12 +17,12 @@ from shesha.support.seeds import generator
 from shesha.support.types import Index, Labels, Mask, Seed
 
 _FEWEST = 4
-"""Rows of a class: two in each half."""
+"""Smallest number of rows of a class: two in each half."""
 _TRIES = 200
 _FEWEST_DRAWS = 19
 NO_SHUFFLES = "no shuffles were requested"
 _SAID = 1000
-"""Number of distinct shuffles below which a note is added, because p-values cannot be small."""
+"""With fewer distinct shuffles than this, a note is added, because p-values cannot be small."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Labelled:
 
     @cached_property
     def pure(self) -> Mask:
-        """Groups that hold one class only, which can only swap labels with one another."""
+        """Groups with one class only, whose labels are shuffled among such groups."""
         firsts = np.array([rows[0] for rows in self.members])
         other = self.codes != self.codes[firsts][self.group]
         return np.asarray(np.bincount(self.group[other], minlength=len(self.members)) == 0)
@@ -59,12 +59,12 @@ class Labelled:
             if all(len(np.unique(codes[side])) == self.n_classes for side in (first, ~first)):
                 return first
         raise ValueError(
-            f"groups must leave every class in both of two halves, got {len(self.members)} groups that did not in "
-            f"{_TRIES} draws; use more groups"
+            f"groups must allow two halves that both contain every class, got {len(self.members)} groups that did not "
+            f"in {_TRIES} draws; use more groups"
         )
 
     def shuffle(self, rng: np.random.Generator) -> Labels:
-        """Shuffle the labels within groups of several classes, and whole among groups of one class."""
+        """Shuffle labels within groups of several classes, and among groups of one class."""
         codes = self.codes.copy()
         pure = np.flatnonzero(self.pure)
         if len(pure):
@@ -100,7 +100,7 @@ class Labelled:
 
     @property
     def shuffle_description(self) -> str:
-        """A description of what is shuffled."""
+        """Describe which labels are shuffled."""
         if not self.grouped:
             return "labels of all rows"
         kinds = [text for text, there in _KINDS.items() if (self.pure if text == _WHOLE else ~self.pure).any()]
@@ -115,7 +115,7 @@ class Labelled:
         ways = count(n_ways, "way")
         are = agree(n_ways, "is", "are")
         return (
-            f"there {are} only {ways} to shuffle the labels, so no p-value can be below 1/{n_ways}; use more groups",
+            f"there {are} only {ways} to shuffle the labels, so p-values cannot be below 1/{n_ways}; use more groups",
         )
 
 
@@ -152,8 +152,8 @@ def _require_enough(labelled: Labelled) -> None:
         n_groups = len(np.unique(labelled.group[labelled.codes == code]))
         if n_groups < 2:
             raise ValueError(
-                f"groups must leave every class in at least 2 groups, one for each half, got 1 for {name}; effects of "
-                "group and class cannot be separated"
+                f"groups must divide every class into at least 2 groups, one for each half, got 1 group for {name}; "
+                "effects of group and class cannot be separated"
             )
 
 

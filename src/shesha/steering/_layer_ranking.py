@@ -1,4 +1,4 @@
-"""Rank layers for steering or probing, compared with the best of many by chance."""
+"""Rank layers for steering or probing, and compare the best layer with the best under shuffled labels."""
 
 from __future__ import annotations
 
@@ -128,12 +128,12 @@ def _reorder(X: ArrayLike, order: Index | None) -> ArrayLike:
 
 
 def _draws(n_draws: int) -> int:
-    """Check the number of draws; ranking layers needs a null."""
+    """Check the number of shuffles; ranking layers needs a null."""
     return check.count(n_draws, "n_draws", minimum=19)
 
 
 def _saturation(lines: tuple[RankedLayer, ...], y: Labelled) -> tuple[str, ...]:
-    """Note layers in which max drop only reflects the accuracy."""
+    """Return a note on layers in which max drop only reflects the accuracy."""
     smallest = float(np.bincount(y.codes).min()) / len(y.codes)
     full = [layer.name for layer in lines if layer.max_drop >= SATURATED * (layer.accuracy - smallest) > 0]
     if not full:

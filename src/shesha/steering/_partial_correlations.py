@@ -1,4 +1,4 @@
-"""Correlations of predictors with steering over models, raw and partial."""
+"""Raw and partial correlations of predictors with steering over models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shesha.support.types import Index, Mask, Matrix, Seed, Vector
 
 _ROUNDING = 1e-10
 _FEW = 20
-"""Number of models below which a note is added, because correlations are often large by chance."""
+"""With fewer models than this, a note is added, because correlations are often large by chance."""
 
 
 def partial_correlations(
@@ -107,7 +107,7 @@ def partial_correlations(
 def _align_models(names: list[str], tested: Mask, controls: Sequence[str]) -> tuple[str, ...]:
     same = [name for name, there in zip(names, tested, strict=True) if not there and name not in controls]
     return (
-        (f"{', '.join(same)}: no partial correlation, because the other predictors explain the ranks completely",)
+        (f"{', '.join(same)} without a partial correlation, because other predictors explain the ranks completely",)
         if same
         else ()
     )
@@ -130,7 +130,7 @@ def _numbers(columns: dict[str, Vector], n_given: int) -> Matrix:
         raise ValueError(f"table must have at least {fewest} models, got {len(next(iter(columns.values())))}")
     for name, column in columns.items():
         if not np.isfinite(column).all():
-            raise ValueError(f"table must not contain NaN, got NaN in {name!r}; leave out the column or these models")
+            raise ValueError(f"table must not contain NaN, got NaN in {name!r}; leave out this column or these models")
         if (column == column[0]).all():
             raise ValueError(f"table must have columns that vary, got a constant {name!r}")
     return np.column_stack(list(columns.values()))
@@ -149,7 +149,7 @@ def _rank_columns(values: Matrix) -> Matrix:
 
 
 def _residual_ranks(ranks: Matrix, held: list[int]) -> Matrix:
-    """Residual ranks given other predictors; zero if these explain everything up to rounding."""
+    """Residual ranks given other predictors; zero if these explain the ranks up to rounding."""
     basis = ranks[:, held]
     residuals = ranks - basis @ np.linalg.lstsq(basis, ranks, rcond=None)[0]
     tiny = np.linalg.norm(residuals, axis=0) <= _ROUNDING * np.linalg.norm(ranks, axis=0)
@@ -177,7 +177,7 @@ def _null(
     n_draws: int,
     rng: np.random.Generator,
 ) -> Matrix:
-    """Null correlations with the target permuted; of partial ones, its residuals are permuted."""
+    """Null correlations from permuted targets; for partial correlations, residuals of the target are permuted."""
     ranks = _rank_columns(values)
     residuals = _residual_ranks(ranks, held)
     null = np.empty((n_draws, 2, len(places)))
@@ -198,5 +198,5 @@ def _notes(n: int, design: Exchange) -> tuple[str, ...]:
         )
     if design.log_count < np.log(1000):
         ways = count(round(np.exp(design.log_count)), "way")
-        notes.append(f"p-values cannot be small with only {ways} to shuffle {design.text}")
+        notes.append(f"there are only {ways} to shuffle {design.text}, so p-values cannot be small")
     return tuple(notes)

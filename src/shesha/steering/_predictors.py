@@ -19,6 +19,7 @@ from shesha.stability import estimate, supervised_alignment
 from shesha.steering._direction_agreement import agreement
 from shesha.steering._labelled_rows import NO_SHUFFLES, Labelled, check_labelled, shuffle_count
 from shesha.steering._principal_coordinates import coordinates
+from shesha.support.plurals import agree, count
 from shesha.support.progress import track
 from shesha.support.seeds import draw_seed, spawn
 from shesha.support.types import Labels, Mask, Matrix, Seed, Vector
@@ -29,7 +30,7 @@ Predictor = Callable[[Matrix, Labels], float]
 _SHUFFLING = 73
 _LEVEL = 0.05
 _ROWS = 1000
-"""Maximum number of rows whose distances are ranked; the published scores use fewer."""
+"""Maximum number of rows whose distances are ranked; the published scores use fewer rows."""
 
 _PAIRS = 1_000_000
 
@@ -55,7 +56,7 @@ _NO_LABELS = "does not use labels, so shuffling them changes nothing"
 def predictors(
     X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None, n_draws: int = 99, seed: Seed = None
 ) -> SteeringPredictors:
-    """Scores that may predict how well a representation can be steered, each with its null.
+    """Compute scores that may predict how well a representation can be steered, each with its null.
 
     Use other rows than those that are steered (`halves`): on the same rows a predictor knows what it predicts.
 
@@ -107,10 +108,11 @@ def predictors(
 
 
 def _zero(there: Mask) -> tuple[str, ...]:
+    n_zero = int((~there).sum())
     return (
         ()
         if there.all()
-        else (f"{(~there).sum()} rows are zero and were left out of feature_split, because they have no direction",)
+        else (f"{count(n_zero, 'zero row')} {agree(n_zero, 'was', 'were')} left out of feature_split",)
     )
 
 

@@ -19,12 +19,12 @@ class Coordinates:
     """Centred rows, rotated to orthogonal columns without loss."""
 
     values: Matrix
-    """(n_samples, k), k the smaller of samples and features."""
+    """Coordinates of shape (n_samples, k), where k is the smaller of n_samples and n_features."""
     axes: Matrix
-    """(k, n_features): the principal axes."""
+    """The principal axes, of shape (k, n_features)."""
     mean: Vector
     norm: float
-    """Mean length of the given rows: one unit of strength."""
+    """Mean length of the given rows, which is one unit of strength."""
 
     @cached_property
     def squared_distances(self) -> Matrix:

@@ -12,19 +12,19 @@ from shesha.steering._labelled_rows import NO_SHUFFLES
 from shesha.support.types import Matrix, Vector
 
 SATURATED = 0.95
-"""Share of the largest possible drop above which all rows are predicted as one class."""
+"""If max drop exceeds this share of the largest possible drop, all rows are predicted as one class."""
 _BEST = {"higher": 1.0, "lower": 0.0}
 
 
 def mean(values: Matrix, axis: int = -1) -> Vector:
-    """Mean of known values; NaN if there are none."""
+    """Mean of the values that are not NaN; NaN if there are none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.asarray(np.nanmean(values, axis=axis))
 
 
 def interval(values: Vector) -> tuple[float, float]:
-    """95 % interval of the mean over probes, for other rows of the same kind.
+    """95 % interval of the mean over probes, over new rows of the same kind.
 
     Halves of the same rows overlap, so the spread of the mean over K of them does not fall like 1 / K: Nadeau and
     Bengio's correction adds the ratio of steered to training rows, which is 1.
@@ -39,7 +39,7 @@ def interval(values: Vector) -> tuple[float, float]:
 
 
 def score_with_null(name: str, values: Matrix, closer: str, level: float) -> SteeringScore:
-    """Compare a score with its null; the first line of values has the true labels, with one column per probe."""
+    """Compare a score with its null; values have a line per labelling (the true one first), a column per probe."""
     means = mean(values)
     low, high = np.clip(interval(values[0]), 0.0, 1.0)
     if np.isnan(means[0]):
@@ -64,6 +64,6 @@ def score_with_null(name: str, values: Matrix, closer: str, level: float) -> Ste
 
 
 _NOTHING = {
-    "flips to target": "no strength is above 0, or all rows are predicted as the target",
-    "flips to source": "no strength is below 0, or all rows are predicted as the source",
+    "flips to target": "no strength is above 0, or all rows are predicted as the target without steering",
+    "flips to source": "no strength is below 0, or all rows are predicted as the source without steering",
 }

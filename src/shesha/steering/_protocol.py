@@ -1,4 +1,4 @@
-"""The protocol: a probe trained on one half of the rows gives the direction, the other half is steered."""
+"""The steering protocol: a probe trained on half of the rows gives the direction, and the other half is steered."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 
 SCORES = ("accuracy", "max_drop", "to_target", "to_source", "anti_steerable")
 _AT_A_TIME = 256
-"""Number of probes fitted together before their rows are steered."""
+"""Number of probes that are fitted together before their rows are steered."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Plan:
 
 
 def draw_plan(y: Labelled, n_splits: int, n_draws: int, rng: np.random.Generator) -> Plan:
-    """Draw shuffles of the labels, and halves for each; each half trains once and is steered once."""
+    """Draw shuffles of the labels, and halves for each; each half is trained on once and steered once."""
     codes = np.array([y.codes, *(y.shuffle(rng) for _ in range(n_draws))])
     training = []
     for labels in codes:
@@ -53,11 +53,11 @@ class Outcome:
     """Effects of steering on held-out rows."""
 
     accuracies: Vector
-    """At each strength."""
+    """Accuracy at each strength."""
     scores: Vector
-    """As in SCORES."""
+    """Values by name, as in SCORES."""
     strength: float
-    """The strength at which half of the rows of other predicted classes become the target."""
+    """The strength at which half of the rows that are predicted as other classes become the target."""
     rows: Index
     effects: Vector
     """Effect on each steered row."""
@@ -68,7 +68,7 @@ class Setup:
     """Settings of steering."""
 
     alphas: Vector
-    """Strengths in the units of the rows."""
+    """Strengths in the units of the features."""
     method: Method
     C: float
     neighbours: int
@@ -92,7 +92,7 @@ def outcomes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[O
 
 
 def fit_observed_probes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[Probe]:
-    """Fit the probes of the true labels again, for other directions."""
+    """Fit the probes of the true labels again, to steer along other directions."""
     mask = plan.labelling == 0
     codes = np.repeat(plan.codes[0][:, None], mask.sum(), axis=1)
     return probes(X.values, codes, plan.training[:, mask], n_classes, setup.method, setup.C, ENOUGH)
@@ -120,13 +120,13 @@ def steer(X: Coordinates, codes: Labels, tested: Mask, probe: Probe, direction: 
 
 
 def _conversion_share(read: Labels, zero: int, index: int, label: int) -> float:
-    """Share of rows of other predicted classes that become a class; NaN without such rows or strengths."""
+    """Share of rows predicted as other classes that steering converts to a class; NaN without such rows."""
     others = read[:, zero] != label
     return float((read[others, index] == label).mean()) if index != zero and others.any() else np.nan
 
 
 def _median_strength(base: Matrix, slopes: Vector, target: int) -> float:
-    """Strength at which half of the rows of other predicted classes become the target; infinite if never."""
+    """Strength at which half of the rows predicted as other classes become the target; infinite if never."""
     others = base[base.argmax(axis=1) != target]
     if not len(others):
         return np.nan

@@ -35,7 +35,7 @@ def steerability(
     n_draws: int = 99,
     seed: Seed = None,
 ) -> Steerability:
-    """Measure how much steering changes a probe's predictions, with a vector from other rows.
+    """Measure how much a steering vector changes a probe's predictions on held-out rows.
 
     Rows are cut into halves. One trains a logistic probe and gives the vector; the rows of the other are moved by
     ``alpha`` times the vector (of unit length) and classified by the probe, at every strength. Then the halves are
@@ -135,7 +135,7 @@ def steerability(
 
 
 def _control_outcomes(axes: Matrix, X: Coordinates, plan: Plan, probes: list[Probe], setup: Setup) -> list[Outcome]:
-    """Effects of random directions, as a control."""
+    """Effects of steering along random directions, as a control."""
     return [
         steer(X, plan.codes[0], ~plan.training[:, j], probe, axis, setup)
         for j, probe in enumerate(probes)
@@ -180,6 +180,6 @@ def _saturation(drop: float, largest: float) -> tuple[str, ...]:
     if not largest > 0 or drop < SATURATED * largest:
         return ()
     return (
-        f"the largest strengths push nearly all rows into one class, so max drop {drop:.3f} is the accuracy "
-        f"minus the share of that class ({largest:.3f}) and only reflects the accuracy; use smaller alphas",
+        f"the largest strengths push nearly all rows into one class, so max drop ({drop:.3f}) only reflects the "
+        f"accuracy minus the share of that class ({largest:.3f}). Use smaller alphas",
     )

@@ -16,11 +16,11 @@ UNITS = ("raw", "norm")
 PAPER: Sequence[float] = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0)
 """Strengths of the published experiments, in units of the features."""
 RELATIVE: Sequence[float] = (-0.5, -0.25, -0.1, 0.0, 0.1, 0.25, 0.5)
-"""Strengths in mean lengths of a row: the same for layers of any scale."""
+"""Strengths in units of the mean row length, which are comparable between layers."""
 
 
 def strengths(alphas: ArrayLike, units: Units, norm: float) -> tuple[Vector, Vector]:
-    """Return the given strengths, and the same in the units of the rows."""
+    """Return the given strengths, and the same strengths in the units of the features."""
     check.choice(units, UNITS, "units")
     values = np.asarray(alphas)
     if values.ndim != 1 or values.dtype.kind not in "fiu" or len(values) < 2:

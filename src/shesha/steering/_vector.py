@@ -28,21 +28,21 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
     """A direction of unit length, which works as a NumPy array: `2 * vector`, `X @ vector`."""
 
     direction: Vector
-    """(n_features,), of unit length: towards `target`."""
+    """The direction from `source` to `target`, of shape (n_features,) and unit length."""
     source: str
     target: str
     norm: float
     """Mean length of the rows, which is one unit of 'norm'."""
     coherence: SteeringScore
-    """Mean cosine of the shifts of the target's rows, from the mean of the source's, to their mean shift."""
+    """Mean cosine between the shifts of the target's rows (from the source's mean) and their mean shift."""
     unbiased: SteeringScore
-    """Mean cosine of pairs of these shifts: 0 for unrelated shifts, for any number of rows."""
+    """Mean cosine over pairs of these shifts; 0 on average for unrelated shifts."""
     method: str
     C: float
     n_rows: int
     exchanged: str
     weights: NDArray[np.float64] = field(repr=False)
-    """Coefficients of the logistic probe on the same rows: (1, n_features), or one line per class."""
+    """Coefficients of the logistic probe on the same rows: (1, n_features), or one row per class."""
     intercepts: Vector = field(repr=False)
     classes: tuple[str, ...]
     notes: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
         return np.array(self.direction, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """Compute with the direction; results are plain arrays."""
+        """Apply a NumPy function to the direction; results are plain arrays."""
         plain = (operand.direction if isinstance(operand, SteeringVector) else operand for operand in inputs)
         return getattr(ufunc, method)(*plain, **options)
 
@@ -141,7 +141,7 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
                 f"{self.n_rows:,} rows of mean length {self.norm:.3g}",
                 f"  {self.coherence}",
                 f"  {self.unbiased}",
-                f"  chance: {self.exchanged} shuffled",
+                f"  chance level from shuffled {self.exchanged}",
                 *(f"  note: {note}" for note in self.notes),
             ]
         )
@@ -203,10 +203,10 @@ def vector(
     strength = check.positive(C, "C")
     probe, converged, weights, intercepts = fit_probe(rows.values, known.codes, known.n_classes, method, strength)
     if not probe.direction.any():
-        raise ValueError(f"X must have classes whose means differ, got a {method} vector of length 0")
+        raise ValueError(f"X must have classes with different means, got a {method} vector of length 0")
     if not converged:
         warn(
-            "the logistic regression did not converge, so the direction is not reliable; scale X, or use a smaller C",
+            "the logistic regression did not converge, so the direction is unreliable. Scale X, or use a smaller C",
             MeasureWarning,
         )
     back = weights @ rows.axes

@@ -11,17 +11,18 @@ from shesha.studies.claims import decide
 from shesha.studies.facts import Fact, Facts
 from shesha.studies.page import Page
 from shesha.studies.study_definition import Study
-from shesha.studies.study_rules import lesser_claims, read_published, study_answer
+from shesha.studies.study_rules import lesser_claims, read_published, set_headings, study_answer
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def build_page(study: Study, rows: pd.DataFrame) -> tuple[Page, Facts]:
-    """Return the page of a study with the engine's verdicts and answer, and the facts that decide them."""
+    """Return the page of a study with the engine's verdicts, answer and headings, and the facts that decide them."""
     page, facts = study.pages[0](rows, read_published(study)), study_facts(study, rows)
     checks = checks_of_page(study, page.checks, facts)
-    return replace(page, checks=checks, answer=study_answer(study, facts) or page.answer), facts
+    tables, answer = set_headings(study, page.tables), study_answer(study, facts) or page.answer
+    return replace(page, tables=tables, checks=checks, answer=answer), facts
 
 
 def study_facts(study: Study, rows: pd.DataFrame) -> Facts:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 RESULT, TRANSCRIPTION, ARITHMETIC, REPEAT, OWN = "result", "transcription", "arithmetic", "repeat", "own"
 KINDS = (RESULT, ARITHMETIC, TRANSCRIPTION, REPEAT, OWN)
 MEANINGS = {
-    RESULT: "a number or claim that an experiment, or its absence, decides",
-    ARITHMETIC: "a number that follows from other numbers of the paper",
-    TRANSCRIPTION: "a label, a parameter, a sample size, or a definition that cannot come out otherwise",
-    REPEAT: "the same number of the paper with the same of ours, printed in another place",
+    RESULT: "a number or claim that needs an experiment",
+    ARITHMETIC: "a number, bound or count that follows from other numbers of the paper",
+    TRANSCRIPTION: "a label, a parameter, a sample size, or a consequence of a definition",
+    REPEAT: "a number that the paper prints again in another place",
     OWN: "a claim or formula of our own, which no paper has published",
 }
 _OURS = "new"
@@ -40,6 +40,9 @@ _TRANSCRIBED = re.compile(
     """,
     re.VERBOSE,
 )
+
+_NUMBER = r"^(?:rho )?[<>]?\s?[-+]?\d|^n\.s\.$"
+"""Published values that are a number, with a bound, a unit or a total: "1800 times", "<1e-24", "15/15"."""
 
 
 def kinds(checks: pd.DataFrame) -> pd.Series[str]:
@@ -66,7 +69,7 @@ def kinds(checks: pd.DataFrame) -> pd.Series[str]:
     """
     import pandas as pd
 
-    numeric = pd.to_numeric(checks.published, errors="coerce").notna()
+    numeric = checks.published.astype(str).str.contains(_NUMBER)
     reached = checks.ours.astype(str) != ""
     repeated = checks.duplicated(["study", "published", "ours"]) & reached
     is_own = checks["where"].astype(str).str.split(",").str[0] == _OURS

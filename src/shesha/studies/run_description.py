@@ -22,9 +22,8 @@ def describe_run(run: StudyRun, rows: str) -> Iterator[str]:
     flag = " --quick" if run.quick else ""
     yield (
         f"`shesha study run {study.name}{flag}`: {len(run.rows)} of the {run.n_cells} cells of the {grid} grid "
-        f"(version {study.version} of the study), {_duration(sum(run.seconds))} of one worker, "
-        f"{' to '.join(dict.fromkeys((run.days[0], run.days[-1]))) if run.days else 'not run'}. "
-        f"Rows: `{rows}`."
+        f"(version {study.version} of the study), {_duration(sum(run.seconds))} of computing time on one worker, "
+        f"{' to '.join(dict.fromkeys((run.days[0], run.days[-1]))) if run.days else 'not run'}. Rows: `{rows}`."
     )
     for what, cells in (("raised an error", run.failures), ("could not be reached", run.unreachable)):
         if cells:

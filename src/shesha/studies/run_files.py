@@ -17,7 +17,7 @@ from shesha.support.atomic_files import write_text
 
 SUMMARY, CHECKS, ROWS, FACTS = "summary.json", "checks.csv", "rows.csv", "facts.csv"
 PAGE, FAILED_PAGE, FAILED_ROWS = "page.md", "page_not_made.md", "rows_without_page.csv"
-"""The last two stand beside an earlier page, whose files are kept as they are."""
+"""The last two are written next to an earlier page, whose files are kept unchanged."""
 
 
 def write(run: StudyRun, folder: Path) -> Path:
@@ -30,15 +30,15 @@ def write(run: StudyRun, folder: Path) -> Path:
     study, place = run.study, folder / run.study.name
     place.mkdir(parents=True, exist_ok=True)
     if not len(run.rows):
-        return _write_failure_page(run, place, "No cell has a row.")
+        return _write_failure_page(run, place, "This run has no rows.")
     if not study.pages:
         return _write_failure_page(run, place, f"The study marks no function with `@{study.cell.__name__}.page`.")
     try:
         page, found_facts = build_page(study, run.rows)
     except Exception as error:
         # Pages are made for whole grids; what a part lacks must not cost the rows, nor the studies after this one.
-        need = "" if run.complete else " It may need more cells than these."
-        _write_failure_page(run, place, f"The page was not made: {_error_location(error)}.{need}")
+        need = "" if run.complete else " It may need more cells than this run has."
+        _write_failure_page(run, place, f"The page could not be made: {_error_location(error)}.{need}")
         if run.complete:
             raise ValueError(
                 f"the page of {study.name} must be made of its rows, got {_error_location(error)} (rows are kept)"
@@ -95,7 +95,7 @@ def _write_failure_page(run: StudyRun, place: Path, why: str) -> Path:
     """Write the rows and a page about the run if no full page can be made, beside an earlier one if there is one."""
     earlier = (place / SUMMARY).exists()
     page, rows = (FAILED_PAGE, FAILED_ROWS) if earlier else (PAGE, ROWS)
-    kept = "The other files are those of an earlier run." if earlier else ""
+    kept = "The other files in this folder come from an earlier run." if earlier else ""
     if len(run.rows) or not (place / rows).exists():
         _write_rows(run, place / rows)
     parts = [f"# {run.study.name}", run.study.question, why, kept, *describe_run(run, rows)]

@@ -45,13 +45,13 @@ def run(
         Only the cells of the quick grid.
     out : path
         Folder of the results: one store for all, one folder per study with `rows.csv`, `page.md` and pictures. Rows of
-        this version that are there without the store (from a repository) are gone on with.
+        this version without a store, such as those of a repository, are kept and completed.
     workers, scheduler : int, str, optional
         Processes of this machine (None: one per core), or the address of a Dask cluster.
     again : bool
-        Compute anew what is there.
+        Compute existing rows again.
     only : mapping of str to str, optional
-        Parameters and values, as text: other cells are left for later.
+        Parameters and values, as text; other cells are not computed.
 
     Returns
     -------
@@ -92,12 +92,12 @@ def write_page(name: str | Study, out: str | os.PathLike[str] = "studies", *, qu
     out : path
         Folder of the results.
     quick : bool, optional
-        Which grid the page is of; default: the full one, unless only cells of the quick one are there.
+        Whether the page is of the quick grid; by default only if only cells of the quick grid exist.
 
     Raises
     ------
     ValueError
-        If no cell of the study is there.
+        If the folder has no rows of the study.
     """
     return write(load_run(name, out, quick=quick), Path(out))
 
@@ -108,7 +108,7 @@ def load_run(name: str | Study, out: str | os.PathLike[str], *, quick: bool | No
     Raises
     ------
     ValueError
-        If no cell of the study is there.
+        If the folder has no rows of the study.
     """
     study = name if isinstance(name, Study) else find(name)
     none = f"out must contain rows of {study.name}, got none in {out}: `shesha study run {study.name} --out {out}`"

@@ -53,7 +53,7 @@ class Study:
     own_numbers: tuple[str, ...] = ()
     """Words in the names of checks that follow from the paper's own numbers, without an experiment."""
     repeated: tuple[str, ...] = ()
-    """Words in the names of checks that are repeated as published, if the others use stand-ins."""
+    """Words in the names of checks that use the paper's own models or data although the study has stand-ins."""
     on: str = RECIPE
     """Default basis of our numbers."""
     fact_makers: list[MakeFacts] = field(default_factory=list)
@@ -114,21 +114,21 @@ def study(
     Parameters
     ----------
     name : str
-        Words joined by hyphens, as people ask for it.
+        Words joined by hyphens.
     paper : str
         Section that it repeats, or "new".
     version : int
-        To be raised when the function's numbers change.
+        Raise it when the function's numbers change.
     full, quick : Grid
-        The cells of the paper; and cells that take less than two minutes on two cores.
+        The cells of the paper, and a selection that takes less than two minutes on two cores.
     published : str, optional
-        A CSV file of published numbers: beside the file of the study, or any path.
+        A CSV file of published numbers, in the folder of the study or at any path.
     stand_ins : str
-        What stands in for which models or data of the paper, in words, where its own are not at hand: pages and the
-        index tell agreement on stand-ins apart from numbers that are repeated.
+        Which models or data replace those of the paper, in words. Pages and the index distinguish agreement on
+        stand-ins from repeated numbers.
     own_numbers, repeated : sequence of str
         Words in the names of checks (paper, table, row) that follow from other numbers of the paper, without an
-        experiment; and of those that are repeated as published in spite of the stand-ins.
+        experiment; and of those that use the paper's own models or data although the study has stand-ins.
     on : str
         Default basis of our numbers.
 

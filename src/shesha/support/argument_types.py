@@ -12,26 +12,26 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def instance(value: T, kind: type | tuple[type, ...], name: str, expected: str) -> T:
-    """Return the value if it has a type; otherwise raise a TypeError with the expected type."""
+    """Return the value if it has the right type; otherwise raise a TypeError."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be {expected}, got {type(value).__name__}")
     return value
 
 
 def text(value: str, name: str) -> str:
-    """Return a text."""
+    """Return the value if it is text."""
     return instance(value, str, name, "text")
 
 
 def function(value: F, name: str) -> F:
-    """Return a callable."""
+    """Return the value if it is callable."""
     if not callable(value):
         raise TypeError(f"{name} must be a function, got {type(value).__name__}")
     return value
 
 
 def path(value: str | os.PathLike[str], name: str) -> Path:
-    """Return the path of a file."""
+    """Return the value as the path of a file."""
     location = Path(instance(value, (str, os.PathLike), name, "the path of a file"))
     if str(value) == "" or "\0" in str(value):
         raise ValueError(f"{name} must be the path of a file, got {value!r}")
@@ -39,7 +39,7 @@ def path(value: str | os.PathLike[str], name: str) -> Path:
 
 
 def is_path(value: Any) -> bool:
-    """Whether something is a path."""
+    """Whether a value is a path."""
     return isinstance(value, str | os.PathLike)
 
 
@@ -51,7 +51,7 @@ def frame(value: T, name: str) -> T:
 
 
 def mapping(value: T, name: str) -> T:
-    """Return a mapping."""
+    """Return the value if it is a mapping."""
     return instance(value, Mapping, name, "a mapping with names as keys")
 
 
@@ -76,7 +76,7 @@ def several(values: Iterable[T], kind: type[T], name: str, of: str) -> list[T]:
     items = list(values)
     for item in items:
         if not isinstance(item, kind):
-            raise TypeError(f"{name} must be a sequence of {of}, got {type(item).__name__} among them")
+            raise TypeError(f"{name} must be a sequence of {of}, which includes a {type(item).__name__}")
     return items
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 DRAFT = ".part"
 """Suffix of temporary files."""
 _LONGEST = 200
-"""Bytes of the file name in the name of its temporary file, because file systems allow 255 in total."""
+"""Number of bytes of a file name that its temporary name repeats; file systems allow 255 bytes in total."""
 _DEVICES = ("/dev/", "/proc/")
-"""Folders of devices and open files, such as /dev/stdout, which may be a regular file that the shell holds open."""
+"""Folders of devices and open files, such as /dev/stdout, which may be a regular file that the shell has opened."""
 
 
 @contextmanager
@@ -66,16 +66,16 @@ def is_stream(place: Path) -> bool:
 
 
 def require_replaceable(place: Path) -> None:
-    """Refuse to replace a file that nobody may write, whoever asks, and a link that leads to itself."""
+    """Refuse to replace a read-only file (even as root), or a link that points to itself."""
     if Path(os.path.realpath(place)).is_symlink():
-        raise OSError(f"the file to write must be a file, got {place}, a link that leads to itself")
+        raise OSError(f"output must be a file, got {place}, which is a link to itself")
     if place.is_file() and not is_stream(place) and not place.stat().st_mode & 0o222:
-        raise PermissionError(f"the file to write must be writable, got {place}, which is read-only")
+        raise PermissionError(f"output must be writable, got {place}, which is read-only")
 
 
 @contextmanager
 def _through(place: Path) -> Iterator[Path]:
-    """Yield a temporary file elsewhere, and copy it into the stream."""
+    """Yield a temporary file in another folder, and copy it into the stream."""
     with tempfile.TemporaryDirectory() as folder:
         draft = Path(folder) / place.name
         yield draft
@@ -121,6 +121,6 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def sweep(folder: str | os.PathLike[str]) -> None:
-    """Remove temporary files of ended writers; only for the process that may write there."""
+    """Remove temporary files of ended processes; call this only from the process that may write there."""
     for draft in Path(folder).glob(f"*{DRAFT}"):
         draft.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 
 _NO_DOUBLES = ("mps", "meta")
-"""Kinds of torch devices without double precision, or without numbers."""
+"""Types of torch devices without double precision, or without values."""
 _SMALL = 128
 """Number of rows or columns up to which a matrix is decomposed on the host."""
 
@@ -64,10 +64,10 @@ def namespace(array: Any) -> Any:
 
 
 def refuse_masked(X: Any, name: str) -> None:
-    """Refuse masked entries: `np.asarray` would bring back the numbers behind them, without a word."""
+    """Refuse masked entries, because `np.asarray` would silently restore the masked values."""
     if np.ma.is_masked(X):
         hidden = int(np.ma.count_masked(X))  # type: ignore[no-untyped-call]
-        raise ValueError(f"{name} must not be masked, got {hidden} masked entries: fill them or leave out their rows")
+        raise ValueError(f"{name} must not be masked, got {hidden} masked entries; fill them or leave out their rows")
 
 
 def to_host(array: Any, name: str = "X") -> NDArray[Any]:
@@ -105,7 +105,7 @@ def array_shape(value: Any) -> tuple[int, ...]:
 
 
 def convert_like(host: NDArray[Any] | float, array: Any) -> Any:
-    """Return a NumPy array as an array of another one's library and device."""
+    """Convert a NumPy array to the library and device of another array."""
     if is_numpy(array):
         return host
     xp = namespace(array)
@@ -123,7 +123,7 @@ def doubles(array: Any) -> Any:
 
 
 def elsewhere(other: Callable[..., Any]) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
-    """Dispatch arrays on devices to another function, based on the first argument."""
+    """Call another function if the first argument is an array on a device."""
 
     def mark(kernel: Callable[P, Result]) -> Callable[P, Result]:
         @wraps(kernel)
@@ -185,7 +185,7 @@ def spread(array: Any) -> float:
 
 
 def column_medians(rows: Any) -> Any:
-    """Median of each column of finite numbers, without NumPy's slow check for NaN."""
+    """Median of each column of finite numbers; faster than NumPy, because NaN is not checked."""
     low, high = (rows.shape[0] - 1) // 2, rows.shape[0] // 2
     if not is_numpy(rows):
         ordered = namespace(rows).sort(rows, axis=0)

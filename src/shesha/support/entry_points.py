@@ -27,6 +27,10 @@ def import_entry_points(group: str, what: str) -> Iterator[tuple[str, Any]]:
         try:
             value = point.load()
         except Exception as error:  # Whatever another package raises must not take the library down.
-            warn(f"{what} {point.name} of {point.value} could not be loaded: {error!r}", MeasureWarning)
+            warn(
+                f"{what} {point.name} of {point.value} could not be loaded and is left out ({error!r}). Repair or "
+                "uninstall the package that provides it",
+                MeasureWarning,
+            )
         else:
             yield point.name, value

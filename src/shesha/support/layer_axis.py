@@ -21,7 +21,7 @@ LayerAxis = int | Literal["guess"] | None
 """The layer axis of three-dimensional arrays; None if each array is one representation."""
 
 _MUCH = 3
-"""An axis this many times shorter than another is the layer axis, because layers are few and rows many."""
+"""An axis this many times shorter than another is the layer axis, because there are few layers and many rows."""
 MOST_LAYERS = 300
 """Maximum number of representations that are guessed from an array."""
 
@@ -34,9 +34,9 @@ class Split:
     axis: int | None
     guessed: bool = False
     against_default: bool = False
-    """Whether the shape contradicts the documented order."""
+    """Whether the shape contradicts the documented order of axes."""
     doubtful: bool = False
-    """Whether the shape does not support the documented order."""
+    """Whether the shape is ambiguous about the order of axes."""
 
     @property
     def n_layers(self) -> int:
@@ -59,18 +59,19 @@ class Split:
         if not self.guessed:
             return text
         other, none = 1 - self.axis, "None" if option == "layer_axis=" else "none"
-        return f"{text} ({option}{other}: {self._count_axis(other)}; {option}{none}: one representation)"
+        alternative = f"{option}{other} ({self._count_axis(other)})"
+        return f"{text}. If this is wrong, pass {alternative} or {option}{none} (one representation)"
 
     def _count_axis(self, axis: int) -> str:
         layers, rows = self.shape[axis], self.shape[1 if axis == 0 else 0]
         return f"{layers} layer{'s' * (layers != 1)} of {rows} row{'s' * (rows != 1)}"
 
     def require_few(self, name: str) -> None:
-        """Refuse to guess hundreds of representations."""
+        """Refuse to split an array into hundreds of layers on a guess."""
         if self.guessed and self.n_layers > MOST_LAYERS:
             raise ValueError(
-                f"{name} must have at most {MOST_LAYERS} layers to be split automatically, got {self.describe()}; if "
-                f"this is intended, pass layer_axis={self.axis} (--layer-axis {self.axis})"
+                f"{name} must have at most {MOST_LAYERS} layers to be split automatically, got {self.describe()}. If "
+                f"it is right, pass layer_axis={self.axis} (--layer-axis {self.axis})"
             )
 
 
@@ -95,8 +96,8 @@ def split(shape: tuple[int, ...], layer_axis: LayerAxis = "guess", *, default: i
     >>> split((872, 7, 384)).axis, split((60, 24, 384)).axis, split((7, 872, 384)).axis
     (1, 1, 0)
     >>> print(split((7, 872, 384)).describe())
-    an array of shape (7, 872, 384), read as 7 layers of 872 rows
-    (layer_axis=1: 872 layers of 7 rows; layer_axis=None: one representation)
+    an array of shape (7, 872, 384), read as 7 layers of 872 rows. If this is wrong, pass layer_axis=1
+    (872 layers of 7 rows) or layer_axis=None (one representation)
     """
     layer_axis = normalise_axis(layer_axis)
     if layer_axis == "guess":
@@ -127,7 +128,7 @@ def split_layers(arrays: Mapping[Any, Any], layer_axis: LayerAxis = "guess") -> 
         shape = _three(array)
         parts = {name: array} if shape is None else _layers(str(name), array, split(shape, layer_axis))
         if twice := [repr(key) for key in parts if key in layers]:
-            raise ValueError(f"names must be distinct after layers are named, got {', '.join(twice)} twice")
+            raise ValueError(f"names must be distinct after layers are numbered, got {', '.join(twice)} twice")
         layers |= parts
     return layers
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from shesha._version import DISTRIBUTION as DISTRIBUTION
 
 FOREIGN = {"_rdm.py": "shesha-geometry", "constants.py": "shesha (adaptive optics)"}
-"""A file that only the other distribution has."""
+"""Files that only the other distributions have."""
 
 
 def strangers(folder: Path | None = None) -> list[str]:
@@ -29,11 +29,11 @@ def overwritten() -> bool:
 
 
 def remedy(others: list[str]) -> str:
-    """Return the remedy."""
+    """Return commands that repair the installation."""
     names = " ".join(dict.fromkeys(name.partition(" ")[0] for name in others)) or "shesha-geometry shesha"
     return (
-        f"pip uninstall {names} {DISTRIBUTION}, then pip install {DISTRIBUTION}; packages with the same import name "
-        "need separate environments"
+        f"run pip uninstall {names} {DISTRIBUTION}, then pip install {DISTRIBUTION}; install packages with the same "
+        "import name in separate environments"
     )
 
 

@@ -1,4 +1,4 @@
-"""Numbers of things in messages: "1 row has", "2 rows have"."""
+"""Singular and plural in messages: "1 row has", "2 rows have"."""
 
 from __future__ import annotations
 

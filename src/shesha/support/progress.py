@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 Item = TypeVar("Item")
 
 _DELAY = 1.5
-"""Seconds before a bar appears, so that quick work shows none."""
+"""Seconds before a bar appears; quicker work shows no bar."""
 _EVERY = 30.0
 """Seconds between lines without a terminal."""
 QUIET = "SHESHA_QUIET"

@@ -28,7 +28,7 @@ def draw_seed(seed: Seed) -> int:
 
 
 def spawn(seed: Seed, purpose: int) -> np.random.Generator:
-    """Return an independent stream for one purpose, so that draws for one do not affect the others."""
+    """Return an independent random stream for one purpose, unaffected by draws for other purposes."""
     if isinstance(seed, np.random.Generator):
         return seed.spawn(1)[0]
     generator(seed)

@@ -31,7 +31,7 @@ def find_by_name(text: Any, known: Iterable[C], name: str, where: str) -> C:
 def unknown(text: str, name: str, known: Iterable[str], close: Iterable[str], where: str = "") -> ValueError:
     """Return the error about an unknown name, with suggestions or a list of names."""
     meant = did_you_mean(close)
-    expected = f"those that {where} lists" if where and meant else ", ".join(dict.fromkeys(known))
+    expected = f"the names that {where} lists" if where and meant else ", ".join(dict.fromkeys(known))
     lists = f" ({where} lists all)" if where and not meant else ""
     return ValueError(f"{name} must be one of {expected}, got {text!r}{meant}{lists}")
 

@@ -1,4 +1,4 @@
-"""SQLite files with one writer: opened with a log, checked for their program, written in transactions."""
+"""SQLite files with one writer at a time, a checked layout, and writing in transactions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Self
 _HEADER = b"SQLite format 3\0"
 _ABOUT = "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 MEMORY = Path(":memory:")
-"""Name of a database in memory."""
+"""Path of a database in memory."""
 
 
 class StoreError(ValueError):
@@ -28,7 +28,7 @@ class Layout:
     writer: str
     """Name of the program that writes such stores, for messages."""
     schema: str
-    """Number of the layout."""
+    """Version number of the layout."""
     tables: Sequence[str]
     """Statements that create the tables of an empty store."""
     program: str | None = None
@@ -51,7 +51,7 @@ def connect(path: Path, layout: Layout, *, create: bool = True) -> sqlite3.Conne
     """
     if path != MEMORY:
         if not create and not path.exists():
-            raise FileNotFoundError(f"store must be the file of an earlier run, got {path}: no such file")
+            raise FileNotFoundError(f"store must be the file of an earlier run, got {path}, which does not exist")
         require_place(path, layout.writer)
     try:
         connection = sqlite3.connect(path, timeout=60, isolation_level=None)
@@ -81,7 +81,7 @@ class Database:
         self._connection = connect(path, layout, create=create)
 
     def __enter__(self) -> Self:
-        """Stay open for a while."""
+        """Return the open store."""
         return self
 
     def __exit__(
@@ -132,9 +132,9 @@ def _require_version(connection: sqlite3.Connection, path: Path, layout: Layout,
     readable = (*layout.earlier, layout.schema)
     if entries.get("schema") not in readable:
         raise StoreError(
-            f"store must have layout {' or '.join(readable)}, got {entries.get('schema')} in {path}: it was written by "
-            "another version of shesha; choose another file with --store (studies: another folder with --out), or "
-            "use that version"
+            f"store must have layout {' or '.join(readable)}, got {entries.get('schema')} in {path}, which another "
+            "version of "
+            "shesha wrote. Pass another file with --store (for studies, another folder with --out), or use that version"
         )
 
 
@@ -173,8 +173,8 @@ def reading(path: Path) -> Iterator[None]:
 def damaged_store_error(path: Path, finding: str) -> StoreError:
     """Return the error for a damaged store."""
     return StoreError(
-        f"store must be intact, got {path}, which is damaged ({finding}): move it away to start "
-        "anew, or give another file with --store (studies: another folder with --out)"
+        f"store must be undamaged, got {path}, which is damaged ({finding}). Move the file away, or pass another file "
+        "with --store (for studies, another folder with --out)"
     )
 
 
@@ -189,6 +189,6 @@ def require_place(path: Path, writer: str) -> None:
 
 
 def _is_database(path: Path) -> bool:
-    """Return whether a file is empty or begins like a database, because SQLite treats short files as empty."""
+    """Return whether a file is empty or a database; SQLite itself treats any short file as empty."""
     with path.open("rb") as file:
         return file.read(len(_HEADER)) in (b"", _HEADER)

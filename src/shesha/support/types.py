@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-"""Any shape, any values, as in files."""
+"""Array of any shape and data type."""
 Matrix = NDArray[np.float64]
-"""Rows are inputs, columns are features (or rows and columns of a table of numbers)."""
+"""Matrix with inputs as rows and features as columns (or a table of numbers)."""
 Vector = NDArray[np.float64]
 """One number per row, feature, pair or draw."""
 Index = NDArray[np.intp]
@@ -20,6 +20,6 @@ Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 """Mask of rows, features or pairs."""
 Keys = NDArray[np.uint64]
-"""Numbers converted to integers with the same order."""
+"""Floats converted to integers that sort in the same order."""
 Seed = int | np.random.Generator | None
-"""A number gives reproducible draws, a generator continues, and None gives new draws."""
+"""A number gives reproducible draws, a generator continues its stream, and None gives new draws."""

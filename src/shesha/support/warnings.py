@@ -26,11 +26,11 @@ class NotIdentifiableWarning(UserWarning):
 
 
 class CalibrationWarning(UserWarning):
-    """A null distribution is less reliable than it seems; the message explains why."""
+    """A null distribution may be unreliable; the message explains why, and what to do."""
 
 
 class MeasureWarning(UserWarning):
-    """Something was left out: measures of a comparison, features without effect, or parts of another package."""
+    """Something was left out or could not be done, such as a measure of a comparison; the message gives the reason."""
 
 
 class GuessedLayersWarning(UserWarning):
@@ -46,7 +46,7 @@ class PoolingWarning(UserWarning):
 
 
 class RowNamesWarning(UserWarning):
-    """Rows were reordered by their names, or names did not identify rows."""
+    """Rows were reordered by their names, or names did not identify rows; the message names the arrays."""
 
 
 def warn(message: str, category: type[UserWarning]) -> None:

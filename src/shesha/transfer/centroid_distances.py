@@ -16,7 +16,7 @@ from shesha.transfer.not_estimable import nan_with_reason
 
 @nan_with_reason
 def margin_score(X: ArrayLike, y: ArrayLike) -> float:
-    """Mean relative margin of rows between the nearest other centroid and the centroid of their class.
+    """Mean relative margin between the distances to the nearest other class centroid and to the own centroid.
 
     Mean over rows of ``(b - a) / (b + a)``, where a is the Euclidean distance to the centroid of the other rows of the
     row's class, and b the distance to the nearest centroid of another class; 0 where both are 0. The study that names
@@ -56,7 +56,7 @@ def margin_score(X: ArrayLike, y: ArrayLike) -> float:
 
 @nan_with_reason
 def centroid_softmax(X: ArrayLike, y: ArrayLike) -> float:
-    """Mean log-probability of the own class under a softmax of distances to the class centroids.
+    """Mean log-probability of the true class under a softmax of distances to the class centroids.
 
     ``mean_i log(exp(-a_i / s) / (exp(-a_i / s) + sum_c exp(-b_ic / s)))``: a is the squared Euclidean distance to
     the centroid of the other rows of the class, b_c that to the centroid of another class c, and s the mean of
@@ -90,7 +90,7 @@ def centroid_softmax(X: ArrayLike, y: ArrayLike) -> float:
     own_distances, other = _squared_distances(data)
     scale = own_distances.mean()
     if scale <= data.negligible:
-        raise NotEstimable("no row differs from the others of its class")
+        raise NotEstimable("no row differs from the other rows of its class")
     logits = (own_distances[:, None] - other) / scale
     return float(-np.logaddexp(0.0, np.logaddexp.reduce(logits, axis=1)).mean())
 
@@ -103,7 +103,7 @@ def _squared_distances(data: ClassedRows) -> tuple[Vector, Matrix]:
     )
     scored = data.counts[data.codes] > 1
     if not scored.any():
-        raise NotEstimable("every class has one member")
+        raise NotEstimable("every class has only one row")
     codes, within = data.codes[scored], data.within[scored]
     size, each = data.counts[codes], np.arange(len(codes))
     to_own_mean = np.einsum("ij,ij->i", within, within)

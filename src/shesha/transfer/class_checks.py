@@ -11,7 +11,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.transfer.class_means_and_residuals import ClassedRows, class_sums
 
 _ROUNDINGS = 4
-"""Maximum number of roundings of an entry: in storage, in an earlier product, and in centring."""
+"""Maximum number of rounding errors in an entry: storage, an earlier product, and centring."""
 
 
 def check_classes(X: ArrayLike, y: ArrayLike) -> ClassedRows:

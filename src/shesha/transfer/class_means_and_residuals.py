@@ -25,7 +25,7 @@ class ClassedRows:
     noise: Vector
     """Rounding error of an entry of each feature; deviations of this size may be zero."""
     unit: float
-    """Power of two by which the rows were divided, so that squares stay in range at any scale."""
+    """Power of two by which the rows were divided, to keep squares within range."""
 
     @property
     def rows(self) -> Matrix:
@@ -34,7 +34,7 @@ class ClassedRows:
 
     @property
     def negligible(self) -> float:
-        """Squared length of a row at rounding level."""
+        """Squared length of a row that consists of rounding errors."""
         return float(self.noise @ self.noise)
 
     def within_scatter(self) -> float:

@@ -115,7 +115,7 @@ def gbc(
 
 
 def _components(X: ArrayLike, y: ArrayLike, n_components: int | None) -> ClassedRows:
-    """Check the input and keep the leading principal components, all features if no number is given."""
+    """Check the input, and keep the leading principal components, or all features."""
     n_kept = check.optional_count(n_components, "n_components")
     data = check_classes(X, y)
     return data if n_kept is None else data.project(data.principal_axes()[1][:, :n_kept])
@@ -200,4 +200,4 @@ def _gaussian_distance(difference: Vector, middle: Matrix, logs: Vector) -> floa
 
 def _require_variance(data: ClassedRows, enough: NDArray[np.bool_], what: str) -> None:
     if not enough.all():
-        raise NotEstimable(f"no {what} within the class of label {check.join_items(data.names[~enough])}")
+        raise NotEstimable(f"there is no {what} within class {check.join_items(data.names[~enough])}")

@@ -1,4 +1,4 @@
-"""Label agreement of the source model's own classes."""
+"""LEEP and NCE: agreement of labels with the source model's own classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shesha.inputs import validation as check
 from shesha.transfer.class_means_and_residuals import class_sums
 
 _ROW_SUM = 1e-3
-"""Tolerance of the sum of a row's probabilities, for softmax in half precision."""
+"""Tolerance for the sum of a row's probabilities, which allows for softmax in half precision."""
 
 
 def leep(P: ArrayLike, y: ArrayLike) -> float:

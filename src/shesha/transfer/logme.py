@@ -17,7 +17,7 @@ from shesha.transfer.class_checks import precision
 from shesha.transfer.not_estimable import nan_with_reason
 
 _STEP = 0.25
-"""Grid step of log(alpha / beta), small enough not to miss peaks, which are about 1 wide."""
+"""Grid step of log(alpha / beta), small enough to find all peaks, which have a width of about 1."""
 _ROUNDINGS = 16
 _PUBLISHED_ROUNDS = 11
 _PUBLISHED_STOP = 1e-3
@@ -26,7 +26,7 @@ _PUBLISHED_RIDGE = 1e-5
 
 @nan_with_reason
 def logme(X: ArrayLike, y: ArrayLike, *, published: bool = False) -> float:
-    """Log of the maximum evidence per row of linear models of each class against the rest.
+    """Log maximum evidence per row of linear models for each class against the rest.
 
     For each class with indicator t: ``max over alpha, beta of log p(t | X) / n``, where t = X w + e,
     w ~ N(0, 1 / alpha), e ~ N(0, 1 / beta); then the mean over classes. ``log p = -(n log(2 pi) + log det C +
@@ -74,7 +74,7 @@ def logme(X: ArrayLike, y: ArrayLike, *, published: bool = False) -> float:
 
 @nan_with_reason
 def logme_regression(X: ArrayLike, Y: ArrayLike, *, published: bool = False) -> float:
-    """Log of the maximum evidence per row of linear models of real targets.
+    """Log maximum evidence per row of linear models for real-valued targets.
 
     As `logme`, with the columns of Y in place of the indicators of the classes.
 
@@ -111,7 +111,7 @@ def logme_regression(X: ArrayLike, Y: ArrayLike, *, published: bool = False) -> 
     matrix, targets = check.paired(X, targets[:, None] if targets.ndim == 1 else targets)
     constant = np.flatnonzero((targets == targets[0]).all(axis=0))
     if len(constant):
-        raise NotEstimable(f"constant targets, columns {check.join_items(constant)} of Y")
+        raise NotEstimable(f"the targets in columns {check.join_items(constant)} of Y are constant")
     return _mean_evidence(matrix, targets, precision(X), published)
 
 
@@ -132,11 +132,11 @@ class Alignment:
     along: Matrix
     """Squared coordinates of the targets, singular vectors x targets."""
     rest: Vector
-    """Squared length of the part of each target that no feature reaches."""
+    """Squared length of the part of each target outside the span of the features."""
 
     @classmethod
     def build(cls, X: Matrix, targets: Matrix, smallest: float) -> Alignment:
-        """Singular values up to this share of the largest do not count."""
+        """Compute the coordinates; singular values up to the share `smallest` of the largest count as zero."""
         with single_threaded_blas():
             vectors, lengths, _ = np.linalg.svd(X, full_matrices=False)
         kept = lengths > smallest * lengths[0]
@@ -148,16 +148,16 @@ class Alignment:
 
     @property
     def full(self) -> bool:
-        """Whether the features reach every target."""
+        """Whether the features span every target."""
         return len(self.squares) == self.n
 
     @property
     def slope(self) -> Vector:
-        """Squared length of the weights that fit the reachable part of each target."""
+        """Squared length of the weights that fit the part of each target in the span of the features."""
         return np.asarray((self.along / self.squares[:, None]).sum(axis=0))
 
     def gains(self, logs: Vector) -> Matrix:
-        """Evidence above that of no features, targets x log(alpha / beta), with the best beta for each.
+        """Gain in evidence over a model without features, (targets, values of log(alpha / beta)), at the best beta.
 
         For t = alpha / beta, the best beta is n over the quadratic form below, which leaves one variable.
         """
@@ -206,7 +206,7 @@ def _largest_gains(alignment: Alignment) -> Vector:
 
 
 def _noiseless_gains(alignment: Alignment) -> Vector:
-    """Gain as beta goes to infinity, if the features reach every target."""
+    """Gain as beta goes to infinity, if the features span every target."""
     n = alignment.n
     return np.asarray(-(n * np.log(alignment.slope / n) + np.log(alignment.squares).sum()) / (2 * n))
 
@@ -235,7 +235,7 @@ def _fixed_point_evidence(X: Matrix, targets: Matrix) -> Vector:
             ]
         )
     if not np.isfinite(evidence).all():
-        raise NotEstimable("the published iteration overflows: scale X, or use the default")
+        raise NotEstimable("the published iteration overflows; scale X, or use published=False")
     return evidence
 
 

@@ -14,7 +14,7 @@ P = ParamSpec("P")
 
 
 def nan_with_reason(score: Callable[P, float]) -> Callable[P, float]:
-    """Mark a score that may raise NotEstimable, and return NaN with a warning instead."""
+    """Wrap a score to return NaN with a warning if it raises NotEstimable."""
 
     @wraps(score)
     def score_or_nan(*args: P.args, **kwargs: P.kwargs) -> float:

@@ -1,4 +1,4 @@
-"""Silhouettes: distances to the own class against distances to the nearest other class."""
+"""Silhouettes: distances to the own class compared with distances to the nearest other class."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shesha.transfer.not_estimable import nan_with_reason
 
 @nan_with_reason
 def silhouette(X: ArrayLike, y: ArrayLike, *, metric: Metric = "euclidean") -> float:
-    """Mean silhouette: whether rows are closer to their own class than to the next.
+    """Mean silhouette: whether rows are closer to their own class than to the nearest other class.
 
     Mean over rows of ``(b - a) / max(a, b)``, where a is the mean distance to the other rows of the class, and b
     the smallest mean distance to the rows of another class; 0 for a row that is alone in its class, and
@@ -52,7 +52,7 @@ def silhouette(X: ArrayLike, y: ArrayLike, *, metric: Metric = "euclidean") -> f
     codes, names = check.labels(y, len(matrix))
     counts = np.bincount(codes)
     if len(names) == len(matrix):
-        raise NotEstimable("every class has one member")
+        raise NotEstimable("every class has only one row")
     order = np.argsort(codes, kind="stable")
     rows, codes = _rows_with_direction(matrix, metric)[order], codes[order]
     means = _distance_sums(rows, codes, len(names), metric)
@@ -73,13 +73,13 @@ def _mean_silhouette(a: Matrix, b: Matrix, in_company: NDArray[np.bool_], metric
 
 
 def _rows_with_direction(X: Matrix, metric: Metric) -> Matrix:
-    """Return standard rows; raise an error that names rows without a direction."""
+    """Return standard rows; raise an error that names zero (or constant) rows."""
     bad = find_undirected_rows(X, metric)
     if len(bad):
         kind = "zero" if metric == "cosine" else "constant"
         raise ValueError(
-            f"X must have no {kind} row under the {metric} metric, got {kind} rows {check.join_items(bad)}: "
-            "remove them or use metric='euclidean'"
+            f"X must have no {kind} row under the {metric} metric, got {kind} rows {check.join_items(bad)}; "
+            "remove them, or use metric='euclidean'"
         )
     return standard_rows(X, metric)
 

@@ -1,4 +1,4 @@
-"""Some rows of a matrix, which are copied only when they are read."""
+"""Selected rows of a matrix, which are copied only when they are read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ENTRIES = 1 << 18
 
 
 class ChosenRows:
-    """Some rows of a matrix or mapped file, without a copy.
+    """Selected rows of a matrix or memory-mapped file, without a copy.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Covariates of rows, to be controlled for in comparisons."""
+"""Covariates of rows, which comparisons control for."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from shesha.views._spline_choice import choose_terms, orthonormal_basis
 from shesha.views.rdm_input import Rdm
 
 FEWEST_FREE = 4
-"""Fewest degrees of freedom that covariates must leave."""
+"""Minimum number of degrees of freedom that covariates must leave."""
 _ROWS_PER_TERM, _MOST_FITTED = 5, 40
-"""Rows per smooth term of a number, and the most terms that features can call for."""
+"""Minimum number of rows per spline term of a numeric covariate, and maximum number of terms."""
 _NOTHING = 1e-10
-"""Share of a feature's length below which its residual is rounding error."""
+"""A residual below this share of its feature's length is a rounding error."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Covariates:
     """Numbers with mean 0 and variance 1, and one column per class of a label."""
     given: Rdm | None = None
     terms: Matrix | None = None
-    """Regressors of the features: smooth terms of each number, and columns of labels."""
+    """Regressors of the features: spline terms of each numeric covariate, and columns of labels."""
     numbers: Mapping[str, Vector] = field(default_factory=dict)
-    """The covariates that are numbers, by name."""
+    """The numeric covariates by name."""
     parts: Mapping[str, Matrix] = field(default_factory=dict)
     """The columns of each covariate, by name."""
 
@@ -62,7 +62,7 @@ class Covariates:
         """
         if isinstance(covariates, Rdm):
             if covariates.n_rows != n_rows:
-                raise ValueError(f"covariates must have the {n_rows} compared rows, got {covariates.n_rows} rows")
+                raise ValueError(f"covariates must have the {n_rows} rows of the data, got {covariates.n_rows} rows")
             return cls(None, covariates)
         parts = {name: _code_column(column, name, n_rows) for name, column in _columns(covariates, n_rows)}
         numbers = {name: part[:, 0] for name, part in parts.items() if len(np.unique(part)) > len(part.T) + 1}
@@ -72,12 +72,12 @@ class Covariates:
         if n_rows - result.n_taken < FEWEST_FREE:
             raise ValueError(
                 f"covariates must leave at least {FEWEST_FREE} degrees of freedom of {n_rows} rows, got "
-                f"{result.n_taken} terms including the mean (a label has one per class); use fewer"
+                f"{result.n_taken} terms including the mean (a label has one term per class); use fewer covariates"
             )
         return result
 
     def fit(self, *sides: Matrix) -> Covariates:
-        """Return the same with as many smooth terms of each number as the features need, at least as many as now.
+        """Return covariates with as many spline terms of each number as the features need, and not fewer than now.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class Covariates:
 
     @property
     def n_taken(self) -> int:
-        """Number of used degrees of freedom: one for the mean, and one for each term."""
+        """Number of degrees of freedom that the covariates use: one for the mean, and one for each term."""
         return 1 + int(self.basis.shape[1])
 
     def residuals(self, rows: Matrix) -> Matrix:
@@ -123,7 +123,7 @@ class Covariates:
         return np.asarray((residuals + mean) * unit)
 
     def permute(self, residuals: Matrix, order: Index) -> Matrix:
-        """Return residuals in another order, without the covariates and with all their degrees of freedom.
+        """Permute residuals, keeping them free of the covariates and their degrees of freedom.
 
         Adjusted again, permuted rows would lose the directions that went into the space of the covariates, and wide
         unrelated data would look related. The orthogonal matrix that is nearest to the permutation, among those that
@@ -163,7 +163,7 @@ class Covariates:
 
 
 def _most_terms(n_rows: int, numbers: Mapping[str, Vector]) -> int:
-    """Return how many terms each number may have, so that all together leave most degrees of freedom."""
+    """Return how many terms each number may have if all together leave most degrees of freedom."""
     n_numbers = int(np.linalg.matrix_rank(list(numbers.values()))) if numbers else 0
     return n_rows // (_ROWS_PER_TERM * n_numbers) if n_numbers else 0
 
@@ -208,7 +208,7 @@ def _code_column(column: NDArray[Any], name: str, n_rows: int) -> Matrix:
         column = _numbers_if_all_are(column)
     codes, values = check.labels(column, n_rows, name, min_classes=1)
     if len(values) < 2:
-        raise ValueError(f"{name} must vary between rows, got {values[0]!s} in all")
+        raise ValueError(f"{name} must vary between rows, got {values[0]!s} in all rows")
     few = values.dtype.kind in "iu" and len(values) <= max(2, n_rows // STRATUM)
     if values.dtype.kind in "iuf" and not few:
         numbers = np.asarray(column, dtype=np.float64)
@@ -218,7 +218,7 @@ def _code_column(column: NDArray[Any], name: str, n_rows: int) -> Matrix:
 
 
 def _numbers_if_all_are(column: NDArray[Any]) -> NDArray[Any]:
-    """Object columns of numbers (of a DataFrame with text in other columns) are numbers."""
+    """Convert a column of objects to numbers if all are numbers, as in a DataFrame that also has text."""
     numbers = (int, float, np.integer, np.floating)
     if all(isinstance(value, numbers) and not isinstance(value, bool) for value in column):
         return column.astype(np.float64)

@@ -20,7 +20,7 @@ from shesha.views.representation import Representation, View
 
 
 class Groups:
-    """Labels of rows that stay in one fold, as an option of a measure: equal labels, equal option.
+    """Groups of rows that stay in one fold, as an option of a measure.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Folds(View):
 
     rows: Matrix
     fold: Index
-    """Of each row."""
+    """Fold of each row."""
     n_folds: int
 
     folding = "columns"
@@ -73,7 +73,7 @@ class Folds(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The features, and axes for each fold."""
+        """Memory of the features, and of axes for each fold."""
         folds = options["n_folds"] if isinstance(options["n_folds"], int) else 5
         side = 8 * min(n, d) ** 2
         return 24 * n * d + folds * side, 24 * n * d + 6 * side
@@ -89,7 +89,7 @@ class Folds(View):
         return ridge_regression.decompose_folds(self.rows, self.fold, self.n_folds)
 
     def predicts(self, other: Folds) -> float:
-        """Share of the other's variance in each fold that is predicted from the rows outside it."""
+        """Share of the other representation's variance in each fold that is predicted from rows outside the fold."""
         errors, spread = self.cache_for_pair(
             other, "errors", lambda: ridge_regression.prediction_errors(self.rows, self.parts, other.rows)
         )
@@ -116,7 +116,7 @@ def deal_folds(n: int, n_folds: int, groups: Groups | None, seed: Seed) -> Index
 
 
 def _dealt_by_size(codes: Sequence[int], n_folds: int, seed: Seed) -> Index:
-    """Assign groups by decreasing size to the fold with the fewest rows; ties in random order."""
+    """Assign groups by decreasing size to the fold with the fewest rows, with ties in random order."""
     sizes = np.bincount(codes)
     if len(sizes) < n_folds:
         raise NotEstimable(f"{n_folds} folds need at least as many groups, got {len(sizes)}")

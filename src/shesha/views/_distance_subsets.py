@@ -34,7 +34,7 @@ class DistanceSubsets(View):
     def build(
         cls, source: Representation, *, n_subsets: int = 10, subset_size: int = 500, seed: Seed = None
     ) -> DistanceSubsets:
-        """Draw the subsets from the seed and the number of rows alone; all rows, once, if they are few."""
+        """Draw the subsets from the seed and the number of rows; few rows form a single subset."""
         n, count = source.n_rows, check.count(n_subsets, "n_subsets")
         size = check.count(subset_size, "subset_size", minimum=3)
         rng = generator(seed)
@@ -66,7 +66,7 @@ class DistanceSubsets(View):
         whole = square(triangle, len(chosen))
         scale = float(np.quantile(whole, _QUANTILE))
         if not scale > 0:
-            raise NotEstimable("nine tenths of the distances within a subset of rows are zero")
+            raise NotEstimable("90 % of the distances within a subset of rows are zero")
         whole /= scale
         return whole
 

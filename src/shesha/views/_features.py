@@ -72,7 +72,7 @@ class Features(View):
         return self.unit_columns[1]
 
     def correlations(self, other: Features) -> Matrix:
-        """Correlation of every column of one with every column of the other; 0 for columns that are constant."""
+        """Correlation of every column of one side with every column of the other; 0 for constant columns."""
         return cast(Matrix, np.clip(self.unit_columns[0].T @ other.unit_columns[0], -1.0, 1.0))
 
     def nuclear_norm(self, other: Features) -> float:
@@ -95,7 +95,7 @@ class _Relabelled(Features):
 
     @cached_property
     def centred(self) -> Matrix:
-        """Centred stays centred."""
+        """Centred rows of the original, in this order."""
         return cast(Matrix, take_rows(self.original.centred, self.order))
 
     @cached_property
@@ -105,12 +105,12 @@ class _Relabelled(Features):
 
     @cached_property
     def compact(self) -> Matrix:
-        """Rows of the original's coordinates."""
+        """Compact rows of the original, in this order."""
         return cast(Matrix, take_rows(self.original.compact, self.order))
 
     @cached_property
     def unit_columns(self) -> tuple[Matrix, Index]:
-        """Rows of the original's columns."""
+        """Unit columns of the original, with rows in this order."""
         columns, constant = self.original.unit_columns
         return columns[self.order], constant
 
@@ -120,7 +120,7 @@ class _Relabelled(Features):
 
 
 def _triangular_factor(rows: Matrix) -> Matrix:
-    """Rows with the same inner products in as many coordinates as there are rows."""
+    """Rows with the same inner products, in as many coordinates as there are rows."""
     if is_numpy(rows):
         return np.ascontiguousarray(np.asarray(np.linalg.qr(rows.T, mode="r")).T)
     _, factor = namespace(rows).linalg.qr(rows.T)

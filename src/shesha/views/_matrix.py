@@ -1,4 +1,4 @@
-"""The matrix itself."""
+"""The view that contains the matrix itself."""
 
 from __future__ import annotations
 

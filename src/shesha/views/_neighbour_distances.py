@@ -19,7 +19,7 @@ MOST_RANKS = 64
 
 @dataclass(frozen=True)
 class NeighbourDistances(View):
-    """Euclidean distances to the neighbours of ranks 1, 2, 4, ..., 64; rows that repeat another are left out."""
+    """Euclidean distances to the neighbours of ranks 1, 2, 4, ..., 64, without repeated rows."""
 
     rows: Matrix
     """The distinct rows, in units of `unit`."""
@@ -30,14 +30,16 @@ class NeighbourDistances(View):
 
     @classmethod
     def build(cls, source: Representation) -> NeighbourDistances:
-        """Compare all rows with all, in panels."""
+        """Compare all pairs of rows, in panels."""
         rows = source.to_numpy.standard("euclidean")
         if not rows.any():
             raise NotEstimable("all rows are equal")
         distinct = distinct_rows(rows)
         if len(distinct) < 3:
             raise NotEstimable(
-                "all rows are equal" if len(distinct) == 1 else f"needs at least 3 distinct rows, got {len(distinct)}"
+                "all rows are equal"
+                if len(distinct) == 1
+                else f"at least 3 distinct rows are needed, got {len(distinct)}"
             )
         kept = rows[distinct]
         distances = neighbour_distances(kept, cls.powers_of_two_up_to(len(kept) - 1))[0]

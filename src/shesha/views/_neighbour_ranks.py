@@ -29,7 +29,7 @@ class RowRanks(View):
     ranks: NDArray[np.float32]
     """Row i holds the rank, from 1, of every other row; 0 for itself."""
     own: Index
-    """With `nearest` and `shares`: the k nearest rows, with fractional ties."""
+    """Together with `nearest` and `shares`: the k nearest rows, with fractional ties."""
     nearest: Index
     shares: Vector
     order: Index | None = None
@@ -42,7 +42,7 @@ class RowRanks(View):
             raise NotEstimable(f"{k} nearest neighbours need more than {k} rows, got {n}")
         condensed, tolerance = source.condensed_distances(metric, squared=not source.has_distances_only)
         if np.ptp(condensed) <= tolerance:
-            raise NotEstimable("all distances between rows are equal, so none is nearer than another")
+            raise NotEstimable("all distances between rows are equal, so nearest neighbours are undefined")
         distances = square(condensed, n)
         ranks = np.zeros((n, n), dtype=np.float32)
         places = [_rank_panel(distances, start, k, tolerance, ranks) for start in range(0, n, _PANEL)]
@@ -65,7 +65,7 @@ class RowRanks(View):
         return len(self.ranks)
 
     def mean_rank_of_nearest(self, other: RowRanks) -> float:
-        """Mean rank that the nearest rows here have in the other."""
+        """Mean rank in the other representation of the nearest rows in this one."""
         own_ranks, nearest = self.own, self.nearest
         if self.order is not None:
             place = np.empty_like(self.order)
@@ -83,7 +83,7 @@ class RowRanks(View):
 def _rank_panel(
     distances: NDArray[np.float64], start: int, k: int, tolerance: float, out: NDArray[np.float32]
 ) -> tuple[Index, Index, Vector]:
-    """Rank the others for a panel of rows; return the k nearest with fractional ties."""
+    """Rank all other rows for a panel of rows, and return the k nearest with fractional ties."""
     block = distances[start : start + _PANEL].copy()
     m, n = block.shape
     rows = np.arange(m)

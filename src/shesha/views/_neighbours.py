@@ -25,7 +25,7 @@ from shesha.views.representation import STANDARDS, Representation, Standard, Vie
 
 Search = Callable[[Matrix], kernel.Found]
 _TABLE_ROWS = 4096
-"""Up to this many rows, all ranks (and up to half as many, all distances) are stored in a table."""
+"""Up to this many rows, all ranks are stored in a table; up to half as many, also all distances."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,17 @@ class Neighbours(View):
     """
 
     lists: Index
-    """Row i names the neighbours of row i."""
+    """Row i contains the neighbours of row i."""
     rows: Matrix | None
     """Rows whose inner products define the metric; None if only distances were given."""
     distances: Vector | None = None
     """Condensed distances, if only they were given."""
     tied: bool = False
-    """Whether row numbers decided between equally near rows."""
+    """Whether ties between equally near rows were broken by row number."""
     search: Search | None = None
-    """How rows were searched."""
+    """Name of the search method."""
     ties: kernel.Ties | None = None
-    """Tied rows, if ties can be broken again without a search."""
+    """Tied rows, if ties can be broken again without another search."""
 
     @classmethod
     def build(
@@ -68,7 +68,7 @@ class Neighbours(View):
         if source.has_distances_only:
             distances, _ = source.condensed_distances("euclidean")
             if np.ptp(distances) == 0:
-                raise NotEstimable("all distances between rows are equal, so none is nearer than another")
+                raise NotEstimable("all distances between rows are equal, so nearest neighbours are undefined")
             return cls._from_search(kernel.nearest_of_distances(distances, source.n_rows, k), None, distances, None)
         if metric == "dot":
             features = source.view(Features)
@@ -77,7 +77,7 @@ class Neighbours(View):
         else:
             rows, search = source.standard(metric), partial(kernel.nearest_by_distance, k=k)
         if _all_equal(rows):
-            raise NotEstimable("all rows are equal, so none is nearer than another")
+            raise NotEstimable("all rows are equal, so nearest neighbours are undefined")
         return cls._from_search(search(rows), rows, None, search)
 
     @classmethod
@@ -124,7 +124,7 @@ class Neighbours(View):
 
     @cached_property
     def rank_major_lists(self) -> Index:
-        """Neighbours of rank r of all rows in line r, for faster look-ups of many rows."""
+        """Row r contains the neighbours with rank r of all rows, for faster look-ups."""
         return np.ascontiguousarray(self.nearest.T)
 
     def ranks_between(self, rows: Index, others: Index) -> NDArray[np.integer[Any]]:
@@ -137,7 +137,7 @@ class Neighbours(View):
         return np.where(codes[places] == wanted, order[places] % self.k + 1, 0)
 
     def ranks_of_neighbours(self, other: Neighbours) -> NDArray[np.integer[Any]]:
-        """Rank here of each neighbour in `other`, of shape (n, k); 0 if it is not a neighbour here."""
+        """Rank in this view of each neighbour in `other`, of shape (n, k); 0 if it is not a neighbour in this view."""
         return self.ranks_between(np.arange(self.n_rows), other.rank_major_lists).T
 
     def distances_between(self, rows: Index, others: Index) -> Matrix:
@@ -160,7 +160,7 @@ class Neighbours(View):
         return np.asarray(self._products[rows, ranks - 1])
 
     def invariant(self, key: str, number: Callable[[Neighbours], float]) -> float:
-        """A number that does not change by relabelling, computed once for the original."""
+        """A number that does not depend on the order of the rows, computed once for the original."""
         if key not in self._numbers:
             self._numbers[key] = number(self)
         return self._numbers[key]
@@ -244,7 +244,7 @@ _GATHERED = 1 << 21
 
 
 def _all_equal(rows: Matrix) -> bool:
-    """Whether no row differs from the first by more than rounding; the first panel that does decides."""
+    """Whether all rows equal the first up to rounding."""
     tolerance = 8 * np.finfo(float).eps * largest(rows)
     first = rows[:1, :]
     # The standard of arrays allows no slice beyond the end.
@@ -259,7 +259,7 @@ class Relabelled(Neighbours):
     original: Neighbours | None = None
     order: Index | None = None
     own: Neighbours | None = None
-    """The original with its own tie-breaking, if ties were broken again here."""
+    """The original with its own tie-breaking, if ties were broken again in this order."""
 
     @property
     def _original(self) -> tuple[Neighbours, Index]:
@@ -290,7 +290,7 @@ class Relabelled(Neighbours):
         return original.distances_between(order[rows], order[others])
 
     def products(self) -> Matrix:
-        """Gather those of the original."""
+        """Gather the products of the original."""
         original, order = self._original
         return np.asarray(original.products()[order])
 

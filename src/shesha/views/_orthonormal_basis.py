@@ -23,7 +23,7 @@ class Basis(View):
 
     directions: Matrix
     singular_values: Vector
-    """In units of `unit`."""
+    """Singular values, in units of `unit`."""
     unit: float
     n_features: int
     loadings: Matrix
@@ -68,7 +68,7 @@ class Basis(View):
         return self.count_with_ties(int(np.argmax(reached)) + 1 if reached.any() else self.rank)
 
     def count_with_ties(self, k: int) -> int:
-        """A number of leading directions, plus those tied with the last.
+        """A number of leading directions, including all that are tied with the last.
 
         Which directions of equal singular values come first is rounding, or row numbers.
         """
@@ -81,7 +81,7 @@ class Basis(View):
         return bool(self.variances[k] >= self.variances[k - 1] * (1 - _EQUAL))
 
     def direction_weights(self, k: int) -> Vector:
-        """Weight of each direction among the leading k; fractional if the cut falls among equal ones."""
+        """Weight of each direction among the leading k; fractional for tied directions at the cut-off."""
         k = min(k, self.rank)
         first = last = self.count_with_ties(k)
         if last > k:
@@ -104,11 +104,11 @@ class Basis(View):
         )
 
     def overlap(self, other: Basis) -> Matrix:
-        """Cosines between the directions of the two, on their device."""
+        """Cosines between the directions of two representations, on their device."""
         return self.cache_for_pair(other, "overlap", lambda: self.directions.T @ other.directions)
 
     def squared_overlap(self, other: Basis) -> Matrix:
-        """Squared cosines between the directions of the two."""
+        """Squared cosines between the directions of two representations."""
         return self.cache_for_pair(other, "squared overlap", lambda: np.asarray(to_host(self.overlap(other)) ** 2))
 
     def canonical_correlations(self, other: Basis) -> Vector:
@@ -121,7 +121,7 @@ class Basis(View):
 
 
 def _thin_svd(rows: Matrix) -> tuple[Matrix, Vector, Matrix]:
-    """Decompose, through a triangular factor if one side is much longer, which is faster and as accurate."""
+    """Singular value decomposition; for long matrices by a QR decomposition first, which is faster."""
     n, d = rows.shape
     qr = namespace(rows).linalg.qr
     if n > 2 * d:
@@ -141,7 +141,7 @@ def _leading_directions(directions: Matrix, k: int) -> Matrix:
 
 
 def _singular_value_rounding(features: Features, values: Vector) -> float:
-    """Size of singular values that rounding produces, in the decomposition and in the stored numbers."""
+    """Size of singular values that are due to rounding, in the decomposition and in the stored numbers."""
     n, d = features.rows.shape
     decomposition = max(n, d) * np.finfo(float).eps * max(float(values[0]), 1.0)
     typical = norm(features.rows) / float(np.sqrt(n * d))

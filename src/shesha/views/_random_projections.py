@@ -1,4 +1,4 @@
-"""Rows projected on random directions, sorted, so that the order of the rows does not matter."""
+"""Projections of the rows on random directions, sorted to remove the order of the rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Projections(View):
 
     @classmethod
     def build(cls, source: Representation, *, n_projections: int = 100, seed: Seed = None) -> Projections:
-        """Draw the directions from the seed and the number of features alone."""
+        """Draw the directions from the seed and the number of features only."""
         count = check.count(n_projections, "n_projections")
         features = source.view(Features)
         d = features.rows.shape[1]

@@ -21,7 +21,7 @@ from shesha.views.representation import Representation, View
 V = TypeVar("V", bound=View)
 _SOME = 4096
 _COPIED = 16
-"""What takes at most the memory budget divided by this is copied where rows are left out."""
+"""If rows are left out, the remaining rows are copied if they take at most the memory budget divided by this."""
 
 
 class Rows:
@@ -37,7 +37,7 @@ class Rows:
 
     def __init__(self, X: Any, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> None:
         self.names: Names | None
-        """Names of the rows, if they have some."""
+        """Names of the rows, if there are any."""
         if isinstance(X, Rows):
             X, self.names = X._array, X.names
         elif isinstance(X, Representation):
@@ -83,14 +83,14 @@ class Rows:
         return np.asarray(chosen, dtype=np.float64)
 
     def blocks(self, entries: int) -> Iterator[tuple[int, Matrix]]:
-        """Yield stretches of rows with about this many values, each with its first row number."""
+        """Yield consecutive blocks of rows with about this many values, each with its first row number."""
         step = max(1, entries // max(1, self.shape[1]))
         for start in range(0, len(self), step):
             yield start, self.read(slice(start, start + step))
 
     @property
     def sample(self) -> Array:
-        """All rows if that is cheap; the first few thousand of a sparse matrix."""
+        """All rows if reading them is cheap; the first few thousand rows of a sparse matrix."""
         return self.read(slice(0, _SOME)) if self.is_sparse else cast(Array, self._array)
 
     def drop(self, rows: Index) -> Rows:
@@ -127,7 +127,7 @@ class Rows:
 
     @cached_property
     def whole(self) -> Representation:
-        """All rows at once, checked; refused beyond the memory budget."""
+        """All rows at once, checked; an error if they exceed the memory budget."""
         n, d = self.shape
         memory.require(16 * n * d, f"{n:,} rows x {d:,} features", "pass fewer rows")
         dense = self._array.toarray() if self.is_sparse else self._array

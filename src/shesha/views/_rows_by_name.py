@@ -15,7 +15,7 @@ S = TypeVar("S", Representation, Rows, Rows | Rdm)
 
 
 def align_rows(sources: Mapping[str, S]) -> dict[str, S]:
-    """Return representations with rows in the order of the first that has names, with a warning if rows moved.
+    """Put rows in the order of the first representation that has names; warn if rows were reordered.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def take_rows(source: S, chosen: Index) -> S:
 def layers_in_one_order(
     a: dict[str, Representation], b: dict[str, Representation]
 ) -> tuple[dict[str, Representation], dict[str, Representation]]:
-    """Return the layers of two models with rows in the order of the first that has names."""
+    """Return the layers of two models with rows in the order of the first layer that has names."""
     called = {f"layers_a[{name}]": layer for name, layer in a.items()}
     called |= {f"layers_b[{name}]": layer for name, layer in b.items()}
     layers = list(align_rows(called).values())

@@ -1,4 +1,4 @@
-"""One number per representation; a measure compares two of them."""
+"""Views that consist of one number, which measures compare between two representations."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Concentricity(Scalar):
         mean = rows.mean(axis=0)
         length = float(np.linalg.norm(mean))
         if length <= np.finfo(float).eps * float(np.abs(rows).max()):
-            raise NotEstimable("the mean row is zero, so no row has a cosine with it")
+            raise NotEstimable("the mean row is zero, so cosines with it are undefined")
         return cls(float((source.standard("cosine") @ (mean / length)).mean()))
 
 
@@ -64,16 +64,16 @@ class Uniformity(Scalar):
     """Log of the mean, over all n^2 pairs, of exp(-2 squared distance)."""
 
     beyond: float
-    """Contribution of pairs of different rows to the value, beyond the -log n from pairs of a row with itself."""
+    """Contribution to the value of pairs of different rows; pairs of a row with itself contribute -log n."""
     n_rows: int
 
     def difference(self, other: Uniformity) -> float:
-        """Difference of two values without their common part log n, which would cost precision."""
+        """Difference of two values, computed without their common term log n for precision."""
         return abs(self.beyond - other.beyond - math.log(self.n_rows / other.n_rows))
 
     @classmethod
     def build(cls, source: Representation) -> Uniformity:
-        """Sum panel by panel; the pairs of a row with itself give exp(0), which keeps the sum away from zero."""
+        """Sum over all pairs, panel by panel."""
         features = source.view(Features)
         rows = standard_rows(features.rows, "euclidean")
         # An infinite unit would make NaN of rows that are equal.
@@ -123,7 +123,7 @@ class SplitStability(Scalar):
         seed: Seed = None,
         **options: Any,
     ) -> list[SplitStability] | None:
-        """Order the distances of all rows once for all subsets."""
+        """Sort the distances of all rows once for all subsets."""
         rows = source.standard(metric)
         rng = generator(seed)
         draws = [rng.permutation(rows.shape[1]) for _ in range(n_splits)]

@@ -27,7 +27,7 @@ class Spectrum(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The features, and a square of the shorter side."""
+        """Memory of the features, and of a square matrix of the shorter side."""
         return 24 * n * d, 16 * n * d + 24 * min(n, d) ** 2
 
     def permute(self, order: Index) -> Spectrum:

@@ -1,4 +1,4 @@
-"""How many spline terms and jumps of each number the features need, by generalised cross-validation."""
+"""The number of spline terms and jumps of each numeric covariate, by generalised cross-validation."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from shesha.support.types import Matrix, Vector
 
 _COUNTS = (6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40)
 _MORE = 1.5
-"""Cross-validation stops where the curve that is left is as large as its error: a test of many rows still sees that."""
+"""Factor on the number of terms that cross-validation chooses, because tests of many rows detect smaller curvature."""
 _MOST_FEATURES = 256
 _MOST_JUMPS, _OF_A_JUMP = 3, 2
-"""Jumps of each number, and the degrees of freedom of one whose place is searched for."""
+"""Maximum number of jumps of each covariate, and the degrees of freedom of a jump with an unknown position."""
 
 
 def orthonormal_basis(terms: Matrix) -> Matrix:
@@ -27,7 +27,7 @@ def orthonormal_basis(terms: Matrix) -> Matrix:
 def choose_terms(
     numbers: Mapping[str, Vector], rest: Matrix, sides: Sequence[Matrix], fewest: int, most: int
 ) -> dict[str, Matrix]:
-    """Return the terms of each number, one number after the other: of a spline, and of jumps that no spline follows.
+    """Choose the terms of each numeric covariate in turn: spline terms, and jumps that splines cannot fit.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def choose_terms(
 
 
 def _spline_and_jumps(number: Vector, fixed: Matrix, rows: Sequence[Matrix], candidates: Sequence[int]) -> Matrix:
-    """Terms of a number beside fixed ones: as many jumps as the side wants that wants most, then spline terms alike."""
+    """Jumps and spline terms of a covariate, in addition to fixed terms, as many as the most demanding side needs."""
     fewest, most = candidates[0], candidates[-1]
     splines = [natural_spline(number, count) for count in candidates]
     models = []
@@ -70,7 +70,7 @@ def _spline_and_jumps(number: Vector, fixed: Matrix, rows: Sequence[Matrix], can
 
 
 def _jumps(number: Vector, fixed: Matrix, rows: Sequence[Matrix], n_jumps: int) -> Matrix:
-    """So many jumps beside a line, each at its best place given the others: a spline would bend where they are."""
+    """A given number of jumps in addition to a line, each at the best position given the others."""
     line = np.concatenate([fixed, number[:, None]], axis=1)
     jumps = np.empty((len(number), 0))
     # Found one by one, then each again twice.
@@ -84,7 +84,7 @@ def _jumps(number: Vector, fixed: Matrix, rows: Sequence[Matrix], n_jumps: int) 
 
 
 def _best_jump(number: Vector, rows: Sequence[Matrix], terms: Matrix) -> Vector | None:
-    """The jump that takes the largest share off what terms leave of a side; none where nothing is left to take."""
+    """The jump that explains the largest share of a side's residual; None if the residual is zero."""
     basis = orthonormal_basis(terms)
     order = np.argsort(number, kind="stable")
     ends = np.flatnonzero(np.diff(number[order]) > 0)
@@ -109,7 +109,7 @@ def _sample(side: Matrix) -> Matrix:
 
 
 def _losses(rows: Sequence[Matrix], terms: Matrix, n_jumps: int) -> list[float]:
-    """Generalised cross-validation of each side: the squares that are left, over the squared degrees of freedom."""
+    """Generalised cross-validation loss of each side: residual squares over squared degrees of freedom."""
     basis = orthonormal_basis(terms)
     free = len(terms) - 1 - basis.shape[1] - (_OF_A_JUMP - 1) * n_jumps
     return [float((side**2).sum() - ((basis.T @ side) ** 2).sum()) / max(free, 1) ** 2 for side in rows]

@@ -1,4 +1,4 @@
-"""Rows whose inner products give a distance, or distances alone."""
+"""Rows whose inner products determine a distance, or distances only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from shesha.views.undirected_rows import UndirectedRowsError
 
 @dataclass(frozen=True)
 class Standard(View):
-    """Standard rows under a metric, of the data as given or minus its column means."""
+    """Rows in standard form for a metric, optionally after column means are subtracted."""
 
     metric: Metric
     rows: Matrix | None
@@ -73,7 +73,7 @@ class Standard(View):
 
     @property
     def level(self) -> float:
-        """Difference below which two squared distances tie."""
+        """Difference below which two squared distances count as equal."""
         if self.rows is None:
             return ROUNDING * float(self._square.max(initial=0.0)) ** 2
         return distance_rounding(self.rows, self.metric)
@@ -91,13 +91,13 @@ class Standard(View):
         return condensed_distances(self.rows, self.metric, squared=True)
 
     def squared_distances_between(self, i: Index, j: Index) -> Vector:
-        """The same of the given pairs."""
+        """(Squared) distances of the given pairs."""
         if self.rows is None:
             return np.asarray(self._square[i, j] ** 2)
         return pair_distances(self.rows, i, j, self.metric, squared=True)
 
     def panel(self, start: int) -> Matrix:
-        """Distances of a panel's rows to themselves and all later rows."""
+        """Distances from a panel's rows to these rows and all later rows."""
         if self.rows is None:
             return self._square[start : start + PANEL, start:].copy()
         distances = panel(self.rows, self.metric, start)

@@ -21,7 +21,7 @@ from shesha.views.representation import Representation, View
 
 Shape = Literal["triplets", "quadruplets"]
 _TABLE_ROWS = 4096
-"""Up to this many rows, all distances are stored; with more, only compared ones are computed."""
+"""Up to this many rows, all distances are stored; with more, only compared distances are computed."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Comparisons(View):
     """Of shape (4, n_comparisons): the rows i, j, k, l."""
     n_rows: int
     tolerance: float
-    """Tolerance below which distances tie."""
+    """Difference below which distances count as equal."""
     distances: Vector | None
     rows: Matrix | None
     metric: Metric
@@ -49,7 +49,7 @@ class Comparisons(View):
         n_samples: int = 200_000,
         seed: Seed = None,
     ) -> Comparisons:
-        """Draw the tuples from the seed and the number of rows alone."""
+        """Draw the triplets or quadruplets from the seed and the number of rows only."""
         n, count = source.n_rows, check.count(n_samples, "n_samples")
         tuples, sampled = draw_tuples(n, shape, count, seed)
         distances: Vector | None = None
@@ -61,7 +61,7 @@ class Comparisons(View):
             tolerance = distance_rounding(kept, metric)
         comparisons = cls(tuples, n, tolerance, distances, kept, metric, sampled)
         if not comparisons.signs.any():
-            raise NotEstimable("all distances between rows are equal, so none is larger than another")
+            raise NotEstimable("all distances between rows are equal, so comparisons of distances are undefined")
         return comparisons
 
     @classmethod
@@ -100,7 +100,7 @@ class Comparisons(View):
 
 
 def draw_tuples(n: int, shape: Shape, n_samples: int, seed: Seed) -> tuple[Index, bool]:
-    """Return rows i, j, k, l in lines, and whether they are a sample; a full set has each comparison once."""
+    """Return rows i, j, k, l (one line each), and whether they are a sample of all comparisons."""
     size = 3 if shape == "triplets" else 4
     if n < size:
         raise NotEstimable(f"{shape} need at least {size} rows, got {n}")

@@ -25,17 +25,17 @@ class Variances(View):
 
     shares: Vector
     moments: FourthMoments
-    """Further quantities for corrections by the number of rows or columns."""
+    """Further sums for corrections by the number of rows or columns."""
 
     @classmethod
     def build(cls, source: Representation) -> Variances:
-        """Decompose rows in memory."""
+        """Compute the shares for rows in memory."""
         rows = source.to_numpy.rows
         return cls(centred_variances(rows), fourth_moments(rows))
 
     @classmethod
     def from_rows(cls, source: Rows) -> Variances:
-        """Decompose rows of any source, in blocks."""
+        """Compute the shares for rows of any source, in blocks."""
         for start, block in source.blocks(_ENTRIES):
             check.finite(block, source.name, first_row=start)
         return cls(centred_variances(source), fourth_moments(source))

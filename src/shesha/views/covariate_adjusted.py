@@ -16,11 +16,11 @@ from shesha.views._covariates import Covariates
 from shesha.views.rdm_input import Rdm
 from shesha.views.representation import Representation, View
 
-_ONLY_DISTANCES = "needs features, and covariates as columns, got a distance matrix"
+_ONLY_DISTANCES = "controlling for covariates needs features and covariate columns, got a distance matrix"
 
 
 class Adjusted(Representation):
-    """Features with covariates regressed out; if distances are compared, covariates are regressed out of these.
+    """Features with covariates regressed out; if distances are compared, covariates are regressed out of the distances.
 
     Where only distances are known, of the representation or of the covariates, nothing else can be looked at.
     """
@@ -39,7 +39,7 @@ class Adjusted(Representation):
 
     @property
     def distances(self) -> Rdm:
-        """Refused, because the known distances are not adjusted."""
+        """Not available, because given distances are not adjusted."""
         raise NotEstimable(_ONLY_DISTANCES)
 
     def condensed_distances(self, metric: Metric, *, squared: bool = False) -> tuple[Vector, float]:
@@ -52,15 +52,15 @@ class Adjusted(Representation):
             raise NotEstimable(_ONLY_DISTANCES)
 
     def take_rows(self, chosen: Index) -> Adjusted:
-        """The same of some rows only, adjusted among themselves."""
+        """The representation of some rows, adjusted for the covariates of these rows."""
         return Adjusted(self.given.take_rows(chosen), self.covariates.take(chosen))
 
     def reorder(self, order: Index) -> Representation:
-        """The residuals in another order of the rows, without the covariates and with equal degrees of freedom."""
+        """Permuted residuals, free of the covariates and with equal degrees of freedom."""
         return Representation(self.covariates.permute(self.rows, order), self.precision)
 
     def __getstate__(self) -> tuple[Any, Any]:
-        """Drop views from a copy, which makes its own."""
+        """Drop views when pickling, because a copy makes its own."""
         return self.given, self.covariates
 
     def __setstate__(self, state: tuple[Any, Any]) -> None:
@@ -70,7 +70,7 @@ class Adjusted(Representation):
 
 @dataclass(frozen=True)
 class Refitted(View):
-    """Replaces a view of an adjusted representation in a null, which adjusts each order again."""
+    """A view of an adjusted representation for a null, which adjusts each permutation again."""
 
     source: Adjusted
     look: Callable[[Representation], View]
@@ -88,7 +88,7 @@ class Refitted(View):
 def adjust_for_covariates(
     sides: list[Representation], covariates: ArrayLike | Rdm | None
 ) -> tuple[list[Representation], Any]:
-    """Adjust all sides for covariates; without any, return the sides and None."""
+    """Adjust all sides for covariates; without covariates, return the sides and None."""
     if covariates is None:
         return sides, None
     for side in sides:
@@ -98,7 +98,7 @@ def adjust_for_covariates(
     known = Covariates.build(ordered, sides[0].n_rows)
     for side in sides:
         if side.n_rows != known.n_rows:
-            raise ValueError(f"covariates must have the {side.n_rows} compared rows, got {known.n_rows} rows")
+            raise ValueError(f"covariates must have the {side.n_rows} rows of the data, got {known.n_rows} rows")
     sides = [side.to_numpy for side in sides]
     features = [side.rows for side in sides if not side.has_distances_only]
     if features and known.columns is not None:

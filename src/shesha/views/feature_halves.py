@@ -20,18 +20,18 @@ from shesha.support.warnings import NotEstimable
 from shesha.views.representation import Representation, View
 
 Draw = Index | np.random.Generator
-"""The draw of a partition: a permutation of the features, or the generator of a rotation."""
+"""The random draw that defines a partition: a permutation of the features, or the generator of a rotation."""
 Found = TypeVar("Found")
 Item = TypeVar("Item")
 
 MIN_FEATURES = 4
-"""Smallest number of features: two in each half, because cosine of one feature is only a sign."""
+"""Smallest number of features: two in each half, because the cosine of a single feature is only a sign."""
 CONSTANT = "all distances are equal within a half of the features, in every draw"
 
 
 @dataclass(frozen=True)
 class SplitHalves(View):
-    """Shared data of all partitions of the features; each is made when visited.
+    """Data that all partitions of the features share; each partition is made when it is visited.
 
     The halves are those of the given axes, or of the axes after a random rotation. What a visitor takes from a
     partition (its correlation, the cells of the bootstrap, the ranks that a null permutes) is found in one pass.
@@ -41,12 +41,12 @@ class SplitHalves(View):
     n_features: int
     rotated: bool
     level: float
-    """Difference below which two distances tie."""
+    """Difference below which two distances count as equal."""
     kernel: feature_halves.DenseHalves | feature_halves.PanelHalves
 
     @classmethod
     def build(cls, source: Representation, *, metric: Metric = "cosine", rotated: bool = False) -> SplitHalves:
-        """Bring the rows to standard form, and share their inner products among all partitions."""
+        """Bring the rows to standard form, and compute the inner products that partitions share."""
         check.choice(metric, METRICS, "metric")
         n, d = source.rows.shape
         if d < MIN_FEATURES:
@@ -75,7 +75,7 @@ class SplitHalves(View):
         return self._each(one, range(len(draws)))
 
     def _each(self, work: Callable[[Item], Found], items: Sequence[Item]) -> list[Found]:
-        """Visit partitions; large ones one at a time, each on all threads."""
+        """Visit partitions; large partitions one at a time, each on all threads."""
         serial = isinstance(self.kernel, feature_halves.PanelHalves)
         return [work(item) for item in items] if serial else list(parallel(work, items))
 
@@ -97,7 +97,7 @@ class SplitHalves(View):
 
 
 def _rotation_rows(source: Representation, metric: Metric) -> Matrix:
-    """Rows in a rotation-invariant form."""
+    """Rows in the form to which rotations are applied."""
     rows = source.standard(metric)
     # A rotation moves medians, but not means, along.
     return rows - rows.mean(axis=0) if metric == "euclidean" else rows
@@ -112,7 +112,7 @@ def rotate_rows(source: Representation, metric: Metric, draws: Sequence[Draw]) -
 
 
 def half_metric(metric: Metric, rotated: bool) -> Metric:
-    """The metric within halves; for correlation, rows were centred before the rotation."""
+    """The metric within halves; cosine for correlation after a rotation, because rows are already centred."""
     return "cosine" if rotated and metric == "correlation" else metric
 
 

@@ -35,9 +35,9 @@ Kernel = Literal["linear", "rbf", "distance"]
 KERNELS: tuple[Kernel, ...] = ("linear", "rbf", "distance")
 Bandwidth = float | Literal["median", "published"]
 _DEGENERATE = 1e-14
-"""Share of the norm before centring below which a centred kernel matrix is rounding error."""
+"""A centred kernel matrix with less than this share of the norm before centring is a rounding error."""
 _LARGE = 2**26
-"""Bytes of features above which copies are not kept for other views."""
+"""Copies of features with more bytes than this are not kept for other views."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Gram(View):
     given: tuple[Vector, Vector] | None = None
     """Upper triangle and diagonal, if they were computed."""
     size: float = 1.0
-    """Norm of the matrix; above 1 if features are a sample, because the norm of all features is 1."""
+    """Norm of the matrix; above 1 if features are a sample, because the norm refers to all features."""
 
     folding = "columns"
 
@@ -97,7 +97,7 @@ class Gram(View):
 
     @classmethod
     def average(cls, views: Sequence[Self], **options: Any) -> Self | None:
-        """Average the matrices; for linear kernels, by concatenating features."""
+        """Average the matrices; linear kernels are averaged by concatenating features."""
         if options.get("sampled"):
             # Repeats have the same features, which side by side are no larger sample.
             return None
@@ -112,7 +112,7 @@ class Gram(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The features, and the triangle unless a linear kernel of few features needs none."""
+        """Memory of the features, and of the triangle unless a linear kernel of few features needs none."""
         linear = options["kernel"] == "linear"
         triangle = 0 if linear and 2 * d <= n else 8 * n_pairs(n)
         if not linear:
@@ -141,11 +141,11 @@ class Gram(View):
         return self.entries[1] if self.factor is None else self._lengths
 
     def dense(self) -> Gram:
-        """The same matrix without the features."""
+        """The same matrix as entries, without the features."""
         return Gram(self.n_rows, self.unbiased, None, self.entries)
 
     def symmetric(self) -> Symmetric:
-        """The matrix for inner products with others."""
+        """The matrix in a form for inner products with others."""
         return Symmetric(*self.entries, 2.0)
 
     def prefers_features(self, other: Gram) -> bool:
@@ -169,11 +169,11 @@ class Gram(View):
         return traces[0] * traces[1] / (self.n_rows - 1)
 
     def unbiased_alignment(self, other: Gram, inner: float) -> float:
-        """Unbiased inner product of two matrices with diagonals, from `inner`, their inner product with these."""
+        """Unbiased alignment of two matrices with diagonals, from their inner product `inner`."""
         a, b = (to_host(side._diagonal) for side in (self, other))
         squares = [1 + diagonal_correction(diagonal, diagonal) for diagonal in (a, b)]
         if self.n_rows < 4 or min(squares) <= _DEGENERATE:
-            raise NotEstimable("without its diagonal the kernel matrix does not vary beyond rounding")
+            raise NotEstimable("without its diagonal, the kernel matrix is constant up to rounding")
         return float((inner + diagonal_correction(a, b)) / sqrt(squares[0] * squares[1]))
 
     def _inner_of_factors(self, other: Gram) -> float:
@@ -194,17 +194,17 @@ class Gram(View):
 def _norm_of_mean(mean: Gram) -> float:
     squared = mean.inner(mean)
     if squared <= _DEGENERATE:
-        raise NotEstimable("the kernel matrices of the repeats cancel in their mean")
+        raise NotEstimable("the mean of the repeats' kernel matrices is zero")
     return sqrt(squared)
 
 
 def _norm_of_all(squared_norm: float, self_products: float, d: int) -> float:
-    """Squared norm from pairs of different features (d of them): that of all features, of which these are a sample."""
+    """Estimate the squared norm of all features from pairs of different features in a sample of d."""
     if d < 2:
-        raise NotEstimable("a sample of features needs at least 2, got 1")
+        raise NotEstimable("a sample of features needs at least 2 features, got 1")
     estimate = float((squared_norm - self_products) * d / (d - 1))
     if estimate <= _DEGENERATE * squared_norm:
-        raise NotEstimable("different features do not agree, so the norm of all features cannot be estimated")
+        raise NotEstimable("different features are unrelated, so the norm of all features cannot be estimated")
     return estimate
 
 
@@ -217,7 +217,7 @@ def _self_products(features: Features) -> float:
 
 
 def _unit_rows(source: Representation, sampled: bool) -> tuple[Matrix, float, int]:
-    """Centred rows of unit norm, the contribution of sampled features with themselves, and the number of features."""
+    """Centred rows of unit norm, the contribution of each sampled feature with itself, and the number of features."""
     shared = 8 * math.prod(source.size(Gram.folding)) <= _LARGE
     features = source.view(Features) if shared else Features.build(source)
     norm = features.centred_norm
@@ -262,13 +262,13 @@ def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vec
     if isinstance(bandwidth, str):
         scale = _median_square(squared, source.n_rows, published=bandwidth == "published")
         if scale <= 0:
-            raise NotEstimable("the median distance between rows is zero, so pass a bandwidth")
+            raise NotEstimable("the median distance between rows is zero; pass a bandwidth")
     else:
         unit = 1.0 if source.has_distances_only else source.view(Features).unit
         scale = max((bandwidth / unit) ** 2, np.finfo(float).tiny)
     similarities = symmetric_matrices.gaussian(squared, scale)
     if spread(similarities) == 0:
-        raise NotEstimable("the bandwidth makes all rows equally similar: pass one close to the typical distance")
+        raise NotEstimable("the bandwidth makes all rows equally similar; pass one near the typical distance")
     return _append_diagonal(similarities, source.n_rows, 1.0)
 
 
@@ -284,7 +284,7 @@ def _median_square(squared: Vector, n: int, *, published: bool) -> float:
 
 
 def _append_diagonal(triangle: Vector, n: int, value: float) -> tuple[Vector, Vector]:
-    """Return the triangle and a diagonal of equal entries."""
+    """Return the triangle, and a diagonal with equal entries."""
     return triangle, convert_like(np.full(n, value), triangle)
 
 

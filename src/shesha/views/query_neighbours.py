@@ -33,7 +33,7 @@ class QueryNeighbours(Neighbours):
     def from_queries(
         cls, source: RowSource, queries: Index, *, k: int = 10, metric: Standard = "cosine"
     ) -> QueryNeighbours:
-        """Search for the neighbours of some rows among all."""
+        """Search for the neighbours of the query rows among all rows."""
         k = check.count(k, "k")
         if k >= source.n_rows:
             raise NotEstimable(f"{k} nearest neighbours need more than {k} rows, got {source.n_rows}")
@@ -50,7 +50,7 @@ class QueryNeighbours(Neighbours):
         return self.chosen
 
     def ranks_of_neighbours(self, other: Neighbours) -> NDArray[np.integer]:
-        """Rank here of each neighbour of a query in `other`; 0 if it is not a neighbour here."""
+        """Rank in this view of each neighbour in `other`; 0 if it is not a neighbour in this view."""
         return _ranks(self.lists, other.nearest)
 
     def ranks_between(self, rows: Index, others: Index) -> NDArray[np.integer]:
@@ -62,7 +62,7 @@ class QueryNeighbours(Neighbours):
         return _ranks(lists[places.ravel()], others.reshape(-1, 1)).reshape(rows.shape)
 
     def distances_between(self, rows: Index, others: Index) -> Matrix:
-        """(Cosine) distance between each row and the others in its line."""
+        """(Cosine) distances between each row and the other rows in its line."""
         assert self.among is not None
         rows = np.broadcast_to(rows, others.shape)
         out = np.empty(others.shape)
@@ -78,7 +78,7 @@ class QueryNeighbours(Neighbours):
 
 
 _GATHERED = 1 << 24
-"""Number of values that are gathered at once; each time, a stored array may be read completely."""
+"""Number of values that are gathered at a time; each time, a stored array may be read completely."""
 
 
 def _ranks(lists: Index, others: Index) -> Index:

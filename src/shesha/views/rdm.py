@@ -25,10 +25,10 @@ Method = Literal["spearman", "pearson"]
 METHODS: tuple[Method, ...] = get_args(Method)
 _ROUNDED = 8 * np.finfo(float).eps
 _SAME_SUM = 1e-12
-"""Relative difference below which sums of unit ranks tie."""
+"""Relative difference below which sums of unit ranks count as equal."""
 _LEFT = 1e-7
-"""Share of the length of ranks below which residuals are rounding errors."""
-_EQUAL = "all distances between rows are equal, so they have no correlation"
+"""Residual ranks below this share of the length of the ranks are rounding errors."""
+_EQUAL = "all distances between rows are equal, so the correlation is undefined"
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class RankedRdm(View):
 
     @classmethod
     def average(cls, views: Sequence[Self], *, method: Method = "spearman", **options: Any) -> Self:
-        """Average the centred distances of unit length, or the ranks, which are ranked again."""
+        """Average the centred distances of unit length; for 'spearman', average the ranks and rank them again."""
         mean = _sum([view.ranks for view in views])
         if method == "spearman":
             # Sums of ranks tie often, up to the rounding of their common unit.
@@ -87,7 +87,7 @@ class RankedRdm(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The ranks, and distances and sort keys while they are found."""
+        """Memory of the ranks, and of distances and sort keys while ranks are computed."""
         return 8 * n_pairs(n), 32 * n * d + 18 * n_pairs(n)
 
     @classmethod
@@ -101,7 +101,7 @@ class RankedRdm(View):
     def from_distances(
         cls, distances: Vector, n_rows: int, tolerance: float = 0.0, *, overwrite: bool = False
     ) -> RankedRdm:
-        """Rank condensed distances; those closer than the tolerance tie. `overwrite` saves memory."""
+        """Rank condensed distances; differences below the tolerance are ties. `overwrite` saves memory."""
         if distances.shape[0] < 2:
             return cls(n_rows, np.full(distances.shape[0], np.nan))
         return cls(n_rows, ranks.unit_ranks(distances, tolerance, distances if overwrite else None))
@@ -111,7 +111,7 @@ class RankedRdm(View):
         return RankedRdm(self.n_rows, take_condensed(self.ranks, order, self.n_rows))
 
     def symmetric(self) -> Symmetric:
-        """The matrix for inner products with others."""
+        """The matrix in a form for inner products with others."""
         return Symmetric(self.ranks, None, 1.0)
 
     def inner(self, other: RankedRdm) -> float:
@@ -130,7 +130,7 @@ class PartialRdm(RankedRdm):
 
     @classmethod
     def remove_covariates(cls, own: Vector, known: Vector, n_rows: int) -> PartialRdm:
-        """Regress covariates out of centred ranks; refuse if nothing remains."""
+        """Regress covariates out of centred ranks; NotEstimable if nothing remains."""
         residuals = own - symmetric_matrices.inner(own, known) * known
         length = sqrt(symmetric_matrices.inner(residuals, residuals))
         if length <= _LEFT * sqrt(symmetric_matrices.inner(own, own)):
@@ -171,7 +171,7 @@ class Distances(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The distances, and their difference from others."""
+        """Memory of the distances, and of their differences from others."""
         return 24 * n * d + 8 * n_pairs(n), 24 * n * d + 8 * n_pairs(n)
 
     def permute(self, order: Index) -> Distances:

@@ -77,7 +77,7 @@ class Rdm:
 
 
 _LARGEST = 5000
-"""Maximum number of rows for which a matrix is checked for symmetry."""
+"""Matrices with more rows than this are not checked for symmetry."""
 
 
 def looks_like_distances(array: Any) -> bool:
@@ -98,6 +98,7 @@ def hint_of_distances(named: Mapping[str, Any]) -> None:
         square = isinstance(shape, tuple) and len(shape) == 2 and shape[0] == shape[1]
         if square and looks_like_distances(split_names(X, name)[0]):
             warn(
-                f"{name} is used as features but looks like distances between rows; if it is, mark it with Rdm (--rdm)",
+                f"{name} looks like a matrix of distances, but is used as features. If it contains distances, pass "
+                f"shesha.Rdm({name}), or --rdm on the command line",
                 MeasureWarning,
             )

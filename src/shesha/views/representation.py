@@ -43,7 +43,7 @@ STANDARDS: tuple[Standard, ...] = ("dot", *METRICS)
 
 @dataclass(frozen=True)
 class Symmetric:
-    """A symmetric matrix as its upper triangle and diagonal (None if zero); the triangle counts `weight` times."""
+    """A symmetric matrix as upper triangle (counted `weight` times) and diagonal (None if zero)."""
 
     triangle: Vector
     diagonal: Vector | None
@@ -51,10 +51,10 @@ class Symmetric:
 
 
 class View:
-    """The part of a representation that a measure needs. Subclasses are frozen and hold plain device_arrays."""
+    """The part of a representation that a measure needs. Subclasses are frozen and contain plain arrays."""
 
     folding: ClassVar[Folding] = "rows"
-    """Folding of positions of feature maps: into rows, or into columns if only relations of rows matter."""
+    """How positions of feature maps are folded: into rows, or into columns."""
 
     @classmethod
     def build(cls, source: Representation) -> Self:
@@ -63,7 +63,7 @@ class View:
 
     @classmethod
     def build_subsets(cls, source: Representation, subsets: Sequence[Index], **options: Any) -> list[Self] | None:
-        """Make the views of many subsets of the rows at once; None if there is no faster way than one by one."""
+        """Make the views of many subsets of the rows at once; None if this is not faster than one by one."""
         return None
 
     @classmethod
@@ -73,7 +73,7 @@ class View:
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Bytes that the view keeps for n rows and d features, and further bytes while it is made and compared."""
+        """Bytes of the view for n rows and d features, and further bytes while it is made and compared."""
         return 24 * n * d, 24 * n * d
 
     @classmethod
@@ -86,7 +86,7 @@ class View:
         raise NotImplementedError
 
     def cache_for_pair(self, other: View, name: str, work: Callable[[], Result]) -> Result:
-        """Compute a result of two views once, for all measures that need it.
+        """Compute a result of two views once, for all measures that use it.
 
         It is kept with the other view, which lives no longer than a draw in a null, until that meets another partner.
         """
@@ -100,7 +100,7 @@ class View:
         return results[name]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out results that are shared with another view."""
+        """Leave out cached results that involve another view."""
         return {name: value for name, value in self.__dict__.items() if name != _BETWEEN}
 
 
@@ -168,11 +168,11 @@ class Representation:
     def rows(self) -> Matrix:
         """The matrix, inputs x features."""
         if isinstance(self._array, Rdm):
-            raise NotEstimable("needs the features, got distances between rows")
+            raise NotEstimable("features are needed, got distances between rows")
         return self._array
 
     def size(self, folding: Folding) -> tuple[int, int]:
-        """Numbers of rows and columns after folding."""
+        """Number of rows and number of columns after folding."""
         n, *rest = self.shape
         columns = int(np.prod(rest)) if rest else 1
         if len(rest) == 2 and folding == "rows":
@@ -182,7 +182,7 @@ class Representation:
         return n, columns
 
     def __getstate__(self) -> tuple[Any, float]:
-        """Drop views from a copy, and move device device_arrays to the host."""
+        """Drop views when pickling, and move arrays from devices to the host."""
         return self.to_numpy._array, self.precision
 
     def __setstate__(self, state: tuple[Any, float]) -> None:
@@ -196,7 +196,7 @@ class Representation:
         return cast(V, self.cached((kind, *sorted(options.items())), lambda: kind.build(self, **options)))
 
     def cached(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return the cached result of a key, or make it; a reason for failure is cached too."""
+        """Return the cached result of a key, or compute it; a failure is cached too."""
         with self._lock:
             if key not in self._made:
                 try:
@@ -217,7 +217,7 @@ class Representation:
                     source.drop_views(keep=keep)
 
     def standard(self, metric: Standard) -> Matrix:
-        """Rows whose inner products or distances give the metric; refuse rows without a direction."""
+        """Rows whose inner products or distances give the metric; refuse zero (or constant) rows."""
         if metric == "dot":
             return self.rows
         check.choice(metric, STANDARDS, "metric")
@@ -227,7 +227,7 @@ class Representation:
         return standard_rows(self.rows, metric)
 
     def condensed_distances(self, metric: Metric, *, squared: bool = False) -> tuple[Vector, float]:
-        """Distances of all pairs i < j, in any unit, and the difference below which two are equal."""
+        """Distances of all pairs i < j, in any unit, and the difference below which two count as equal."""
         check.choice(metric, METRICS, "metric")
         if isinstance(self._array, Rdm):
             distances = self._array.condensed
@@ -236,13 +236,13 @@ class Representation:
         return condensed_distances(rows, metric, squared=squared), distance_rounding(rows, metric)
 
     def take_rows(self, chosen: Index) -> Representation:
-        """The same of some rows only."""
+        """The representation of some rows."""
         if isinstance(self._array, Rdm):
             return Representation(self._array.take_rows(chosen), self.precision)
         return Representation(device_arrays.take_rows(self._array, chosen), self.precision)
 
     def fold(self, folding: Folding, grid: tuple[int, int] | None) -> Representation:
-        """The same as a matrix: feature maps pooled to the grid, then folded into rows or columns."""
+        """The representation as a matrix: feature maps are pooled to the grid, then folded into rows or columns."""
         if isinstance(self._array, Rdm) or self._array.ndim == 2:
             return self
         array = self._array
@@ -256,15 +256,15 @@ class Representation:
 
 
 def check_named_arrays(device_arrays: Mapping[Any, Any], argument: str, label: str) -> dict[str, Representation]:
-    """Check named device_arrays; messages use `label`."""
+    """Check named arrays; messages use `label`."""
     sources = {str(name): Representation.build(X, label.format(name)) for name, X in device_arrays.items()}
     if len(sources) < len(device_arrays):
-        raise ValueError(f"{argument} must have names that differ as text, got {', '.join(map(repr, device_arrays))}")
+        raise ValueError(f"{argument} must have distinct names as text, got {', '.join(map(repr, device_arrays))}")
     return sources
 
 
 def move_to_one_device(sources: Sequence[Representation], *, anywhere: bool) -> list[Representation]:
-    """Move all to NumPy, unless the work can run on devices and all are there."""
+    """Move all arrays to NumPy, unless all are on one device and the work can run there."""
     if anywhere and not any(source is source.to_numpy for source in sources):
         return list(sources)
     return [source.to_numpy for source in sources]
@@ -284,6 +284,6 @@ def aligned(
 
 
 def choose_folding(a: Representation, b: Representation, folding: Folding) -> Folding:
-    """Choose the folding of positions: into rows only if both have positions, otherwise into features."""
+    """Choose how positions are folded: into rows only if both have positions, otherwise into features."""
     kinds = {len(a.shape), len(b.shape)}
     return "columns" if len(kinds) > 1 else "rows" if kinds == {3} else folding

@@ -1,4 +1,4 @@
-"""Sources of rows that are read in chunks: arrays, mapped files, Zarr, Parquet."""
+"""Sources of rows that are read in blocks: arrays, memory-mapped files, Zarr, Parquet."""
 
 from __future__ import annotations
 

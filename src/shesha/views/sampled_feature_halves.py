@@ -19,7 +19,7 @@ from shesha.views.feature_halves import Draw, draw_sampler, half_metric
 from shesha.views.undirected_rows import UndirectedRowsError
 
 FEWEST_PAIRS = 1000
-"""Smallest number of pairs per partition; a rank correlation of fewer is biased."""
+"""Smallest number of pairs per partition; with fewer, the rank correlation is biased."""
 _FIRST_ROWS = 256
 _SMALLEST, _LARGEST = 1e-200, 1e200
 """Range of squared lengths for which products do not overflow."""
@@ -27,7 +27,7 @@ _SMALLEST, _LARGEST = 1e-200, 1e200
 
 @dataclass(frozen=True)
 class SampledHalves:
-    """Like `SplitHalves`, for random pairs that are drawn when needed."""
+    """Like `SplitHalves`, but for random pairs of rows that are read when needed."""
 
     rows: Rows
     metric: Metric
@@ -86,7 +86,7 @@ class SampledHalves:
         return read
 
     def _unit(self) -> float:
-        """Return a unit so that squared distances do not overflow, from the first rows."""
+        """Return a unit, from the first rows, in which squared distances do not overflow."""
         first = self.rows.read(slice(0, _FIRST_ROWS))
         return length_unit(first) if np.isfinite(first).all() else 1.0
 

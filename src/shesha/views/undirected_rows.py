@@ -1,4 +1,4 @@
-"""The error for rows that have no direction: zero rows under cosine, constant rows under correlation."""
+"""The error for rows with undefined distances: zero rows under cosine, constant rows under correlation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shesha.support.warnings import NotEstimable
 
 
 class UndirectedRowsError(NotEstimable):
-    """Raised if some rows have no direction under the metric."""
+    """Raised if distances of some rows are undefined under the metric."""
 
     def __init__(self, rows: Index, metric: str, name: str = "X") -> None:
         super().__init__(rows, metric, name)
@@ -16,7 +16,7 @@ class UndirectedRowsError(NotEstimable):
 
     @property
     def kind(self) -> str:
-        """The kind of fault of the rows."""
+        """What is wrong with the rows: 'zero' or 'constant'."""
         return "zero" if self.metric == "cosine" else "constant"
 
     def __str__(self) -> str:

@@ -27,13 +27,13 @@ class ViewScore:
     title: str
     bounds: tuple[float, float]
     means: str = field(repr=False)
-    """The question that it answers, in a sentence."""
+    """What the score means, in a sentence."""
     means_not: str = field(repr=False)
-    """Limits of its interpretation."""
+    """Limits of the interpretation."""
     reference: str = field(repr=False)
     invariant: frozenset[str] = frozenset()
-    """Changes of the representation that, with default options, do not change the value: scaling, translation,
-    orthogonal."""
+    """Transformations under which the value with default options is invariant: 'scaling', 'translation',
+    'orthogonal'."""
     audited: bool = False
     """Whether it is part of every audit."""
 
@@ -43,7 +43,7 @@ class ViewScore:
         return self.name, self.title
 
     def number(self, *data: Any, **options: Any) -> float:
-        """Call the function; a missing number gets a reason."""
+        """Call the function, and raise NotEstimable if it returns NaN."""
         value = check.real_number(self.function(*data, **options), f"the value of {self.name}")
         if np.isnan(value):
             raise NotEstimable(f"{self.name} did not return a number")
@@ -54,7 +54,7 @@ S = TypeVar("S", bound=ViewScore)
 
 
 def register_score(score: S, known: dict[str, S], plural: str) -> None:
-    """Add a score to the known ones; a name can be taken once."""
+    """Add a score to the registry; a name can be used only once."""
     taken = known.get(score.name)
     if taken is not None and taken.function.__module__ != score.function.__module__:
         raise ValueError(f"name must differ from those of other {plural}, got {score.name!r}")
@@ -63,7 +63,7 @@ def register_score(score: S, known: dict[str, S], plural: str) -> None:
 
 
 def find_score(text: Any, kind: type[S], known: Mapping[str, S], name: str) -> S:
-    """Return the score of a name, ignoring case and punctuation, or the score itself."""
+    """Return the score with a name (ignoring case and punctuation), or the score itself."""
     return text if isinstance(text, kind) else spelling.find_by_name(text, known.values(), name, "`shesha scores`")
 
 

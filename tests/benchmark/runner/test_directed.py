@@ -85,7 +85,8 @@ def test_where_most_rows_lack_a_direction_there_is_a_reason_instead_of_a_value(a
     assert found["b", "c"].pair.score.has_value
     if not estimated:
         expected = (
-            "more than half of the rows are zero in at least one of the two and have no cosine distance: 21 of 40"
+            "more than half of the rows are zero in at least one of the two representations and have no cosine "
+            "distance: 21 of 40"
         )
         assert found["a", "b"].pair.score.reason == expected
 
@@ -118,7 +119,7 @@ def test_rows_that_do_not_correspond_and_given_distances_are_left_to_the_measure
     tokens = {"a": rng.standard_normal((10, 4, 6)), "b": rng.standard_normal((10, 5, 6))}
     tokens["a"][2, 1] = 0
     one = scores("Jaccard", tokens)["a", "b"]
-    assert one.pair.score.reason == "rows do not correspond: 40 and 50 after folding"
+    assert one.pair.score.reason == "rows do not correspond: 40 and 50 rows after folding"
     distances = np.abs(arrays["b"][:, :1] - arrays["b"][:, :1].T)
     given = scores("RSA", {"a": arrays["b"], "b": Rdm(distances)})["a", "b"]
     assert given.rows_left_out == 0

@@ -20,7 +20,7 @@ OPTIONS = {"measures": ["CKA"], "tests": ["shortcut"]}
 def test_a_store_of_another_layout_is_refused_by_all(here, toy):
     with Store("a.sqlite") as opened:
         opened.describe(schema="99")
-    expected = r"store must have layout 1 or 2, got 99 in a\.sqlite: .*choose another file with --store"
+    expected = r"store must have layout 1 or 2, got 99 in a\.sqlite, .*Pass another file with --store"
     for use in (lambda: run(toy, store="a.sqlite", **OPTIONS), lambda: results("a.sqlite", toy)):
         with pytest.raises(StoreError, match=expected):
             use()

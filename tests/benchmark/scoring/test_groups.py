@@ -53,8 +53,8 @@ def test_perfect_and_missing(score):
     assert score([3, 4], [1, 2, 2], "higher").value == 1
     assert score([1, 2, np.nan], [3, np.nan], "lower") == score([1, 2], [3], "lower").__class__(1.0, 3, 2)
     empty = score([np.nan], [1.0], "higher")
-    assert math.isnan(empty.value) and empty.reason == "no value within" and (empty.n, empty.dropped) == (1, 1)
-    assert score([], [np.nan], "higher").reason == "no value within and none between"
+    assert math.isnan(empty.value) and empty.reason == "no value within groups" and (empty.n, empty.dropped) == (1, 1)
+    assert score([], [np.nan], "higher").reason == "no value within or between groups"
     with pytest.raises(ValueError, match="closer must be one of 'higher', 'lower', got 'nearer'"):
         score([1], [2], "nearer")
 
@@ -111,7 +111,7 @@ def test_an_empty_side_of_one_group_leaves_no_score():
     values = all_values(0, True)
     values["b0", "b1"] = math.nan
     for found in groups(values, GROUPS, "higher", True):
-        assert math.isnan(found.value) and found.reason == "group b: no value within"
+        assert math.isnan(found.value) and found.reason == "group b: no value within groups"
         assert (found.n, found.dropped) == (20, 1)
 
 

@@ -96,7 +96,7 @@ def test_ties_violate_nothing_but_have_no_correlation():
 
 def test_two_layers_have_no_order():
     found = layers({(0, 1): 0.3}, 2, "higher", True)
-    assert math.isnan(found.conformity.value) and found.conformity.reason == "no three layers on one side with values"
+    assert math.isnan(found.conformity.value) and found.conformity.reason == "no three layers on one side have values"
     assert math.isnan(found.pooled.value) and math.isnan(found.by_layer.value)
 
 

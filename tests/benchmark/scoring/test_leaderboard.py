@@ -60,7 +60,7 @@ def test_trainings_alone_can_make_a_tie(tmp_path):
     write(tmp_path, "shaky", [0.62], shaky, tasks=("net",))
     board = leaderboard(tmp_path).set_index("measure")
     assert board.loc["shaky", ["position_low", "position_high"]].tolist() == [1, 2]
-    assert "not other tasks" in leaderboard_page(tmp_path)
+    assert "not for other tasks" in leaderboard_page(tmp_path)
     write(tmp_path, "shaky", [0.62], [[0.62] * 5], tasks=("net",))
     assert leaderboard(tmp_path)["position_high"].tolist() == [1, 2]
 

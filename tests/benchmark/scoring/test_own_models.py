@@ -98,7 +98,7 @@ def test_the_measures_own_reason_is_told(rng):
     layers = [np.ones((30, 4)), *rng.standard_normal((2, 30, 4))]
     found = tests.layer_monotonicity([layers], "CKA").set_index("quality")
     assert np.isnan(found.loc["conformity", "value"])
-    assert found.loc["conformity", "reason"].startswith("model 0: no three layers on one side with values; ")
+    assert found.loc["conformity", "reason"].startswith("model 0: no three layers on one side have values; ")
     assert found.loc["conformity", "reason"].endswith("model 0, layer 0: all rows are equal")
 
 

@@ -25,20 +25,21 @@ def test_without_ranks_there_is_no_answer():
 
 def test_the_best_three_are_named_beside_chance():
     assert _answer(ranks({"A": 2.5, "B": 1.0, "C": 3.0, "D": 3.5})) == (
-        "Best mean ranks over the domains: B (1.00), A (2.50), C (3.00), of 4 measures; by chance, each would have 2.5."
+        "The best mean ranks over the domains are those of B (1.00), A (2.50), C (3.00), among 4 measures. By chance, "
+        "each measure would have mean rank 2.5."
     )
 
 
 def test_few_measures_beside_many_published_ones_have_places():
     means = {"A": 2.0, "B": 1.0, "C": 3.0, "D": 4.0}
     told = _answer(ranks(means, ["own", "published", "published", "published"]))
-    assert told == "By mean rank over the domains, A is 2 of 4; the other 3 scores are the published ones."
-    assert _answer(ranks(means, ["own", "own", "published", "published"])).startswith("Best mean ranks")
+    assert told == "By mean rank over the domains, A ranks 2 of 4. The other 3 scores are the published ones."
+    assert _answer(ranks(means, ["own", "own", "published", "published"])).startswith("The best mean ranks")
 
 
 def test_means_are_over_domains():
     both = pd.concat([ranks({"A": 1.0, "B": 2.0}), ranks({"A": 4.0, "B": 2.0}).assign(domain="vision")])
-    assert "B (2.00), A (2.50), of 2 measures; by chance, each would have 1.5" in _answer(both)
+    assert "B (2.00), A (2.50), among 2 measures. By chance, each measure would have mean rank 1.5" in _answer(both)
 
 
 @pytest.mark.parametrize(
@@ -67,9 +68,10 @@ def test_the_basis_of_places_names_tasks_and_tests():
     assert _basis(two[:2], two) == "2 tasks (GAT on Toy, GCN on Toy); tests: accuracy."
     one = scores("GCN")
     assert _basis(one, one) == (
-        "1 task (GCN on Toy); tests: accuracy. With one task, positions cover other trainings but not other tasks."
+        "1 task (GCN on Toy); tests: accuracy. With one task, positions account for "
+        "other trainings but not for other tasks."
     )
-    assert _basis(two[:1], two).endswith(" A single measure has no position; submit others of the same suite.")
+    assert _basis(two[:1], two).endswith(" A single measure has no position. Submit other measures of the same suite.")
     assert [_number(one) for one in (0.126, 1.0, np.nan)] == ["0.13", "1.00", ""]
 
 

@@ -101,7 +101,7 @@ def test_layers_are_means_over_the_models_with_a_value():
     values |= dict.fromkeys(tests.pairs_layers(models[:1], True), math.nan)
     row = tests.score_layers(CKA, values, models)[0]
     assert row.value == pytest.approx(np.mean([one.conformity.value for one in each[1:]]))
-    assert (row.n, row.dropped) == (2, 1) and row.reason == "model 0: no three layers on one side with values"
+    assert (row.n, row.dropped) == (2, 1) and row.reason == "model 0: no three layers on one side have values"
 
 
 def test_triples_left_out_of_a_model_are_told():

@@ -165,7 +165,7 @@ def test_without_models_there_is_no_p_value():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([1, 2], [1, 2, 3]), r"differences must have a value per distance \(2\), got 3"),
+        (([1, 2], [1, 2, 3]), r"differences must have one value per distance \(2\), got 3"),
         (([[1, 2]], [1, 2]), r"distances must be 1-D"),
         (([1, 2, 3], [1, 2, 3], 4), "pairs must name the models of each of the 3 distances, got 6 pairs"),
         (([1, 2], [1, 2], 2, [(0, 1), (1, 2)]), "pairs must contain two different model numbers from 0 to 1"),

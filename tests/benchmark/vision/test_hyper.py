@@ -69,7 +69,7 @@ def test_names_that_a_suite_does_not_have(names: Any, message: str) -> None:
         ({"batch_size": 2.5}, r"hyper\['batch_size'\] must be a whole number of at least 1, got 2.5"),
         ({"image_size": None}, r"hyper\['image_size'\] must be .* got None"),
         ({"padding": -1}, r"hyper\['padding'\] must be a whole number of at least 0, got -1"),
-        ({"warmup": 1.0}, r"hyper\['warmup'\] must be a number from 0 to below 1, got 1.0"),
+        ({"warmup": 1.0}, r"hyper\['warmup'\] must be a number of at least 0 and below 1, got 1.0"),
         ({"learning_rate": float("nan")}, r"hyper\['learning_rate'\] must be a number .* got nan"),
         ({"optimiser": "adam"}, r"hyper\['optimiser'\] must be one of sgd, adamw, got 'adam'"),
         ({"reduced": 1}, r"hyper\['reduced'\] must be True or False, got 1"),

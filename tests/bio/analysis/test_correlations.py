@@ -71,7 +71,7 @@ def test_the_interval_is_that_of_percentiles():
 
 def test_resamples_without_a_value_are_left_out_and_told():
     table = pd.DataFrame({"magnitude": [1.0, 2, 3, 4, 5], "coherence": [0.0, 0, 0, 0, 1]})
-    with pytest.warns(CalibrationWarning, match=r"\d+ of 500 resamples of 5 perturbations have no correlation of"):
+    with pytest.warns(CalibrationWarning, match=r"undefined in \d+ of 500 resamples of 5 perturbations"):
         found = correlation(table, n_bootstrap=500)
     # The one value that differs is missing from a resample with probability (4/5)^5.
     assert found.n_lost / 500 == pytest.approx(0.8**5, abs=0.06)
@@ -83,8 +83,8 @@ def test_resamples_without_a_value_are_left_out_and_told():
     [
         ({"magnitude": 1.0}, (), "magnitude is constant"),
         ({"coherence": 2.0}, ("n",), "coherence is constant"),
-        ({"n": "magnitude"}, ("n",), "magnitude is explained by n"),
-        ({"n": "coherence"}, ("n",), "coherence is explained by n"),
+        ({"n": "magnitude"}, ("n",), "magnitude is fully explained by n"),
+        ({"n": "coherence"}, ("n",), "coherence is fully explained by n"),
     ],
 )
 def test_what_has_no_value_says_why(columns, covariates, reason):
@@ -172,16 +172,16 @@ def test_ablation_compares_settings():
         (
             lambda t: correlation(t.head(3)),
             ValueError,
-            "table must contain at least 4 perturbations with all values, got 3",
+            "table must contain at least 4 perturbations without missing values, got 3",
         ),
         (
             lambda t: correlation(t, covariates=["size"]),
             ValueError,
-            "table must have the columns .* got none called 'size'",
+            "table must have the columns .* got no column 'size'",
         ),
         (lambda t: correlation(t, y="dataset"), TypeError, "table must contain numbers in column 'dataset', got"),
         (lambda t: correlation(t, confidence=1), ValueError, "confidence must be in"),
-        (lambda t: correlations(t, by="lab"), ValueError, "got none called 'lab'"),
+        (lambda t: correlations(t, by="lab"), ValueError, "got no column 'lab'"),
         (lambda t: influence(t.head(3)), ValueError, "at least 4 perturbations"),
         (lambda t: ablation({1: t}), ValueError, "tables must map at least two settings to tables, got dict of 1"),
         (lambda t: ablation({1: t.head(5), 2: t.tail(5)}), ValueError, "tables must share at least two perturbations"),

@@ -81,7 +81,7 @@ def test_a_variance_on_its_boundary_is_least_squares(seed):
     table["n"], table["dataset"] = rng.integers(10, 400, len(table)), np.repeat(list("abcd"), sizes)
     found = mixed_model(table)
     assert found.fitted == "REML"
-    assert (found.dataset_variance == 0) == any("boundary" in note for note in found.notes)
+    assert (found.dataset_variance == 0) == any("lower bound" in note for note in found.notes)
     widths = [one.high - one.low for one in found.effects]
     assert 0 < min(widths) <= max(widths) < 1
     centred = mixed_model(table, centre=True)
@@ -177,7 +177,7 @@ def test_sizes_alone_correlate_magnitude_with_coherence_but_not_with_the_unbiase
     ("call", "message"),
     [
         (lambda t: mixed_model(t[t.dataset == "a"]), "table must contain at least two data sets in 'dataset', got 1"),
-        (lambda t: mixed_model(pd.concat([t[t.dataset == "a"], t[t.dataset == "b"][:1]])), "got one of b"),
+        (lambda t: mixed_model(pd.concat([t[t.dataset == "a"], t[t.dataset == "b"][:1]])), "got one for b"),
         (lambda t: single_against_combined(t), r"at least 4 single and 4 combined perturbations .* got 120 and 0"),
         (lambda t: discordances(t.assign(n=0), covariates=["n"]), "table must contain positive numbers in n"),
         (lambda t: discordance_quartiles(t.head(7)), "table must contain at least 8 perturbations"),

@@ -1,4 +1,4 @@
-"""Data sets that are not ours to ship, under the folder that SHESHA_DATA names, and libraries that not all have."""
+"""Data sets that we may not distribute, in the folder named by SHESHA_DATA, and optional libraries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def place(*names: str, source: str = "") -> Path:
     """
     folder, deposit = os.environ.get("SHESHA_DATA"), f"; {source}" if source else ""
     if folder is None:
-        raise Unreachable(f"{'/'.join(names)}: SHESHA_DATA names no folder of data sets (docs/studies.md{deposit})")
+        raise Unreachable(
+            f"{'/'.join(names)} is not available, because SHESHA_DATA does not name a folder of data sets "
+            f"(docs/studies.md{deposit})"
+        )
     path = Path(folder).joinpath(*names)
     if not path.is_file():
         raise Unreachable(f"{'/'.join(names)} is not in the folder that SHESHA_DATA names{deposit}")

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 AUGMENTATION = ByGroups(
     name="augmentation",
     title="Augmentation",
-    claim="Models trained on equally augmented data are more similar than on differently augmented data.",
+    claim="Models trained on equally augmented data are more similar than models trained on differently augmented "
+    "data.",
     rows=("augmentation",),
     counts={"augmentation": "auprc"},
     kind="augmentation",

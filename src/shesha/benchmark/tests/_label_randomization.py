@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 LABEL_RANDOMIZATION = ByGroups(
     name="label_randomization",
     title="Label randomisation",
-    claim="Models trained on equally randomised labels are more similar than on differently randomised ones.",
+    claim="Models trained on equally randomised labels are more similar than models trained on differently randomised "
+    "labels.",
     rows=("label_randomization",),
     counts={"label_randomization": "auprc"},
     kind="labels",

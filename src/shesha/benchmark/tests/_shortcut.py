@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 SHORTCUT = ByGroups(
     name="shortcut",
     title="Shortcut affinity",
-    claim="Models trained on equally strong shortcuts are more similar than on shortcuts of other strengths.",
+    claim="Models trained on equally strong shortcuts are more similar than models trained on shortcuts of other "
+    "strengths.",
     rows=("shortcut",),
     counts={"shortcut": "auprc"},
     kind="shortcut",

@@ -27,7 +27,7 @@ class Ablation(Result):
     """For each score: mean, sd and min of the rank correlation between settings."""
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a line per setting."""
+        """Return one row per setting."""
         return pd.DataFrame([{"setting": name, **self.correlations[name]} for name in self.settings])
 
     def __str__(self) -> str:
@@ -111,5 +111,5 @@ def _consistency(tables: list[pd.DataFrame], score: str) -> dict[str, float]:
 def _agreement(table: pd.DataFrame, other: pd.DataFrame, score: str) -> float:
     both = pd.concat([complete_lines(part, [score], "table")[score] for part in (table, other)], axis=1, join="inner")
     if len(both) < 2:
-        raise ValueError("tables must share at least two perturbations (by their index), got fewer")
+        raise ValueError("tables must share at least two perturbations in their index, got fewer")
     return float(rank_correlations(both.to_numpy(dtype=float), np.ones((1, len(both)), dtype=np.intp))[0])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LOST = 0.05
-"""A warning is raised if more than this share of the resamples has no value."""
+"""A warning is raised if the correlation is undefined in more than this share of the resamples."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Correlation(Result):
     """Number of perturbations."""
     n_bootstrap: int
     n_lost: int
-    """Number of resamples without a value, which the interval leaves out."""
+    """Number of resamples with an undefined correlation; the interval leaves them out."""
     reason: str = ""
     """The reason for a missing value."""
 
@@ -103,14 +103,14 @@ def correlation(
     >>> print(correlation(table, n_bootstrap=500))
     rho(magnitude, coherence) = 0.945 [0.887, 0.974] at 95%, p = 9.6e-30, 60 perturbations
     >>> print(correlation(table, covariates=["n"], n_bootstrap=500))
-    rho(magnitude, coherence given n): not estimable (magnitude is explained by n)
+    rho(magnitude, coherence given n): not estimable (magnitude is fully explained by n)
     """
     check.count(n_bootstrap, "n_bootstrap", minimum=0)
     level = check.fraction(confidence, "confidence", closed=False)
     columns = numbers(table, [x, y, *kinds.sequence(covariates, "covariates")])
     n, k = len(columns), len(covariates)
     if n < k + 4:
-        raise ValueError(f"table must contain at least {k + 4} perturbations with all values, got {n}")
+        raise ValueError(f"table must contain at least {k + 4} perturbations without missing values, got {n}")
     rho = float(rank_correlations(columns, np.ones((1, n), dtype=np.intp))[0])
     variables = (x, y, tuple(covariates))
     if rho != rho:
@@ -121,8 +121,8 @@ def correlation(
     n_missing = n_bootstrap - len(known)
     if n_missing > _LOST * n_bootstrap:
         warn(
-            f"{n_missing} of {n_bootstrap} resamples of {n} perturbations have no correlation of {x} and {y} and are "
-            "left out, so the interval may be too narrow; use more perturbations",
+            f"the correlation of {x} and {y} is undefined in {n_missing} of {n_bootstrap} resamples of {n} "
+            "perturbations. These resamples are left out, so the interval may be too narrow. Use more perturbations",
             CalibrationWarning,
         )
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]) if len(known) else (np.nan, np.nan)
@@ -142,7 +142,7 @@ def correlations(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Correlations with the plain and the unbiased score, without and with group size as a covariate.
+    """Correlate several scores with one column, with and without covariates such as group size.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def parts(table: pd.DataFrame, by: str | None) -> Iterator[tuple[Any, pd.DataFra
 
 
 def numbers(table: pd.DataFrame, names: Sequence[str]) -> Matrix:
-    """Return columns of a table as numbers, without the lines that lack one."""
+    """Return columns of a table as numbers, without rows that have missing values."""
     complete = complete_lines(table, list(names), "table")[list(names)]
     wrong = [name for name in names if complete[name].dtype.kind not in "fiub"]
     if wrong:
@@ -230,7 +230,7 @@ def _why_not(columns: Matrix, x: str, y: str, covariates: tuple[str, ...]) -> st
             return f"{name} is constant"
         if np.isnan(rank_correlations(columns[:, [column, column, *places]], once)[0]):
             break
-    return f"{name} is explained by {', '.join(covariates)}"
+    return f"{name} is fully explained by {', '.join(covariates)}"
 
 
 def _p_value(rho: float, freedom: int) -> float:

@@ -53,7 +53,9 @@ def influence(
     columns = numbers(table, [x, y, *kinds.sequence(covariates, "covariates")])
     n = len(columns)
     if n < len(covariates) + 4:
-        raise ValueError(f"table must contain at least {len(covariates) + 4} perturbations with all values, got {n}")
+        raise ValueError(
+            f"table must contain at least {len(covariates) + 4} perturbations without missing values, got {n}"
+        )
     counts = np.vstack([np.ones((1, n), dtype=np.intp), 1 - np.eye(n, dtype=np.intp)])
     rho = rank_correlations(columns, counts)
     complete = complete_lines(table, [x, y, *covariates], "table")

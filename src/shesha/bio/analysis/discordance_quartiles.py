@@ -1,4 +1,4 @@
-"""Discordance of each perturbation, high if it moved far but not coherently, and its quartiles."""
+"""Discordance of each perturbation, and scores by its quartiles; discordant shifts are large but incoherent."""
 
 from __future__ import annotations
 

@@ -40,14 +40,14 @@ class MixedModel(Result):
     response: str
     effects: tuple[Effect, ...]
     dataset_variance: float
-    """Variance of the intercepts; 0 on the boundary, and if the response was centred within data sets."""
+    """Variance of the intercepts; 0 if the estimate is on the boundary or the response was centred within data sets."""
     residual_variance: float
     fitted: str
     """The method of the fit: restricted maximum likelihood."""
     n: int
     n_datasets: int
     notes: tuple[str, ...] = ()
-    """Quantities that cannot be estimated from these data, with reasons."""
+    """Notes on quantities that cannot be estimated from these data, with reasons."""
 
     def __str__(self) -> str:
         """Print one line per predictor."""
@@ -116,7 +116,7 @@ def mixed_model(
         )
     small = [str(part[by].iloc[0]) for part in sets if len(part) < 2]
     if small:
-        raise ValueError(f"table must contain at least two perturbations of each data set, got one of {small[0]}")
+        raise ValueError(f"table must contain at least two perturbations of each data set, got one for {small[0]}")
     codes = np.repeat(np.arange(len(sets)), [len(part) for part in sets])
     columns = {name: np.concatenate([z_scores(_numbers(part, name)) for part in sets]) for name in predictors}
     varied = [name for name in predictors if columns[name].any()]
@@ -147,7 +147,7 @@ def _notes(response: str, fixed: Sequence[str], centre: bool, between_variance: 
             "by construction"
         )
     elif between_variance == 0:
-        notes.append("the variance between data sets is estimated as 0, the boundary, so it has no standard error")
+        notes.append("the estimated variance between data sets is 0, its lower bound, so it has no standard error")
     return tuple(notes)
 
 

@@ -29,7 +29,7 @@ class NullTableComparison(Result):
 
     value: float
     chance: float
-    """Mean over the null tables: the effect of group sizes and noise alone."""
+    """Mean of the statistic over the null tables, which reflects group sizes and noise only."""
     low: float
     high: float
     """Ends of the central 95 % of the values in null tables."""
@@ -40,8 +40,8 @@ class NullTableComparison(Result):
     def __str__(self) -> str:
         """Print the statistic and its null."""
         return (
-            f"{self.value:.3f}; in null tables {self.chance:.3f} [{self.low:.3f}, {self.high:.3f}], "
-            f"p = {self.p_value:.2g} ({self.n_tables} tables)"
+            f"{self.value:.3f}, p = {self.p_value:.2g}; mean of {self.n_tables} null tables {self.chance:.3f} "
+            f"[{self.low:.3f}, {self.high:.3f}]"
         )
 
 

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from shesha.support.types import Labels, Matrix, Vector
 
 _LOG_RATIOS = (-18.0, 18.0)
-"""Bounds of the search for the logarithm of the variance ratio; the ratio 0 is tried as well."""
+"""Search range of the log variance ratio; a ratio of 0 is tried as well."""
 
 
 @dataclass(frozen=True)
 class RandomIntercept:
-    """Coefficients of the columns of the design, their standard errors, and the two variances."""
+    """Estimated coefficients with standard errors, and the two variances."""
 
     betas: Vector
     errors: Vector

@@ -23,16 +23,16 @@ class Combined(Result):
     """Perturbations of one gene compared with those of several."""
 
     kinds: tuple[dict[str, float], ...]
-    """Single, then combined: n, mean and sd of both scores, rho, low, high, p_value."""
+    """For single and for combined perturbations: n, mean and sd of both scores, rho, low, high and p_value."""
     u: float
-    """Mann-Whitney U: number of pairs in which the score of the single perturbation is larger."""
+    """Mann-Whitney U: number of pairs in which the single perturbation has the larger score."""
     p_value: float
     """Two-sided p-value of U."""
     covariates: tuple[str, ...]
     """Covariates that the comparison controls for, by ranks."""
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a line per kind."""
+        """Return one row for single and one for combined perturbations."""
         import pandas as pd
 
         return pd.DataFrame(list(self.kinds), index=["single", "combined"])

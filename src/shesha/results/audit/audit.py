@@ -18,6 +18,7 @@ from shesha.results.plot_docstring import draws_axes
 from shesha.results.stability.chance import Chance
 from shesha.results.stability.drift_path import DriftPath
 from shesha.results.stability.estimate import Estimate
+from shesha.support.plurals import agree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,18 +34,18 @@ class Faults(Result):
     not_finite_rows: tuple[int, ...] = ()
     zero_rows: tuple[int, ...] = ()
     duplicate_rows: tuple[int, ...] = ()
-    """Exact repeats of earlier rows."""
+    """Rows that repeat an earlier row exactly."""
     constant_columns: tuple[int, ...] = ()
 
     def lines(self) -> list[str]:
         """Describe each fault: its number and location."""
         faults = [
-            (f"NaN or infinite entries: {self.not_finite:,}, in rows", self.not_finite_rows),
-            (f"zero rows: {len(self.zero_rows):,}, rows", self.zero_rows),
-            (f"rows that repeat an earlier one: {len(self.duplicate_rows):,}, rows", self.duplicate_rows),
-            (f"constant columns: {len(self.constant_columns):,}, columns", self.constant_columns),
+            (f"NaN or infinite entries: {self.not_finite:,} (row", self.not_finite_rows),
+            (f"rows of zeros: {len(self.zero_rows):,} (row", self.zero_rows),
+            (f"rows that repeat an earlier row: {len(self.duplicate_rows):,} (row", self.duplicate_rows),
+            (f"constant columns: {len(self.constant_columns):,} (column", self.constant_columns),
         ]
-        return [f"{text} {list_indices(where)}" for text, where in faults if where]
+        return [f"{text}{agree(len(where), '', 's')} {list_indices(where)})" for text, where in faults if where]
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,9 @@ class Meaning(Result):
     line: str
     """Meaning and limits."""
     asks: str = ""
-    """What it says."""
+    """The meaning alone."""
     caution: str = ""
-    """Limits of its interpretation."""
+    """The limits alone."""
 
 
 @dataclass(frozen=True)
@@ -70,24 +71,24 @@ class RepresentationAudit(Result):
     """Number of features; 0 if only distances between rows are known."""
     faults: Faults
     left_out: tuple[int, ...] = ()
-    """Rows without a direction under the metric, which were not scored."""
+    """Rows that were not scored, because they have no direction under the metric."""
     scores: dict[str, Estimate] = field(default_factory=dict)
-    """Stability scores that need only the rows, by name."""
+    """Stability scores by name, which need no labels."""
     chances: dict[str, Chance] = field(default_factory=dict)
     """Chance levels of these scores, if they were computed."""
     descriptors: dict[str, float] = field(default_factory=dict)
     supervised: dict[str, Estimate] = field(default_factory=dict)
-    """Scores that need labels, by name."""
+    """Scores by name that need labels."""
     reason: str = ""
     """Reason for missing scores."""
     dependence: Dependence | None = None
-    """Whether rows seem dependent; None if a design was given, or nothing was scored."""
+    """Signs that rows depend on one another; None if a design was given, or nothing was scored."""
     doubts: Doubts | None = None
     """Possible problems with the scores; None if nothing was scored."""
     supervised_chances: dict[str, Chance] = field(default_factory=dict)
-    """Chance levels of the scores that need labels, from shuffled labels."""
+    """Chance levels of the scores that need labels, from permuted labels."""
     same_width: Estimate | None = None
-    """The feature split of random choices of as many features as the narrowest representation has; None if widths are
+    """The feature split of random subsets of features, as wide as the narrowest representation; None if all widths are
     equal."""
 
     @property
@@ -206,7 +207,7 @@ class Audit(Result):
     labels: LabelClasses | None = None
     """The classes of the labels; None without labels."""
     interrupted: bool = False
-    """Whether representations are missing, because Ctrl-C ended the audit."""
+    """Whether Ctrl-C ended the audit before all representations were scored."""
 
     def __iter__(self) -> Iterator[RepresentationAudit]:
         """Iterate over the representations."""
@@ -223,8 +224,8 @@ class Audit(Result):
     def ranking(self) -> tuple[str, ...]:
         """Names from most to least stable (feature split), without those that have no score.
 
-        More features alone raise stability: where representations differ in their number, the score of as many
-        features each decides (`equal_width_scores`).
+        More features alone raise stability. If representations differ in their number of features, the ranking uses
+        scores at equal numbers of features (`equal_width_scores`).
         """
         scored = [
             audit
@@ -271,11 +272,11 @@ class Audit(Result):
         return audit_metrics(self)
 
     def full_text(self) -> str:
-        """Return every finding as text, each with what it means and what it does not; `print` shows one screen."""
+        """Return all findings as text, with their meaning and limits; `print` shows one screen."""
         return as_text([*sections(self), *sentence_sections(self)])
 
     def __str__(self) -> str:
-        """Print one screen: the verdict, the main scores, the first doubt, and how to get the rest."""
+        """Print one screen: the verdict, the main scores, the largest problem, and how to get the rest."""
         return as_text(first_screen(self))
 
 

@@ -1,4 +1,4 @@
-"""The dependence between rows, and advice."""
+"""Signs that rows depend on one another, and what to do."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from shesha.results.base import Result
 from shesha.support.plurals import agree, count
 
 LEVEL = 0.002
-"""Level at which neighbours count as closer than random rows, so low that clean data raise no warning."""
+"""Significance level of the test for close neighbours, so low that independent rows rarely raise a warning."""
 MANY, FEW = 0.05, 3
-"""Share and number of repeated rows above which they matter."""
+"""Smallest share and number of repeated rows that raise a warning."""
 LONG_ENOUGH = 30
-"""Ratio of length to memory from which circular shifts keep their level (docs/calibration.md has the measurements)."""
+"""Smallest ratio of length to memory at which circular shifts keep their error rate (see docs/calibration.md)."""
 
 DRIFT = (
-    "rows drift smoothly over the whole series, and no permutation, shift or stretch distinguishes a common drift "
-    "from a relation. Remove the drift (covariates=time, with its powers), or compare sessions"
+    "Rows drift smoothly over the whole series. No permutation, circular shift or random segment distinguishes a "
+    "shared drift from a relation. Remove the drift (covariates=time, with its powers), or compare sessions"
 )
 ALTERNATION = (
-    "every other row is similar and neighbours are not, so two representations with the same alternation look related. "
-    "Pass the alternating variable (the parity of the row, the condition) as within= or covariates="
+    "Rows two apart are similar and neighbouring rows are not. Two representations with the same alternation look "
+    "related even if they are not. Pass the alternating variable (the condition, or odd against even rows) as within= "
+    "or covariates="
 )
 DRIFTS = 1.5
-"""Persistence from which rows drift; stationary series of sufficient length rarely exceed 1."""
+"""Smallest persistence that counts as drift; stationary series of sufficient length rarely exceed 1."""
 
 
 def describe_period(period: float) -> str:
-    """Return a note on repeated rows with advice."""
+    """Describe a period of the rows, why it matters, and what to do."""
     return (
-        f"rows repeat with a period of about {period:.3g} rows, and series with the same phase look related under "
-        "every permutation that keeps the order. Pass the phase as covariates=: the sine and cosine of 2 pi t / "
-        f"{period:.4g}, and of its multiples if the wave has another shape"
+        f"Rows repeat with a period of about {period:.3g} rows. Series with the same phase look related under every "
+        "permutation that keeps the row order. Pass the phase as covariates=: the sine and cosine of 2 pi t / "
+        f"{period:.4g}, and of its multiples if the wave is not sinusoidal"
     )
 
 
@@ -41,25 +42,25 @@ class Dependence(Result):
 
     n_rows: int
     p_value: float
-    """p-value of the distance between neighbours compared with random orders, for the weakest representation."""
+    """p-value of the distance between neighbouring rows under random orders; the largest of all representations."""
     closeness: float
-    """Mean rank of the distance between neighbours, from 0 to 1; about 0.5 in a random order."""
+    """Mean rank of the distance between neighbouring rows, from 0 to 1; about 0.5 in a random order."""
     memory: float
     """Memory of a series in rows: twice the sum of the products of autocorrelations up to the first that is not
     positive; 0 if rows do not depend on earlier rows."""
     repeated: tuple[int, ...] = ()
     """Rows that repeat an earlier row exactly in every representation, except rows of zeros."""
     nearly_repeated: tuple[int, ...] = ()
-    """Checked rows that are far closer to another row than the spacing of the others explains."""
+    """Checked rows that are much closer to another row than the spacing of the remaining rows explains."""
     n_looked_at: int = 0
     discrete: bool = False
-    """Whether some representation takes few values, so that repeated rows are expected."""
+    """Whether a representation has so few distinct values that repeated rows are expected."""
 
     persistence: float = 0.0
     """Autocorrelation at lags of an eighth to a quarter of the rows, in units of its chance level for a decaying
     memory; that of the weakest representation."""
     period: float = 0.0
-    """Common period of all representations, in phase over the whole series; 0 if there is none."""
+    """Period that all representations share, with one phase over the whole series; 0 if there is none."""
     alternation_p_value: float = 1.0
     """p-value of neighbours being farther apart than random rows with every other row closer, for the weakest
     representation."""
@@ -71,17 +72,17 @@ class Dependence(Result):
 
     @property
     def has_order(self) -> bool:
-        """Whether neighbours are closer than random rows."""
+        """Whether neighbouring rows are closer than random rows."""
         return self.p_value <= LEVEL
 
     @property
     def has_alternation(self) -> bool:
-        """Whether every other row is similar and neighbours are not."""
+        """Whether rows two apart are similar and neighbouring rows are not."""
         return self.alternation_p_value <= LEVEL
 
     @property
     def has_repeats(self) -> bool:
-        """Whether more than a few rows repeat, for another reason than few values."""
+        """Whether more than a few rows repeat, although the values are not discrete."""
         share = len(self.repeated) / self.n_rows + len(self.nearly_repeated) / max(1, self.n_looked_at)
         number = len(self.repeated) + len(self.nearly_repeated)
         return share >= MANY and number >= FEW and not self.discrete
@@ -103,10 +104,10 @@ class Dependence(Result):
             clauses.append(describe_period(self.period))
         elif self.has_order:
             clauses.append(
-                f"neighbouring rows are closer than random rows (p = {self.p_value:.1g}): for a series pass shift=True "
-                "(and its sessions as blocks), for batches blocks=, for trials or subjects groups=; if rows were "
-                "only sorted, for example by class, shuffle them in the same way everywhere. No permutation of rows "
-                "corrects for a drift over all rows"
+                f"Neighbouring rows are closer than random rows (p = {self.p_value:.1g}). For a time series, pass "
+                "shift=True (and its sessions as blocks=). For batches, pass blocks=, and for trials or subjects, "
+                "groups=. If rows were only sorted, for example by class, shuffle all representations in the same "
+                "way. No permutation of rows corrects for a drift over all rows"
             )
         elif self.has_alternation:
             clauses.append(ALTERNATION)
@@ -116,10 +117,11 @@ class Dependence(Result):
             n = len(self.repeated)
             clauses.append(
                 f"{count(n, 'row')} {agree(n, 'repeats', 'repeat')} an earlier row, and {len(self.nearly_repeated)} of "
-                f"{self.n_looked_at} checked rows nearly repeat another: pass duplicates as groups=, or keep one row "
-                "of each set"
+                f"{self.n_looked_at} checked rows nearly repeat another row. Pass sets of duplicates as groups=, or "
+                "keep one row of each set"
             )
-        return "; ".join(clauses)
+        text = ". ".join(clauses)
+        return text[:1].lower() + text[1:]
 
     def __str__(self) -> str:
         """Print the problem, or that none was found."""

@@ -1,4 +1,4 @@
-"""Doubts about a conclusion, largest effect first."""
+"""Possible problems with a conclusion, the largest effect first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LEAST = 1e-12
-"""Smallest p-value for which its approximations are reliable."""
+"""Smallest p-value that is printed, because approximations are unreliable below it."""
 
 
 @dataclass(frozen=True)
@@ -22,19 +22,19 @@ class Doubt(Result):
 
     name: str
     effect: float
-    """Effect from 0 to 1: the change of the score without the problem, or the affected share of the data."""
+    """Effect from 0 to 1: the change of the score when the problem is removed, or the affected share of the data."""
     p_value: float | None
-    """p-value: how often rows without the problem would show it; None if it is counted, not tested."""
+    """p-value of the problem under the null hypothesis that it is absent; None if it was counted, not tested."""
     text: str
     """The problem, with its numbers."""
     advice: str
-    """The advice."""
+    """What to do about the problem."""
     rows: tuple[int, ...] = ()
     """The affected rows, if they are few."""
 
     def __str__(self) -> str:
         """Print the problem and the advice."""
-        return f"{self.name} ({self.evidence}): {self.text}. {self.advice}"
+        return f"{self.name} ({self.evidence}): {self.text}. {self.advice}."
 
     @property
     def evidence(self) -> str:
@@ -47,17 +47,17 @@ class Doubt(Result):
 
 @dataclass(frozen=True)
 class Doubts(Result):
-    """All doubts that the data raise, the largest effect first."""
+    """All problems found in the data, the largest effect first."""
 
     found: tuple[Doubt, ...]
     headline: str = ""
-    """The score whose change is the effect."""
+    """The score whose change measures the effect of a problem."""
     value: float | None = None
-    """Its value for the checked rows, if it was needed and exists."""
+    """The value of this score for the checked rows; None if no check needed it, or it could not be computed."""
     n_looked_at: int = 0
     """Number of checked rows; lengths, repeats and columns are checked for all rows."""
     reason: str = ""
-    """Reason for skipped checks; empty if all were done."""
+    """Reason for skipped checks; empty if all checks ran."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,11 +94,11 @@ class Doubts(Result):
         )
 
     def __str__(self) -> str:
-        """Print the doubts, or that there are none, or why checks were not possible."""
+        """Print the doubts, or that no problem was found, or why checks were not possible."""
         if not self.found and not self.reason:
-            return f"no doubt about {self.n_looked_at:,} checked rows"
+            return f"no problem found in {self.n_looked_at:,} checked rows"
         sentences = [f"{place}. {doubt}" for place, doubt in enumerate(self.found, 1)]
         if self.reason:
-            sentences.append(f"{'Not all' if self.headline else 'No'} checks were possible: {self.reason}")
+            sentences.append(f"{'Some checks were not' if self.headline else 'No checks were'} possible: {self.reason}")
         width = page_width()
         return "\n".join(line for sentence in sentences for line in wrap(sentence, width))

@@ -1,4 +1,4 @@
-"""The report section on the doubts of an audit."""
+"""The report section on possible problems of an audit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from shesha.results.audit.doubts import Doubt
 
 _EFFECT = (
-    "Effect: the change of the feature split without the problem, or the affected share of the data. Largest first."
+    "Problems are sorted by their effect: the change of the feature split when the problem is removed, or the "
+    "affected share of the data."
 )
 
 
@@ -31,7 +32,7 @@ def doubts(audit: Audit, words: Callable[[str], str] = str) -> Section | None:
     for name, (doubt, most) in sorted(worst.items(), key=lambda item: -item[1][0].effect):
         names = [representation for _, representation in with_it[name]]
         where = "" if several == 1 else f"{list_names(names, several)}, "
-        most_in = f"most in {most}: " if len(names) > 1 else ""
+        most_in = f"strongest in {most}: " if len(names) > 1 else ""
         points.append(
             Point(name, f"{where}{doubt.evidence}", f"{most_in}{words(doubt.text)}.", f"{words(doubt.advice)}.")
         )

@@ -1,4 +1,4 @@
-"""An audit on one screen: the verdict, one table, the largest doubt, and where to read more."""
+"""An audit on one screen: the verdict, one table, the largest problem, and where to read more."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _FEWEST = 3
 """Minimum number of rows of a table."""
 _FAULTS = 3
 _SCALE = (
-    "Do random halves of the features have the same geometry? Unrelated features score 0, an untrained digits network "
-    "0.6 to 0.76, MiniLM 0.64 to 0.80."
+    "Do random halves of the features have the same geometry? Reference values: unrelated features 0, an untrained "
+    "digits network 0.60 to 0.76, MiniLM 0.64 to 0.80."
 )
-_AGREEMENT = "Alignment: are rows of the same label closer?"
-_REST = Section("More", (Text("Every number: `full_text()`. As a page to share: `save_html('audit.html')`."),))
+_AGREEMENT = "Alignment: are rows with the same label closer to each other than to other rows?"
+_REST = Section("More", (Text("`full_text()` prints every number; `save_html('audit.html')` saves a page."),))
 
 
 def first_screen(audit: Audit, words: Callable[[str], str] = str, more: Section = _REST) -> list[Section]:
@@ -36,9 +36,9 @@ def first_screen(audit: Audit, words: Callable[[str], str] = str, more: Section 
     ----------
     audit : Audit
     words : callable
-        Puts reasons into a caller's words.
+        Rewords reasons for the caller, for example with the option names of the command line.
     more : Section
-        What to do next, and where the rest is.
+        The last section: what to do next, and where to find the remaining numbers.
     """
     scored = [finding for finding in audit.representations if not finding.reason]
     for brief in (False, True):
@@ -71,7 +71,9 @@ def _table(audit: Audit, shown: Sequence[RepresentationAudit], several: int, *, 
     )
     parts: list[Part] = [Table(tuple(finding.name for finding in shown), (columns,), title, "representation")]
     if 1 < len(shown) < several:
-        parts.append(Text(f"{len(shown)} of {several}, evenly spaced, including the most and the least stable."))
+        parts.append(
+            Text(f"{len(shown)} of {several} representations are shown, including the most and the least stable.")
+        )
     parts.append(Text(f"{_brackets(audit, shown, name)}{_SCALE if title == 'Stability' else _AGREEMENT}"))
     return Section(title, (*parts, *texts(["" if brief else _farthest(audit)])))
 
@@ -86,14 +88,15 @@ def _brackets(audit: Audit, shown: Sequence[RepresentationAudit], name: str) -> 
 
 
 def _farthest(audit: Audit) -> str:
-    """The drift of representations from the first."""
+    """The largest drift of a representation from the first."""
     known = {} if audit.drift is None else dict(zip(audit.drift.names, audit.drift.from_first, strict=True))
     known = {name: value for name, value in known.items() if value == value}
     if len(known) < 2 or audit.drift is None:
         return ""
     name = max(known, key=lambda candidate: known[candidate])
     return (
-        f"Drift from {audit.drift.names[0]}: at most {known[name]:.2f} ({name}); 0 is the same geometry, 1 unrelated."
+        f"Largest drift from {audit.drift.names[0]}: {known[name]:.2f} ({name}). 0 means the same geometry, and 1 an "
+        "unrelated one."
     )
 
 
@@ -120,16 +123,16 @@ def _sample(audit: Audit, scored: Sequence[RepresentationAudit], room: int) -> l
 
 
 def _first_faults(audit: Audit, words: Callable[[str], str]) -> Section | None:
-    """The first few faults of the numbers."""
+    """The first few faults of the data."""
     section = data(audit, words)
     if section is None or len(section.parts) <= _FAULTS:
         return section
-    more = Text(f"{len(section.parts) - _FAULTS} more in the full report.")
+    more = Text(f"The full report lists {len(section.parts) - _FAULTS} more.")
     return Section(section.title, (*section.parts[:_FAULTS], more))
 
 
 def _first_doubt(audit: Audit, words: Callable[[str], str], *, brief: bool) -> Section | None:
-    """The doubt with the largest effect (or only its advice), and the names of the others."""
+    """The problem with the largest effect (or only its remedy), and the names of the other problems."""
     section = doubts(audit, words)
     if section is None:
         return None
@@ -137,7 +140,7 @@ def _first_doubt(audit: Audit, words: Callable[[str], str], *, brief: bool) -> S
     first = points[0]
     shown = Text(f"{first.name} ({first.evidence}): {first.advice}") if brief else first
     others = ", ".join(point.name for point in points[1:])
-    return Section(section.title, (shown, *texts([f"Also: {others}." if others else ""])))
+    return Section(section.title, (shown, *texts([f"Other problems: {others}." if others else ""])))
 
 
 def next_steps(commands: Sequence[tuple[str, str]]) -> Section:

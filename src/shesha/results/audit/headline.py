@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 _ALIGNMENT = "supervised_alignment"
 _NAMED = 3
-"""Number of representations that a sentence names before it counts the others."""
+"""Largest number of representations that a sentence names; it counts any more."""
 
 
 def headline(audit: Audit, *, brief: bool = False) -> Section:
     """Return the headline: the data, what is above chance, the most stable representation, and agreement with labels.
 
-    A brief one counts representations where it would name more than two.
+    A brief headline gives the number of representations instead of more than two names.
     """
     sentences = [*_chance_sentence(audit, 2 if brief else _NAMED), _order(audit), _labels(audit)]
     return Section(_title(audit), texts(sentences))
@@ -80,19 +80,19 @@ def _score_sentence(start: str) -> Callable[[str, Sequence[RepresentationAudit]]
 
 
 def _warn_of_fitted_axes(which: str, findings: Sequence[RepresentationAudit]) -> str:
-    """For decorrelated columns, whose halves share nothing for any geometry, report random axes first."""
+    """Report the basis-averaged score for decorrelated columns, whose halves share nothing for any geometry."""
     return (
         f"Axes were fitted to the rows (principal components): {which}basis-averaged stability "
-        f"{_basis_averaged(findings)}; the feature split is not informative for such columns."
+        f"{_basis_averaged(findings)}. The feature split is not informative for such columns."
     )
 
 
 def _off_axes_sentence(which: str, group: Sequence[RepresentationAudit]) -> str:
-    """For columns that share nothing although random directions do, report the latter first."""
+    """Report the basis-averaged score first for columns that share nothing although random directions do."""
     return (
-        f"Stable across random directions, not across the given columns: {which}basis-averaged "
-        f"stability {_basis_averaged(group)}, feature split {_values(group)}; the columns are nearly uncorrelated, as "
-        "some principal components are."
+        f"Stable across random directions, not across the given columns: {which}basis-averaged stability "
+        f"{_basis_averaged(group)}, feature split {_values(group)}. The columns are nearly uncorrelated, like some "
+        "principal components."
     )
 
 
@@ -116,7 +116,7 @@ _SENTENCES: dict[str, Callable[[str, Sequence[RepresentationAudit]], str]] = {
 def _no_scores_sentence(audit: Audit) -> str:
     if any(finding.supervised for finding in audit.representations):
         return "A distance matrix allows label agreement only; stability needs the features."
-    return "Nothing could be scored for the reasons below."
+    return "No representation could be scored. The reasons are listed under Data."
 
 
 def _values(findings: Sequence[RepresentationAudit]) -> str:
@@ -145,26 +145,27 @@ def _order(audit: Audit) -> str:
     if first.same_width is not None:
         where = f" with {first.same_width.n_features:,} features each"
     if len(tied) == len(ordered) - 1:
-        sentence = f"No order of stability{where}: intervals overlap."
+        sentence = f"No representation is clearly the most stable{where}: the intervals overlap."
     else:
-        overlap = f", its interval overlapping {list_names(_names(tied), len(ordered))}" if tied else ""
-        most, least = (f"{finding.name} ({_value(finding):.2f}" for finding in (first, last))
-        sentence = f"Most stable{where}: {most}{overlap}); least: {least})."
+        whose = "that" if len(tied) == 1 else "those"
+        overlap = f"; its interval overlaps {whose} of {list_names(_names(tied), len(ordered))}" if tied else ""
+        most, least = (f"{finding.name} ({_value(finding):.2f})" for finding in (first, last))
+        sentence = f"Most stable{where}: {most}{overlap}. Least stable: {least}."
     return sentence + _width_order_sentence(audit, first)
 
 
 def _width_order_sentence(audit: Audit, first: RepresentationAudit) -> str:
-    """Warn of an order that results from widths alone."""
+    """Warn of a ranking that may result from numbers of features alone."""
     if first.same_width is None:
         if len({finding.n_features for finding in audit.representations if _has_value(finding.feature_split)}) > 1:
-            return " Note: numbers of features differ, and more features alone raise stability."
+            return " Note: the numbers of features differ, and more features alone raise stability."
         return ""
     widest = max(audit.representations, key=lambda finding: _value_or_lowest(finding.feature_split))
     if widest.name == first.name:
         return ""
     return (
-        f" With all {widest.n_features:,} features {widest.name} scores higher "
-        f"({_value_or_lowest(widest.feature_split):.2f}): more features alone raise stability."
+        f" With all its {widest.n_features:,} features, {widest.name} scores higher "
+        f"({_value_or_lowest(widest.feature_split):.2f}), but more features alone raise stability."
     )
 
 
@@ -180,8 +181,9 @@ def _labels(audit: Audit) -> str:
     score = interval(best.supervised[_ALIGNMENT], 2)
     if best.supervised[_ALIGNMENT].low <= 0 or _not_above_chance(best):
         everywhere = " in any representation" * (len(known) > 1)
-        return f"{intro} Rows of one class are no closer than other rows{everywhere} (alignment {score})."
-    return f"{intro} Rows of one class are{where} (alignment {score}, of at most {audit.labels.highest_alignment:.2f})."
+        return f"{intro} Rows of the same class are no closer than other rows{everywhere} (alignment {score})."
+    most = f"maximum {audit.labels.highest_alignment:.2f}"
+    return f"{intro} Rows of the same class are{where} (alignment {score}, {most})."
 
 
 def _not_above_chance(finding: RepresentationAudit) -> bool:

@@ -19,13 +19,14 @@ class LabelClasses(Result):
     names: tuple[str, ...]
     sizes: tuple[int, ...]
     column: str = ""
-    """Source of the labels; empty if they were passed as an array."""
+    """Name of the label column; empty if labels were passed as an array."""
 
     @property
     def highest_alignment(self) -> float:
         """Approximate maximum of alignment with the labels, for distances without ties.
 
-        A rank correlation with two values, of which one has the share q: sqrt(3 q (1 - q)).
+        It is the largest rank correlation with a variable of two values, one of which has the share q:
+        sqrt(3 q (1 - q)).
 
         Examples
         --------

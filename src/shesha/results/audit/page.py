@@ -1,4 +1,4 @@
-"""The page of an audit: headline, main scores, doubts, then every number."""
+"""The page of an audit: headline, main scores, possible problems, then every number."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from shesha.results.audit.reading_hints import readings
 from shesha.results.audit.sections import data, drift, notes
 from shesha.results.audit.tables import interval, place, tables
 from shesha.results.generic_page import run_details
+from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     from shesha.results.audit.audit import Audit, RepresentationAudit
     from shesha.results.stability.estimate import Estimate
 
 _QUESTION = (
-    "Is the geometry of {these} stable: do random halves of the features give the same distances between rows? "
-    "Is it more stable than chance, and what could mislead?"
+    "Is the geometry of {these} stable? That is, do random halves of the features give the same distances between "
+    "rows? Is the stability above chance, and what could make it misleading?"
 )
-_NO_DOUBT = "No problem was found that changes the stability. The choice of the rows cannot be checked."
+_NO_DOUBT = "The checks found no problem that changes the stability. They cannot check how the rows were chosen."
 _DRAWN = 24
 """Maximum number of representations in one picture."""
 _DESIGN = (
-    "No design was given, so rows count as independent. If rows share a donor, session or time series, declare it with "
-    "groups, blocks or shift; otherwise p-values are too small."
+    "No design was given, so rows are treated as independent. If rows share a donor, session or time series, declare "
+    "it with groups, blocks or shift; otherwise p-values are too small."
 )
 
 
@@ -101,10 +102,10 @@ def _dependence_parts(audit: Audit) -> tuple[Part, ...]:
 
 def _picture(audit: Audit) -> Section:
     shows = (
-        "Both stability scores of each representation in the given order, with their intervals; dashed: chance "
-        "threshold."
+        "Both stability scores of each representation in the given order, with their intervals. The dashed line is "
+        "the chance threshold."
     )
-    return Section("In the order given", (Drawing(shows, audit.plot),))
+    return Section("Stability in the given order", (Drawing(shows, audit.plot),))
 
 
 def _sizes(audit: Audit) -> str:
@@ -112,5 +113,5 @@ def _sizes(audit: Audit) -> str:
     sizes = {(finding.n_samples, finding.n_features) for finding in audit.representations}
     if len(sizes) == 1:
         rows, features = sizes.pop()
-        return f"{len(several)} of {rows:,} rows x {features:,} features"
+        return f"{count(len(several), 'representation')} of {rows:,} rows x {features:,} features"
     return "; ".join(several)

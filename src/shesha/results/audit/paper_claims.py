@@ -1,4 +1,4 @@
-"""What a paper would say of an audit."""
+"""The sentence for a paper about an audit."""
 
 from __future__ import annotations
 

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 _WITHIN_ONE = ("supervised_alignment", "variance_ratio", "zscore_separation", "label_conditioned_split")
-"""Label scores that share the axis of the split scores."""
+"""Scores that need labels and fit on the axis of the split scores."""
 
 
 def draw(audit: Audit, ax: Axes | None) -> Axes:
     """Draw the split scores of each representation with their intervals and the chance threshold.
 
-    Of one representation, each score has a place of its own, those of the labels as well.
+    With one representation, each score has its own position, including the scores that need labels.
     """
     findings = audit.representations
     if len(findings) == 1:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 _MANY_FEATURES = 100
 _SHORT = 0.1
-"""Smallest relative underestimate of a count of directions that is explained."""
+"""Smallest relative underestimate of the number of directions that the report mentions."""
 Which = Callable[["RepresentationAudit"], bool]
 
 
 def readings(audit: Audit) -> Section | None:
-    """Return explanations for these numbers; for numbers without a rule, use the text of their mark."""
+    """Return explanations for these numbers; a number without a rule is explained by its own caution."""
     scored = [finding for finding in audit.representations if not finding.reason]
     hints = _unequal_rows(audit) + [
         text
@@ -101,7 +101,7 @@ def _unequal_rows(audit: Audit) -> list[str]:
         return []
     return [
         f"These representations have {min(sizes):,} to {max(sizes):,} rows. Effective rank and participation ratio "
-        "grow with the number of rows, so they do not rank representations here. Compare the corrected participation "
+        "grow with the number of rows, so they cannot rank these representations. Compare the corrected participation "
         "ratio, or audit equal numbers of rows."
     ]
 
@@ -124,7 +124,7 @@ _RULES: dict[str, list[tuple[Which, str]]] = {
         (
             _is_at_chance,
             "{names}: random halves of the features agree no better than unrelated halves would. The rows may still "
-            "differ in a few features, or in directions across them.",
+            "differ in a few features, or along combinations of features.",
         ),
     ],
     "basis_averaged_split": [
@@ -134,9 +134,9 @@ _RULES: dict[str, list[tuple[Which, str]]] = {
         ),
         (
             _is_stable_on_other_axes,
-            "{names}: the axes share no geometry, but random directions do, as for principal components, which are "
-            "uncorrelated by construction. Use the basis-averaged score; for the feature split, audit the features "
-            "from which the components were computed.",
+            "{names}: the given axes share no geometry, but random directions do. This is expected for principal "
+            "components, which are uncorrelated by construction. Use the basis-averaged score. For the feature "
+            "split, audit the features from which the components were computed.",
         ),
         (
             _is_stable_on_its_axes,
@@ -147,45 +147,50 @@ _RULES: dict[str, list[tuple[Which, str]]] = {
     "effective_rank": [
         (
             _has_full_rank,
-            "{names}: the variance fills most of the available directions. More is not better: noise fills all.",
+            "{names}: the variance is spread over most of the available directions. A higher rank is not better, "
+            "because noise has the highest.",
         )
     ],
     "participation_ratio": [
         (
             lambda one: one.participation_ratio < one.effective_rank / 10,
-            "{names}: the participation ratio is far below the effective rank: a few directions dominate a long tail.",
+            "{names}: the participation ratio is far below the effective rank, so a few directions dominate a long "
+            "tail.",
         )
     ],
     "corrected_participation_ratio": [
         (
             _has_too_few_rows,
-            "{names}: there are too few rows to observe all directions, so effective rank (RankMe) and participation "
-            "ratio are too low, and would rise with more rows. Report the corrected participation ratio, and compare "
-            "the others only between equal numbers of rows.",
+            "{names}: there are too few rows to observe all directions. Effective rank (RankMe) and participation "
+            "ratio are too low, and would rise with more rows. Report the corrected participation ratio. Compare the "
+            "other two only between equal numbers of rows.",
         )
     ],
     "anisotropy": [
         (
             lambda one: one.anisotropy > 0.5,
-            "{names}: most of the variance is along one direction, from a strong signal or an artefact, so inspect it.",
+            "{names}: most of the variance is along one direction. It may be a strong signal or an artefact, so "
+            "inspect it.",
         )
     ],
     "supervised_alignment": [
         (
             lambda one: "supervised_alignment" in one.supervised,
-            "Alignment with the labels: these classes allow at most about {highest}, even if they are perfectly "
-            "separated.",
+            "Alignment with the labels: its maximum is about {highest}, even if the classes are perfectly separated.",
         ),
         (
             _supervised_limit("supervised_alignment", 0.1),
-            "{names}: little alignment does not mean that the labels cannot be decoded.",
+            "{names}: low alignment with the labels does not mean that they cannot be decoded.",
         ),
     ],
     "variance_ratio": [
         (_labels_look_random, "Variance between classes: random labels would give about {by_chance}, not 0."),
     ],
     "class_separation_ratio": [
-        (_has_many_features, "{names}: with many features, even well-separated classes have values close to 1."),
+        (
+            _has_many_features,
+            "{names}: with many features, class separation is close to 1 even for well-separated classes.",
+        ),
     ],
     "zscore_separation": [
         (
@@ -195,4 +200,4 @@ _RULES: dict[str, list[tuple[Which, str]]] = {
     ],
     "label_conditioned_split": [],
 }
-"""For each number, the condition for a sentence, and the sentence."""
+"""For each number: sentences, each with the condition under which it is printed."""

@@ -10,17 +10,17 @@ from shesha.results.audit.doubts_section import doubts
 from shesha.results.audit.headline import headline
 from shesha.results.audit.reading_hints import readings
 from shesha.results.audit.tables import list_names, tables
-from shesha.support.plurals import count
+from shesha.support.plurals import agree, count
 
 if TYPE_CHECKING:
     from shesha.results.audit.audit import Audit, RepresentationAudit
 
 _NAMED = 5
 _DRIFT = (
-    "1 - rank correlation of all distances: 0 the same geometry, 1 unrelated. Rotations and rescalings do not count "
-    "as drift."
+    "Drift is 1 - rank correlation of all distances between rows: 0 for the same geometry, about 1 for an unrelated "
+    "one. Rotations and rescalings do not change it."
 )
-_STABLE = "High stability is not correctness, and low stability is not loss of information."
+_STABLE = "A stable geometry is not necessarily correct, and an unstable one has not necessarily lost information."
 _MORE = "`shesha scores NAME` explains the meaning and limits of a number."
 
 
@@ -64,15 +64,16 @@ def _fault_lines(finding: RepresentationAudit) -> Iterable[str]:
     if finding.reason:
         yield f"! no scores: {finding.reason}"
     elif finding.left_out:
-        rows = f"the {count(len(finding.left_out), 'row')} without a direction: {list_indices(finding.left_out)}"
-        yield f"scored without {rows}"
+        n = len(finding.left_out)
+        were, rows = agree(n, "was", "were"), agree(n, "row", "rows")
+        yield f"{count(n, 'row')} without a direction {were} not scored ({rows} {list_indices(finding.left_out)})"
 
 
 def drift(audit: Audit) -> Section | None:
     """The drift of representations along their order."""
     drift_path = audit.drift
     if audit.drift_reason:
-        return Section("Drift", (Text(f"none: {audit.drift_reason}"),))
+        return Section("Drift", (Text(f"No drift was computed: {audit.drift_reason}"),))
     if drift_path is None:
         return None
     kinds = {"from the first": drift_path.from_first, "from the previous": drift_path.from_previous}
@@ -93,7 +94,7 @@ def notes(audit: Audit) -> Section | None:
     names_by_note: dict[str, list[str]] = {}
     for finding in audit.representations:
         for score in (*finding.scores.values(), *finding.supervised.values()):
-            dropped = [f"{score.pairs_dropped:,} undefined pairs left out"] if score.pairs_dropped else []
+            dropped = [f"{count(score.pairs_dropped, 'undefined pair')} left out"] if score.pairs_dropped else []
             sampled = (
                 [f"sampling pairs adds a standard error of {score.pair_error:.1g}"] if score.pair_error > 0 else []
             )
@@ -109,13 +110,14 @@ def _general(audit: Audit) -> Iterable[str]:
         yield "Interrupted: the other representations were not audited."
     level = audit.options.get("confidence", float("nan"))
     if any(score.low == score.low for finding in audit.representations for score in finding.scores.values()):
-        kinds = "rows (other inputs of the same kind) and partitions of features"
-        yield f"Brackets: {100 * level:g}% intervals over {kinds}."
+        kinds = "other rows of the same kind and other partitions of the features"
+        yield f"Brackets are {100 * level:g}% intervals for {kinds}."
     if any(score.pair_error > 0 for finding in audit.representations for score in finding.scores.values()):
-        yield "Scores with a standard error of sampling use random pairs of rows; the numbers under Shape use all rows."
+        yield "Scores with a standard error from sampling use random pairs of rows. Numbers under Shape use all rows."
     draws = {chance.n_permutations for finding in audit.representations for chance in finding.chances.values()}
     if draws:
         least = min(draws)
-        yield f"p comes from {least:,} random matchings of the rows and cannot be below {1 / (least + 1):.2g}."
+        smallest = 1 / (least + 1)
+        yield f"With {least:,} random matchings of rows, the smallest possible p-value is {smallest:.2g}."
     if any(finding.feature_split is not None for finding in audit.representations):
         yield f"{_STABLE} {_MORE}"

@@ -44,7 +44,7 @@ def _kind(
         ]
     parts: list[Part] = [Table(tuple(row.name for row in findings), tuple(map(tuple, groups)), title, "representation")]
     if any(cell.endswith(_TIES) for group in groups for column in group for cell in column.cells):
-        parts.append(Text("= after a rank: its interval overlaps that of the rank above."))
+        parts.append(Text("= after a rank means that its interval overlaps that of the rank above."))
     parts += [_explain(name, audit.meanings[name]) for name in names if audit.meanings[name].asks]
     parts += [Text(words(text)) for text in _missing_reasons(audit, names, findings)]
     return Section(title, tuple(parts))
@@ -65,7 +65,7 @@ def _score_columns(audit: Audit, name: str, findings: list[RepresentationAudit])
     chances = [row.chances.get(name) or row.supervised_chances.get(name) for row in findings]
     known = [None if chance is None or chance.observed != chance.observed else chance for chance in chances]
     if not any((score := find_estimate(row, name)) and score.value == score.value for row in findings):
-        # The reason stands below the table.
+        # The reason is printed below the table.
         return []
     return [
         Column(
@@ -114,7 +114,7 @@ def _same_width_columns(findings: list[RepresentationAudit]) -> list[Column]:
     widths = {row.same_width.n_features for row in findings if row.same_width is not None}
     if not widths:
         return []
-    head = f"Feature-split with {min(widths):,} features each"
+    head = f"Feature split with {min(widths):,} features each"
     return [Column(head, tuple(interval(row.same_width) for row in findings), "<")]
 
 
@@ -131,11 +131,11 @@ def _missing_reasons(audit: Audit, names: list[str], findings: list[Representati
             missing.setdefault((reason, tuple(lacking)), []).append(finding.name)
     for (reason, which), row_names in missing.items():
         titles = ", ".join(audit.meanings[name].title for name in which)
-        yield f"{list_names(row_names, len(audit.representations))}: none for {titles}: {reason}"
+        yield f"{list_names(row_names, len(audit.representations))}: no value of {titles}: {reason}"
 
 
 def list_names(names: Sequence[str], several: int) -> str:
-    """Name the first of some representations; 'all' if they are.
+    """List the names of some representations; 'all' or 'both' if none is missing.
 
     Examples
     --------
@@ -171,5 +171,5 @@ def _format_number(number: float | None) -> str:
 
 
 def _lowercase_start(text: str) -> str:
-    """Convert the first letter to lower case, unless it begins with a sign."""
+    """Convert the first letter to lower case."""
     return text[:1].lower() + text[1:]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 NEAR_ZERO = 0.1
 """Score below which single distances are mostly noise, even if the score is above chance."""
 GRADES = ((NEAR_ZERO, "mostly noise"), (0.3, "weak"), (0.6, "moderate"), (float("inf"), "strong"))
-"""Words for scores below these values, as for correlations: a convention, not a test."""
+"""Words for scores below each of these values: a convention, as for correlations, not a test."""
 _GAP = 0.05
 """Smallest difference of two scores that is reported, even if smaller ones are significant."""
 

@@ -1,4 +1,4 @@
-"""The result of `shesha.diff`: the change of each layer beside the noise floor."""
+"""The result of `shesha.diff`: the change of each layer compared with the noise floor."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class MeasureChange(Result):
 
     measure: str
     change: float
-    """0 without a change; for RDM drift, about 1 means an unrelated geometry. NaN has a reason."""
+    """Change: 0 for the same geometry, about 1 for an unrelated one (RDM drift). If NaN, there is a reason."""
     low: float
     """Lower end of the interval of the change, for other rows of the same kind."""
     high: float
     noise: float
-    """Largest difference between encodings of an unchanged model; NaN without any."""
+    """Largest difference between encodings of an unchanged model; NaN without such encodings."""
     reason: str = ""
     """Reason for a missing value or interval."""
 
@@ -90,7 +90,7 @@ class MovedRow(Result):
     movement: float
     """1 - correlation of its distances to all other rows, before and after."""
     noise: float
-    """Largest share of neighbours lost in an unchanged encoding; NaN without any."""
+    """Largest share of neighbours lost in an encoding of the unchanged model; NaN without such encodings."""
     label: str = ""
 
 
@@ -107,9 +107,9 @@ class Diff(Result):
     moved_layer: str
     n_rows: int
     n_scored: int
-    """Rows from which changes and intervals are computed, a random sample if there are many."""
+    """Number of rows from which changes and intervals are computed; a random sample if there are many rows."""
     noise_source: str
-    """Description of the noise floor."""
+    """Source of the noise floor."""
     n_noise: int
     """Number of pairs of unchanged encodings."""
     k: int
@@ -187,5 +187,5 @@ class Diff(Result):
         return diff_page(self)
 
     def __str__(self) -> str:
-        """Print the headline, one line per layer, the rows that moved most, and doubts."""
+        """Print the headline, one line per layer, the rows that moved most, and notes."""
         return diff_text(self)

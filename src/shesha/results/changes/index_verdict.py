@@ -17,9 +17,9 @@ class Recall(Result):
     """The recall of one option: share of the true neighbours that a search finds."""
 
     way: str
-    """'as it is', 'orthogonal map', 'linear map', or 're-encodings' (no change)."""
+    """Treatment of new queries: 'as it is', 'orthogonal map' or 'linear map'; or 're-encodings' of the old model."""
     recall: float
-    """NaN if it cannot be computed, with a reason."""
+    """Share of the true neighbours found; NaN, with a reason, if it cannot be computed."""
     low: float = NAN
     """Lower end of the 95 % interval over queries."""
     high: float = NAN
@@ -35,7 +35,7 @@ class IndexChange(Result):
     n_rows: int
     advice: IndexAdvice
     loss: float
-    """Loss of recall under the advice, compared with re-encodings of the unchanged model."""
+    """Loss of recall if the advice is followed, compared with re-encodings of the unchanged model."""
     tolerance: float
     """Acceptable loss of recall."""
     best_map: str
@@ -53,13 +53,13 @@ class IndexChange(Result):
     def headline(self) -> str:
         """The advice on the index, with its recall."""
         does = {
-            "keep": "keep the index: new queries find",
-            "map": f"map new queries into the old space ({self.best_map}): they find",
-            "re-embed": f"re-embed: even after the best map ({self.best_map}) new queries find",
+            "keep": "keep it. New queries find",
+            "map": f"map new queries into the old space ({self.best_map}). They then find",
+            "re-embed": f"re-embed. Even after the best map ({self.best_map}), new queries find",
         }[self.advice]
         way = "as it is" if self.advice == "keep" else self.best_map
         base = self["re-encodings"]
-        floor = f"; re-encodings of the old model find {base.recall:.1%}" if base.recall == base.recall else ""
+        floor = f". Re-encodings of the old model find {base.recall:.1%}" if base.recall == base.recall else ""
         return f"Index: {does} {self[way].recall:.1%} of their {self.k} true neighbours{floor}."
 
     @property

@@ -11,11 +11,11 @@ Kind = Literal["none", "rescaling", "rotation", "collapse", "new structure", "mi
 _SAID: dict[str, str] = {
     "none": "the vectors did not change beyond noise",
     "rescaling": "all vectors were rescaled and kept their directions",
-    "rotation": "the space was rotated: the geometry is the same, the features are not",
+    "rotation": "the space was rotated, so the geometry is the same but the features are not",
     "collapse": "the representation collapsed into fewer directions",
-    "new structure": "there is new structure, which no linear map of the old vectors explains",
-    "mixing of features": "features were mixed: a linear map explains nearly all of the change",
-    "small moves": "vectors moved slightly, in the old features",
+    "new structure": "there is new structure that no linear map of the old vectors explains",
+    "mixing of features": "features were mixed by a linear map, which explains nearly all of the change",
+    "small moves": "vectors moved slightly and kept the old features",
 }
 
 
@@ -26,48 +26,52 @@ class StructureChange(Result):
     layer: str
     kind: Kind
     kept: float
-    """Share of the variance after the change that the old vectors explain up to one scale; NaN if the number of
-    features differs."""
+    """Share of the variance after the change that the old vectors explain up to a scale factor; NaN if the numbers of
+    features differ."""
     linear: float
-    """Share that the best linear map of the old vectors explains on held-out rows."""
+    """Share of the variance after the change that the best linear map of the old vectors explains on held-out
+    rows."""
     new: float
-    """Share that no linear map explains, relative to the share of the old vectors that these rows suffice to
-    explain."""
+    """Share of the variance after the change that no linear map explains, relative to the share of the old vectors that
+    a map fitted on as many rows explains."""
     scale: float
-    """Ratio of the spread after the change to that before."""
+    """Ratio of the spread after the change to the spread before."""
     rank_before: float
-    """Participation ratio: the effective number of directions."""
+    """Participation ratio (effective number of directions) before the change."""
     rank_after: float
     anisotropy_before: float
-    """Share of the variance in the first direction."""
+    """Share of the variance in the first direction before the change."""
     anisotropy_after: float
 
     @property
     def in_words(self) -> str:
         """The kind of change, with its numbers."""
-        rank = f"variance in {self.rank_before:.0f} directions before and {self.rank_after:.0f} after"
-        share = f"{self.anisotropy_before:.0%} and {self.anisotropy_after:.0%} of it in the first"
+        rank = f"effective number of directions {self.rank_before:.0f} before and {self.rank_after:.0f} after"
+        share = (
+            f"variance along the first direction {self.anisotropy_before:.0%} before and {self.anisotropy_after:.0%} "
+            "after"
+        )
         new = f"; {self.new:.0%} of the variance is new" if self.new == self.new else ""
-        return f"{_SAID[self.kind]}{new}; {rank}, {share}"
+        return f"{_SAID[self.kind]}{new}; {rank}; {share}"
 
 
 @dataclass(frozen=True)
 class ClassChange(Result):
-    """Two classes, or one with itself, and their relative distance."""
+    """The distance between two classes, or within one class, before and after the change."""
 
     first: str
     second: str
     before: float
-    """Mean distance between their rows, divided by the mean distance between all rows."""
+    """Mean distance between rows of the two classes before the change, divided by the mean distance of all pairs."""
     after: float
     p_value: float
-    """p-value: how often shuffled labels change at least as much."""
+    """p-value: share of permutations of the labels with a change at least as large."""
     p_adjusted: float
     """p-value corrected for the number of pairs (Benjamini and Hochberg)."""
 
     @property
     def change(self) -> float:
-        """Change of the distance, above 0 if they moved apart."""
+        """Change of the distance; above 0 if the classes moved apart."""
         return self.after - self.before
 
     @property
@@ -75,8 +79,8 @@ class ClassChange(Result):
         """Description of the movement."""
         first, second = (f"class {name}" if name.isdigit() else name for name in (self.first, self.second))
         if self.first == self.second:
-            return f"{first} {'spread' if self.change > 0 else 'drew together'}"
-        return f"{first} and {second} moved {'apart' if self.change > 0 else 'together'}"
+            return f"{first} {'spread out' if self.change > 0 else 'contracted'}"
+        return f"{first} and {second} moved {'apart' if self.change > 0 else 'closer'}"
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ class SeparationChange(Result):
 
     layer: str
     before: float
-    """Balanced accuracy: mean over classes."""
+    """Balanced accuracy (mean over classes) before the change."""
     after: float
     low: float
     """Lower end of the 95 % interval of the difference."""
@@ -96,8 +100,8 @@ class SeparationChange(Result):
     def in_words(self) -> str:
         """Whether labels are classified better or worse."""
         difference = self.after - self.before
-        verdict = "kept" if self.low <= 0 <= self.high else "better" if difference > 0 else "worse"
+        verdict = "no significant change" if self.low <= 0 <= self.high else "better" if difference > 0 else "worse"
         return (
-            f"labels held out: {self.before:.1%} to {self.after:.1%} right ({verdict}; difference "
+            f"held-out accuracy {self.before:.1%} before and {self.after:.1%} after ({verdict}; difference "
             f"{difference:+.1%} [{self.low:+.1%}, {self.high:+.1%}], chance {self.chance:.0%})"
         )

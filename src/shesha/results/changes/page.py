@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 _VERDICTS = {
     "unchanged": "Distances agree to nine digits, the limit of single precision.",
-    "within noise": "The layer moved no farther than encodings of an unchanged model.",
+    "within noise": "The layer changed no more than encodings of an unchanged model.",
     "changed": "The lower end of the interval is above the noise limit.",
-    "replaced": "The lower end is above 0.5: nearer to an unrelated geometry than to the old one.",
+    "replaced": "The lower end of the interval is above 0.5, nearer to an unrelated geometry than to the old one.",
 }
-_PICTURE = "Change of each layer (dot, with its interval) over depth; the dashed line is the noise limit."
+_PICTURE = "Change of each layer over depth (dots with intervals). The dashed line is the noise limit."
 _ROTATION = (
     "Rotating or rescaling all vectors does not change the distances used here, so an unchanged geometry does not "
     "mean that old and new vectors can be mixed in one index."
@@ -34,7 +34,7 @@ def diff_page(result: Diff) -> Page:
         numbers=(_layers(result),),
         doubts=(*(Item(note) for note in result.notes), Item(_ROTATION)),
         sections=(
-            Section("Over depth", (Drawing(_PICTURE, result.plot, wide=True),)),
+            Section("Change over depth", (Drawing(_PICTURE, result.plot, wide=True),)),
             *_change_sections(result),
             *_index(result),
             *_movement_sections(result),
@@ -96,8 +96,8 @@ def _classes(result: Diff) -> Table:
 
 
 _CLASSES = (
-    "Mean distance between the rows of two classes (or within one), divided by the mean distance of all rows; p from "
-    "shuffled labels."
+    "Mean distance between the rows of two classes (or within one class), divided by the mean distance of all pairs "
+    "of rows. p-values come from permuted labels."
 )
 
 
@@ -117,8 +117,8 @@ def _index(result: Diff) -> tuple[Section, ...]:
 
 _INDEX = (
     "Recall is the share of a query's {} nearest rows among new vectors that it also finds among old vectors. Maps "
-    "are fitted on one half of {} rows and tested on the other. A larger index has more vectors near each other, so "
-    "the loss is larger."
+    "are fitted on one half of {} rows and tested on the other half. In a larger index more vectors are near each "
+    "other, so the loss is larger."
 )
 
 
@@ -129,7 +129,7 @@ def _movement_sections(result: Diff) -> tuple[Section, ...]:
         Column("label", tuple(row.label for row in result.moved), "<"),
         Column("neighbours lost", tuple(f"{row.neighbours_lost:.0%}" for row in result.moved)),
         Column(
-            "of an unchanged model", tuple("" if row.noise != row.noise else f"{row.noise:.0%}" for row in result.moved)
+            "in an unchanged model", tuple("" if row.noise != row.noise else f"{row.noise:.0%}" for row in result.moved)
         ),
         Column("moved", tuple(format_number(row.movement) for row in result.moved)),
     )
@@ -142,6 +142,6 @@ def _movement_sections(result: Diff) -> tuple[Section, ...]:
 
 
 _MOVED = (
-    "Neighbours lost: share of the {} nearest rows that changed. Moved: 1 - correlation of the row's "
-    "distances to all others, before and after."
+    "Neighbours lost is the share of the {} nearest rows that changed. Moved is 1 - correlation of the row's "
+    "distances to all other rows before and after."
 )

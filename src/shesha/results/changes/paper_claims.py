@@ -1,4 +1,4 @@
-"""What a paper or a pull request would say of a change of a model."""
+"""Sentences for a paper about changes of a model."""
 
 from __future__ import annotations
 

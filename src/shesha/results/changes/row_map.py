@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 _LISTED = 50
 """Number of rows in the table of those that moved most."""
 _MOST = 0.5
-"""Share of the squared distances below which a plane does not show most of the geometry."""
+"""Smallest share of the squared distances at which a plane shows most of the geometry."""
 
 
 @dataclass(frozen=True)
 class RowMap(Result):
-    """Rows of one representation, or of two of the same inputs, as points in a plane."""
+    """Rows as points in a plane, for one representation or for two of the same inputs."""
 
     coordinates: dict[str, tuple[tuple[float, float], ...]]
     """Points by representation, one per row; the second is rotated onto the first."""
@@ -37,7 +37,7 @@ class RowMap(Result):
     trustworthiness: dict[str, float]
     """Trustworthiness: 1 if rows that are near in the plane are near in the data; about 0.5 for a random plane."""
     neighbours_lost: tuple[float, ...]
-    """Share of each row's nearest neighbours that differ in the second; empty with one representation."""
+    """Share of each row's nearest neighbours that differ in the second representation; empty if there is only one."""
     k: int
     """Number of neighbours per row."""
     metric: str
@@ -48,7 +48,7 @@ class RowMap(Result):
 
     @property
     def moved(self) -> tuple[int, ...]:
-        """Positions of the rows, starting with those that lost most neighbours; with one representation, in order."""
+        """Positions of the rows, ordered by neighbours lost, most first; with one representation, as given."""
         if not self.neighbours_lost:
             return tuple(range(len(self.row_names)))
         return tuple(sorted(range(len(self.row_names)), key=lambda i: -self.neighbours_lost[i]))
@@ -60,11 +60,11 @@ class RowMap(Result):
         shares = f"{first_share:.0%} of the squared distances of {first}"
         shares += "".join(f" and {share:.0%} of {name}" for name, share in rest)
         least = min(self.held.values())
-        warning = "" if least >= _MOST else ": most of the geometry is not in the picture"
+        warning = "" if least >= _MOST else ", so most of the geometry is not in the picture"
         kept = ""
         if self.neighbours_lost:
             lost = sum(self.neighbours_lost) / len(self.neighbours_lost)
-            kept = f"Rows keep {1 - lost:.0%} of their {self.k} nearest rows. "
+            kept = f"Rows keep {1 - lost:.0%} of their {self.k} nearest neighbours. "
         return f"{kept}Two dimensions show {shares}{warning}."
 
     def to_frame(self) -> pd.DataFrame:
@@ -112,7 +112,7 @@ class RowMap(Result):
 
     def _trust(self) -> Table:
         columns = (
-            Column("squared distances held", tuple(f"{share:.1%}" for share in self.held.values())),
+            Column("squared distances shown", tuple(f"{share:.1%}" for share in self.held.values())),
             Column("trustworthiness", tuple(f"{value:.3f}" for value in self.trustworthiness.values())),
         )
         return Table(tuple(self.held), (columns,), "Trust", "map")
@@ -135,15 +135,19 @@ class RowMap(Result):
             trust = self.trustworthiness[name]
             lines.append(f"  {name}: {share:.1%} of the squared distances, trustworthiness {trust:.3f}")
         lines += [line for note in self.notes for line in wrap(note, width)]
-        return "\n".join([*lines, *wrap("Use save_html to write the map; to_frame() has all points.", width)])
+        return "\n".join(
+            [*lines, *wrap("save_html() writes the map as a page, and to_frame() returns all points.", width)]
+        )
 
 
 _MEANS = (
-    "Each point is a row, on the first two principal axes of its representation. The second map is rotated or "
-    "mirrored, and scaled, to fit the first as well as possible, which does not change which rows are similar."
+    "Each point is a row, placed on the first two principal axes of its representation. The second map is rotated or "
+    "mirrored, and scaled, to fit the first as well as possible. This does not change which rows are similar."
 )
 _TRUST = (
-    "Trustworthiness (Venna and Kaski 2001): 1 if the {} nearest rows on the map are the nearest in the data, about "
-    "0.5 for a random map. Conclusions need all dimensions: `shesha.compare` and `shesha.diff` use them."
+    "Trustworthiness (Venna and Kaski 2001) is 1 if the {} nearest rows on the map are also the nearest in the data, "
+    "and about 0.5 for a random map. Base conclusions on all dimensions, which `shesha.compare` and `shesha.diff` use."
 )
-_MOVED = "Neighbours lost: share of the {} nearest rows, in all dimensions, that differ in the second."
+_MOVED = (
+    "Neighbours lost is the share of the {} nearest rows, in all dimensions, that differ in the second representation."
+)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from shesha.support.plurals import count
+
 if TYPE_CHECKING:
     from shesha.results.changes.diff import Diff, LayerChange
 
@@ -23,13 +25,21 @@ def headline(result: Diff) -> str:
     if len(layers) > 1:
         beyond = " beyond noise" if any(layer.change > largest.change for layer in known) else ""
         answer = f"{answer}. The largest change{beyond} is in {largest.name}"
-    limit = "" if changed or largest.limit == largest.noise else f", and the limit is {format_number(largest.limit)}"
+    limit = (
+        ""
+        if changed or largest.limit == largest.noise
+        else f", and a change must exceed {format_number(largest.limit)}"
+    )
     noise = f"Noise alone reaches {format_number(largest.noise)} ({result.noise_source}){limit}"
     return f"{answer}: {_format_drift(largest)}. {noise}."
 
 
 def _count_with_verb(n: int) -> str:
-    return "the representation has" if n == 1 else f"all {n} layers have"
+    return "the representation has" if n == 1 else f"{_all_layers(n)} have"
+
+
+def _all_layers(n: int) -> str:
+    return "both layers" if n == 2 else f"all {n} layers"
 
 
 def _count_changes(layers: list[LayerChange], changed: list[LayerChange]) -> str:
@@ -40,7 +50,7 @@ def _count_changes(layers: list[LayerChange], changed: list[LayerChange]) -> str
     if n == 1:
         return f"The geometry {what}"
     if n_changed == n:
-        return f"All {n} layers {what}"
+        return f"{_all_layers(n).capitalize()} {what}"
     # A layer between two changed ones, or after them, may be within noise.
     all_later = layers.index(changed[0]) + n_changed == n
     where = f", from {changed[0].name} on" if all_later else f", starting with {changed[0].name}"
@@ -54,9 +64,9 @@ def _format_drift(change: LayerChange, of: str = "") -> str:
 
 
 def diff_claim(result: Diff) -> str:
-    """Return a claim for a paper: what changed, how much, compared with which noise, on how many rows."""
+    """Return a sentence for a paper: what changed, by how much, and the noise floor."""
     verdicts = Counter(layer.verdict for layer in result)
-    layer_counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+    layer_counts = ", ".join(f"{n} {verdict}" for verdict, n in verdicts.items())
     known = [layer for layer in result if layer.change == layer.change]
     largest = max(known, key=lambda layer: layer.change) if known else None
     measured = ""
@@ -66,9 +76,9 @@ def diff_claim(result: Diff) -> str:
             f"{format_number(largest.noise)} from {result.noise_source})"
         )
     return (
-        f"Of {len(result.layers)} layers compared between {result.before} and {result.after} on "
-        f"{result.n_rows:,} inputs, the geometry of {layer_counts}{measured}; RDM drift is 1 - Spearman correlation "
-        "of the cosine distances between all pairs of rows (Raju 2026)"
+        f"The geometry of {count(len(result.layers), 'layer')} was compared between {result.before} and {result.after} "
+        f"on {result.n_rows:,} inputs: {layer_counts}{measured}; RDM drift is 1 - Spearman correlation of the cosine "
+        "distances between all pairs of rows (Raju 2026)"
     )
 
 

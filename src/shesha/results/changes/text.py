@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from shesha.results.changes.diff import Diff, LayerChange
 
 _SCREEN = 30
-"""Maximum number of lines."""
+"""Largest number of lines on a screen."""
 _FEWEST = 5
 _ROWS = 3
 _PAIRS = 3
 ENOUGH = 19
-"""Number of unchanged encodings from which the largest of them is the limit."""
+"""Smallest number of pairs of unchanged encodings whose largest difference is the limit; with fewer, it is doubled."""
 LEVEL = 0.05
-"""Level for corrected p-values of classes that moved."""
+"""Significance level for the corrected p-values of class distances."""
 _WIDE = 44
 
 
 def diff_text(result: Diff) -> str:
-    """Return the headline, one line per layer if there is space, the kind of change, and notes."""
+    """Return the headline, a table of layers that fits on the screen, the kind of change, and notes."""
     width = page_width()
     head = [*_index_lines(result, width), *wrap(headline(result), width, hanging="")]
     tail = _detail_lines(result, width)
@@ -31,7 +31,7 @@ def diff_text(result: Diff) -> str:
     lines = [*head, "", *_layer_table(layers)]
     left_out = len(result.layers) - len(layers)
     if left_out:
-        lines.append(f"  {left_out} more layers: to_frame(), --json or --html")
+        lines.append(f"  {left_out} more layers: see to_frame(), --json or --html")
     return "\n".join([*lines, *tail])
 
 
@@ -45,7 +45,10 @@ def _index_lines(result: Diff, width: int) -> list[str]:
 def _detail_lines(result: Diff, width: int) -> list[str]:
     lines = _change_lines(result, width)
     if result.moved:
-        lines += ["", f"Rows that lost most of their {result.k} nearest neighbours, in {result.moved_layer}"]
+        lines += [
+            "",
+            f"Rows that lost the largest share of their {result.k} nearest neighbours in {result.moved_layer}",
+        ]
         lines += columns(
             [_row(row.name, row.label, row.neighbours_lost) for row in result.moved[:_ROWS]], "<<>", indent="  "
         )
@@ -56,7 +59,7 @@ def _detail_lines(result: Diff, width: int) -> list[str]:
 
 
 def _change_lines(result: Diff, width: int) -> list[str]:
-    """Return one or two lines each on the kind of change, classes that moved, and the effect on a task."""
+    """Return short sentences on the kind of change, the classes that moved, and the effect on a task."""
     sentences = [f"In {result.moved_layer}: {result.structure.in_words}."] if result.structure is not None else []
     if result.classes:
         sentences.append(_class_sentence(result))
@@ -70,8 +73,10 @@ def _change_lines(result: Diff, width: int) -> list[str]:
 def _class_sentence(result: Diff) -> str:
     significant = [pair for pair in result.classes if pair.p_adjusted <= LEVEL]
     if not significant:
-        return "Classes: none moved beyond shuffled labels."
-    first = "; ".join(f"{pair.in_words} ({pair.change:+.3f}, p {pair.p_adjusted:.2g})" for pair in significant[:_PAIRS])
+        return "Classes: no distance changed more than with permuted labels."
+    first = "; ".join(
+        f"{pair.in_words} ({pair.change:+.3f}, p = {pair.p_adjusted:.2g})" for pair in significant[:_PAIRS]
+    )
     more = f"; {len(significant) - _PAIRS} more" if len(significant) > _PAIRS else ""
     return f"Classes: {first}{more}."
 
@@ -94,7 +99,7 @@ def choose_layers(result: Diff, most: int) -> list[LayerChange]:
     largest = [max(known, key=lambda i: layers[i].change)] if known else []
     first = [max(0, index - before) for index in changes[:1] for before in (0, 1)]
     needed = {0, len(layers) - 1, *first, *largest}
-    # One line is taken by the number of those that are left out.
+    # One line states how many layers are left out.
     for place in (round(i * (len(layers) - 1) / (most - 2)) for i in range(most - 1)):
         if len(needed) < most - 1:
             needed.add(place)
@@ -150,6 +155,6 @@ def _scale_note(result: Diff) -> str:
     )
     limit = "the noise" if result.n_noise >= ENOUGH else "twice the noise"
     return (
-        f"RDM drift is 0 for the same geometry, about 1 for an unrelated one. Changed: its interval is above {limit} "
-        f"({rows})."
+        "RDM drift is 0 for the same geometry and about 1 for an unrelated one. A layer counts as changed if its "
+        f"interval is above {limit} ({rows})."
     )

@@ -27,7 +27,7 @@ class Coherence(NullComparison):
     n: int
     """Number of rows of the group."""
     coherence: float
-    """Mean cosine of the shifts with their mean, to which the null, the p-value and the interval refer."""
+    """Mean cosine of the shifts with their mean. The null, the p-value and the interval refer to it."""
     ci_low: float = NAN
     ci_high: float = NAN
     unbiased: float = NAN
@@ -43,7 +43,7 @@ class Coherence(NullComparison):
     larger."""
     magnitude_chance: float = NAN
     magnitude_p: float = NAN
-    """p-value of the magnitude in units of its noise, so that a group that is merely noisier than the controls is not
+    """p-value of the magnitude divided by its noise. A group that is only noisier than the controls is not
     significant."""
     spread: float = NAN
     """Mean distance of the rows from their mean."""
@@ -65,24 +65,24 @@ class Coherence(NullComparison):
 
     @property
     def verdict(self) -> str:
-        """What p, corrected in a table, and the interval of the unbiased score say, in words."""
+        """Verdict in words, from p (corrected in a table) and the interval of the unbiased score."""
         if not self.has_null:
             return "not tested"
         p = self.p_adjusted if self.p_adjusted == self.p_adjusted else self.p_value
         if not reaches_level(p, self.alpha):
             return "not above chance"
-        # The null draws other controls, the interval other rows or units of this group: the answers may differ.
+        # The null draws other controls, and the interval draws other rows or units of this group, so they may disagree.
         return _UNSURE if self.unbiased_ci_low <= 0 else _TOGETHER
 
     def __str__(self) -> str:
-        """Print the score with its chance level, and the score that does not depend on group size."""
+        """Print the score with its chance level, and the unbiased score."""
         chance = f"no chance level ({self.reason})"
         if self.has_null:
             chance = f"chance {self.null_mean:.3f}, p = {self.p_value:.3g} ({count(self.n_draws, 'draw')})"
         return (
-            f"{self.name}: coherence {self.coherence:.3f} [{self.ci_low:.3f}, {self.ci_high:.3f}] of {self.n:,} rows "
-            f"against {self.n_controls:,} controls, {chance}; unbiased {self.unbiased:.3f}, "
-            f"magnitude {self.magnitude:.3g}"
+            f"{self.name}: coherence {self.coherence:.3f} [{self.ci_low:.3f}, {self.ci_high:.3f}] for {self.n:,} rows "
+            f"against {self.n_controls:,} controls, {chance}; unbiased {self.unbiased:.3f}, magnitude "
+            f"{self.magnitude:.3g}"
         )
 
 
@@ -95,7 +95,7 @@ class Link(Result):
     rho: float
     """Spearman's correlation over the groups."""
     chance: float
-    """Its mean over tables of null groups: the effect of group sizes and noise alone."""
+    """Mean correlation over tables of null groups: the effect of group sizes and noise alone."""
     chance_low: float
     chance_high: float
     """Limits of the central 95 % of the tables of null groups."""
@@ -105,7 +105,7 @@ class Link(Result):
     def __str__(self) -> str:
         """Print both correlations."""
         return (
-            f"{self.first} and {self.second}: rho {self.rho:.2f}; in groups without an effect {self.chance:.2f} "
+            f"{self.first} and {self.second}: rho = {self.rho:.2f}; null groups give {self.chance:.2f} "
             f"[{self.chance_low:.2f}, {self.chance_high:.2f}], p = {self.p_value:.2g}"
         )
 
@@ -150,17 +150,17 @@ class CoherenceTable(Result):
 
     @property
     def headline(self) -> str:
-        """How many groups move together above chance, and which."""
+        """How many groups shift in a common direction above chance, and which."""
         tested = [group for group in self.groups if group.has_null]
         if not tested:
-            return f"No chance level for {count(len(self.groups), self.group_noun)}."
+            return f"No chance level was computed for {count(len(self.groups), self.group_noun)}."
         above, unsure = self.named(_TOGETHER), self.named(_UNSURE)
         listed = f": {_list_names(above)}" if above else ""
-        doubt = f" Doubtful, because the interval of the score contains 0: {_list_names(unsure)}." if unsure else ""
-        moves = agree(len(above), "moves its", "move their")
+        doubt = f" Doubtful, because the interval contains 0: {_list_names(unsure)}." if unsure else ""
+        moves = agree(len(above), "shifts its", "shift their")
         return (
-            f"{len(above)} of {count(len(tested), self.group_noun)} {moves} {self.row_noun}s together beyond chance "
-            f"(p_adj <= {tested[0].alpha:g}){listed}.{doubt}"
+            f"{len(above)} of {count(len(tested), self.group_noun)} {moves} {self.row_noun}s in a common direction, "
+            f"above chance (p_adj <= {tested[0].alpha:g}){listed}.{doubt}"
         )
 
     def _page(self) -> Page:
@@ -240,7 +240,7 @@ class CoherenceTable(Result):
 
 _PLAIN = ("magnitude", "coherence", "null_mean")
 _NAMED = 10
-"""Groups that the headline names."""
+"""Largest number of groups that the headline names."""
 _TOGETHER, _UNSURE = "moves together", "doubtful: interval contains 0"
 _PRINTED = {
     **{"n": 0, "unbiased": 3, "unbiased_ci_low": 3, "unbiased_ci_high": 3, "p_adj": 4, "verdict": 0},

@@ -1,4 +1,4 @@
-"""The page of a table of coherence: which groups move together, as a table and a picture."""
+"""The page of a table of coherence: which groups shift in a common direction, as a table and a picture."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 _MOST = 200
 """Maximum number of groups on a page; `to_frame` has all."""
 _PICTURE = (
-    "Unbiased coherence and magnitude of each group, less what noise contributes, with the chance level of groups of "
-    "the same sizes."
+    "Unbiased coherence and magnitude of each group, without the contribution of noise. The chance level is that of "
+    "groups of the same size."
 )
 _UNBIASED = Text(
-    "Unbiased: mean cosine of pairs of shifts, 0 without an effect for any size of the group. Brackets: its interval."
+    "Unbiased coherence is the mean cosine of pairs of shifts. It is 0 without an effect, for any group size. "
+    "Brackets show its interval."
 )
 
 
@@ -30,7 +31,7 @@ def coherence_page(result: CoherenceTable) -> Page:
     noun, rows = result.group_noun, f"{result.n_controls:,} controls ({result.control})"
     return Page(
         title=f"Coherence of {len(result.groups)} {noun}s",
-        question=f"Which {noun}s move their {result.row_noun}s in a common direction, beyond chance?",
+        question=f"Which {noun}s shift their {result.row_noun}s in a common direction, above chance?",
         answer=(result.headline,),
         numbers=(_group_table(groups, noun), _UNBIASED),
         doubts=tuple(Text(text) for text in (*result.notes, *_not_scored(result))),

@@ -1,4 +1,4 @@
-"""What a paper would say of groups of rows that move together, or do not."""
+"""Sentences for a paper about groups of rows that shift in a common direction."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def _table(result: CoherenceTable) -> str:
     )
     which = "" if above or not closest else "closest: "
     doubt = f"; for {len(unsure)} more, p_adj is as small but the interval contains 0" if unsure else ""
-    shuffled = f" (for {say.count(result.n_shuffled, f'large {result.group_noun}')}, of shuffled labels)"
+    shuffled = f" (for {say.count(result.n_shuffled, f'large {result.group_noun}')}, of permuted labels)"
     alpha, rows = tested[0].alpha if tested else 0.05, f"{result.row_noun}s"
     return (
-        f"{len(above)} of {say.count(len(tested), result.group_noun)} moved {agree(len(above), 'its', 'their')} {rows} "
-        f"together beyond chance (p_adj <= {alpha:g}, Benjamini and Hochberg) by the unbiased {_SOURCE}, "
-        f"{result.method}, against {result.n_controls:,} controls ({which}{listed or 'no chance level'}){doubt}; "
-        f"p compares the mean cosine with {result.n_draws:,} null groups of {result.exchanged}"
-        f"{shuffled if result.n_shuffled else ''}"
+        f"{len(above)} of {say.count(len(tested), result.group_noun)} shifted {agree(len(above), 'its', 'their')} "
+        f"{rows} in a common direction, above chance (p_adj <= {alpha:g}, Benjamini and Hochberg) by the unbiased "
+        f"{_SOURCE}, {result.method}, against {result.n_controls:,} controls "
+        f"({which}{listed or 'no chance level'}){doubt}; p-values compare the mean cosine with {result.n_draws:,} null "
+        f"groups of {result.exchanged}{shuffled if result.n_shuffled else ''}"
     )
 
 

@@ -1,4 +1,4 @@
-"""What a paper would say of a check of a monitor, of a stream, and of two samples."""
+"""Sentences for a paper about checks of a drift monitor, streams, and pairs of samples."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def _verdict(result: DriftVerdict) -> str:
         return f"{start} could not be estimated: {result.reason or score.reason}"
     start = f"{start} was {say.format_number(score.drift)}"
     if result.basis == "re-encodings":
-        side = "beyond" if score.beyond else "within"
-        alert = "; evidence of all checks raised the alert" if result.by_sequence else ""
+        side = "above" if score.beyond else "not above"
+        alert = "; the accumulated evidence of all checks raised the alert" if result.by_sequence else ""
         return (
-            f"{start}, {side} what unchanged encodings give at {result.level:g} (mean "
+            f"{start}, {side} the threshold for unchanged encodings at {result.level:g} (mean "
             f"{say.format_number(score.unchanged)}, threshold {say.format_number(score.threshold)}, p = "
             f"{say.format_p(score.p_value)}, {result.n_nulls:,} re-encodings): {result.state_in_words}{alert}"
         )
@@ -34,11 +34,11 @@ def _verdict(result: DriftVerdict) -> str:
 def _stream(result: StreamVerdict) -> str:
     if result.state == "not estimable":
         return f"Evidence of change in the stream could not be estimated: {result.reason}"
-    alarm = f"an alarm since row {result.alarm_since:,}" if result.alarm_since else "no alarm"
+    alarm = f"an alarm was raised at row {result.alarm_since:,}" if result.alarm_since else "no alarm"
     return (
         f"After {result.n_seen:,} new rows the conformal test martingale reached 10^{result.log10_highest:.1f} (alarm "
-        f"at 10^{result.log10_threshold:.1f}, which unchanged rows ever reach with probability {result.alpha:g} at "
-        f"most): {alarm}"
+        f"at 10^{result.log10_threshold:.1f}, which unchanged rows reach with a probability of at most "
+        f"{result.alpha:g}): {alarm}"
     )
 
 

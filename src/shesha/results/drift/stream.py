@@ -23,14 +23,14 @@ class StreamVerdict(Result):
     n_seen: int
     """Number of rows of the stream so far, including these."""
     alpha: float
-    """Upper bound of the probability that the stream ever raises an alarm although its rows are like the reference."""
+    """Upper bound of the probability of any false alarm, however long the stream runs."""
     log10_martingale: float
-    """Evidence against no change after these rows, as a power of ten."""
+    """Evidence of a change after these rows, as a power of ten."""
     log10_highest: float
-    """The highest evidence so far; the alarm is at `log10_threshold`, and persists."""
+    """The highest evidence so far; at `log10_threshold` it raises an alarm, which persists."""
     log10_threshold: float
     mean_p_value: float
-    """About 0.5 if rows are like earlier ones; lower if farther from their centre; higher if nearer."""
+    """About 0.5 if rows are like earlier rows; lower if they are farther from the centre, higher if nearer."""
     strangest: tuple[int, ...] = ()
     """Rows of the batch that are farthest from the centre of the reference, farthest first."""
     alarm_since: int = 0
@@ -49,12 +49,13 @@ class StreamVerdict(Result):
             text = f"not estimable: {self.reason}"
         else:
             text = (
-                f"{self.state}: evidence of change 10^{self.log10_martingale:.1f} after {self.n_seen:,} new rows, "
-                f"highest 10^{self.log10_highest:.1f}, alarm at 10^{self.log10_threshold:.1f} (for unchanged rows, "
-                f"the probability of any alarm is at most {self.alpha:g}); mean p {self.mean_p_value:.3f}"
+                f"{self.state}: the evidence of a change is 10^{self.log10_martingale:.1f} after {self.n_seen:,} new "
+                f"rows; its maximum is 10^{self.log10_highest:.1f}, and the alarm is at 10^{self.log10_threshold:.1f}. "
+                f"For unchanged rows, the probability of any alarm is at most {self.alpha:g}. The mean p-value is "
+                f"{self.mean_p_value:.3f}."
             )
         if self.alarm_since:
-            text += f"; alarm since row {self.alarm_since:,}"
+            text += f" The alarm was raised at row {self.alarm_since:,}."
         lines = wrap(text, page_width())
         for note in self.notes:
             lines += wrap(f"! {note}", page_width())
@@ -67,14 +68,15 @@ class TwoSample(Result):
 
     test: str
     statistic: float
-    """0 for equal samples, and larger for different ones; for C2ST, the area under the curve, 0.5 for equal samples."""
+    """About 0 for samples from one distribution, and larger otherwise; for C2ST, the area under the curve (0.5, and
+    larger otherwise)."""
     p_value: float
     n_reference: int
     n_window: int
     n_permutations: int
     alpha: float
     threshold: float
-    """Value that equal samples exceed with probability alpha."""
+    """Critical value, which samples from one distribution exceed with probability alpha."""
     null_mean: float
     null: tuple[float, ...] = ()
     reason: str = ""
@@ -93,15 +95,16 @@ class TwoSample(Result):
         return null_distribution(self.null, self.statistic, self.threshold, label=self.test, drawn=drawn, ax=ax)
 
     def __str__(self) -> str:
-        """Print the statistic with its value for equal samples."""
+        """Print the statistic, and what samples from one distribution give."""
         if self.reason:
             return "\n".join(wrap(f"{self.test}: not estimable ({self.reason})", page_width()))
-        verdict = "differ" if self.significant else "no difference found"
+        verdict = "the samples differ" if self.significant else "no difference found"
         return "\n".join(
             wrap(
-                f"{self.test}: {self.statistic:.4g}, {verdict}: p = {self.p_value:.3g} ({self.n_permutations} "
-                f"permutations); equal samples give {self.null_mean:.4g}, and {self.threshold:.4g} at {self.alpha:g} "
-                f"({self.n_reference:,} and {self.n_window:,} rows)",
+                f"{self.test}: {self.statistic:.4g}, {verdict} (p = {self.p_value:.3g}, {self.n_permutations} "
+                f"permutations). Samples from one distribution have a mean of {self.null_mean:.4g} and exceed "
+                f"{self.threshold:.4g} in {100 * self.alpha:g} % of cases ({self.n_reference:,} and {self.n_window:,} "
+                "rows).",
                 page_width(),
             )
         )

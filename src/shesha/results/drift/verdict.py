@@ -21,7 +21,7 @@ _SAID = {
     "ok": "no change beyond that of unchanged encodings",
     "watch": "a sign of change, but no alarm",
     "alert": "the geometry changed",
-    "not estimable": "could not tell",
+    "not estimable": "the drift could not be estimated",
 }
 
 
@@ -33,16 +33,16 @@ class DriftScore(Result):
     tier: str
     """'primary' raises the alarm, 'confirm' shows the extent of the change, 'early' and 'local' are early signs."""
     drift: float
-    """0 for the same geometry; NaN, with a reason, if it cannot be computed."""
+    """Drift: 0 for the same geometry; NaN, with a reason, if it cannot be computed."""
     threshold: float
     """Drift above which the score is significant at the level of the monitor."""
     p_value: float
     unchanged: float = NAN
-    """Mean drift of the unchanged re-encodings; NaN without any."""
+    """Mean drift of re-encodings of the unchanged model; NaN without re-encodings."""
     low: float = NAN
     """Lower limit of the drift for other rows of the same kind, if rows were resampled."""
     beyond: bool = False
-    """Whether it exceeds its threshold."""
+    """Whether the drift exceeds its threshold."""
     reason: str = ""
 
 
@@ -54,7 +54,7 @@ class Moved(Result):
     movement: float
     """1 - correlation of its distances to all other rows before and after."""
     floor: float = NAN
-    """Largest movement in any re-encoding; NaN without any."""
+    """Largest movement in any re-encoding of the unchanged model; NaN without re-encodings."""
     label: str = ""
 
 
@@ -67,16 +67,16 @@ class CheckSequence(Result):
     run_length: float
     """Mean number of checks between false alarms."""
     e_value: float
-    """Evidence of this check against no change, 1 on average without a change."""
+    """Evidence of a change from this check alone; its mean is 1 without a change."""
     shiryaev_roberts: float
-    """Evidence accumulated over all possible times of change; the alarm is at `threshold`."""
+    """Evidence accumulated over all possible times of change; it raises the alarm at `threshold`."""
     cusum: float
     """Evidence since the most suspicious earlier check, for comparison; it raises no alarm."""
     alarm_since: int = 0
     """The check that raised an unacknowledged alarm; 0 if there is none."""
     threshold: float = NAN
-    """Evidence at which the mean run length is the stated one; NaN in results of earlier versions, which used the
-    latter."""
+    """Evidence that raises the alarm, chosen for a mean run length of `run_length`; NaN in results of earlier versions,
+    which used `run_length` itself."""
 
 
 @dataclass(frozen=True)
@@ -87,26 +87,26 @@ class DriftVerdict(Result):
     scores: tuple[DriftScore, ...]
     n_rows: int
     basis: Literal["re-encodings", "row resamples"]
-    """Description of the noise floor."""
+    """Source of the noise floor."""
     n_nulls: int
     level: float
     """Share of checks in which a score exceeds its threshold without a change."""
     realised: float
-    """Upper limit of that share with these re-encodings (95 % confidence), because the threshold is an estimate."""
+    """Upper limit (95 % confidence) of that share for this monitor, whose threshold is an estimate."""
     tolerance: float
-    """Smaller drifts raise no alert."""
+    """Largest drift that raises no alert."""
     rows: tuple[Moved, ...] = ()
     """The rows that moved most."""
     classes: tuple[Moved, ...] = ()
     sequence: CheckSequence | None = None
     by_sequence: bool = False
-    """Whether the evidence of many checks raises the alert, instead of this one."""
+    """Whether the accumulated evidence of many checks raised the alert, not this check alone."""
     advice: str = ""
     notes: tuple[str, ...] = ()
     reason: str = ""
     """Reason for a missing value of the primary score."""
     about: dict[str, str] = field(default_factory=dict)
-    """Recorded circumstances of these encodings: revision of the model, batch size, ..."""
+    """Recorded conditions of these encodings, such as model revision and batch size."""
 
     @property
     def needs_attention(self) -> bool:
@@ -186,7 +186,7 @@ def _paragraph(text: str) -> list[str]:
 
 def _score_table(verdict: DriftVerdict) -> list[str]:
     resampled = verdict.basis == "row resamples"
-    rows = [["", "", "drift", "low" if resampled else "unchanged", "threshold", "p", ""]]
+    rows = [["", "", "drift", "low" if resampled else "unchanged", "threshold", "p", "verdict"]]
     missing, names = [], short_names(verdict.scores)
     for score in verdict.scores:
         if score.drift != score.drift:
@@ -194,7 +194,7 @@ def _score_table(verdict: DriftVerdict) -> list[str]:
             continue
         floor = score.low if resampled else score.unchanged
         numbers = [f"{value:.3g}" for value in (score.drift, floor, score.threshold, score.p_value)]
-        rows.append([score.tier, names[score.measure], *numbers, "beyond" if score.beyond else ""])
+        rows.append([score.tier, names[score.measure], *numbers, "above threshold" if score.beyond else ""])
     lines = columns(rows, "<<>>>><", indent="  ") if len(rows) > 1 else []
     for measure, reason in missing:
         lines += wrap(f"{measure}: no value ({reason})", page_width(), "  ", "    ")
@@ -204,30 +204,29 @@ def _score_table(verdict: DriftVerdict) -> list[str]:
 def _rates(verdict: DriftVerdict) -> str:
     if verdict.basis == "row resamples":
         return (
-            f"A score is beyond its threshold if, with {100 * (1 - verdict.level):g} % confidence, its drift is above "
-            f"{verdict.tolerance:g} for any sample of such inputs. Without re-encodings the noise floor is "
-            "unknown."
+            f"A score exceeds its threshold if, with {100 * (1 - verdict.level):g} % confidence, its drift is above "
+            f"{verdict.tolerance:g} for any sample of such inputs. Without re-encodings the noise floor is unknown."
         )
-    rate = f"On unchanged encodings each score is beyond its threshold in {verdict.level:.3g} of checks"
+    rate = f"Without a change, each score exceeds its threshold in {100 * verdict.level:.3g} % of checks"
     return (
-        f"{rate}, over monitors like this one; with its {verdict.n_nulls:,} re-encodings this one's own rate is below "
-        f"{verdict.realised:.3g} (95 % confidence)."
+        f"{rate}, averaged over monitors like this one. The rate of this monitor, with {verdict.n_nulls:,} "
+        f"re-encodings, is below {100 * verdict.realised:.3g} % (95 % confidence)."
     )
 
 
 def _sequence_line(sequence: CheckSequence) -> str:
     limit = sequence.run_length if sequence.threshold != sequence.threshold else sequence.threshold
     sentence = (
-        f"Check {sequence.number}: evidence of all checks {sequence.shiryaev_roberts:.3g}, "
-        f"alarm at {round(limit, 1):g} (one false alarm in {sequence.run_length:g} checks on average; "
-        f"CUSUM {sequence.cusum:.3g})."
+        f"Check {sequence.number}: the accumulated evidence of change is {sequence.shiryaev_roberts:.3g}, and the "
+        f"alarm is at {round(limit, 1):g} (one false alarm in {sequence.run_length:g} checks on average; CUSUM "
+        f"{sequence.cusum:.3g})."
     )
-    return sentence + (f" Alarm since check {sequence.alarm_since}." if sequence.alarm_since else "")
+    return sentence + (f" The alarm was raised at check {sequence.alarm_since}." if sequence.alarm_since else "")
 
 
 def _movement_table(moved: tuple[Moved, ...]) -> list[str]:
     known = any(row.floor == row.floor for row in moved)
-    rows = [["", "", "moved", "at most, unchanged" if known else ""]]
+    rows = [["", "", "moved", "largest if unchanged" if known else ""]]
     for row in moved:
         floor = f"{row.floor:.3g}" if row.floor == row.floor else ""
         rows.append([_short(row.name), _short(row.label), f"{row.movement:.3g}", floor])

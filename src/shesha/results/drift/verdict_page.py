@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 _TIERS = {
     "primary": "Raises the alarm",
     "confirm": "Measures the extent of a change",
-    "early": "Shows first signs",
+    "early": "Shows early signs of a change",
     "local": "Detects changes of neighbours",
 }
-_BARE = "Only the canary rows are checked: a change that affects only other inputs is not detected."
+_BARE = "Only the canary rows are checked, so a change that affects only other inputs is not detected."
 _NO_FLOOR = (
     "Without re-encodings the noise floor is unknown, so only drift above the tolerance, {:g}, counts as a change. "
     "Pass re-encodings of the same rows (`--nulls`) to detect smaller changes."
 )
-_DRIFT = "Drift is 0 without a change; for an unrelated geometry, RDM drift is about 1."
-_QUESTION = "Has the model changed: do the same {} inputs, encoded again, still have the distances of the reference?"
+_DRIFT = "Drift is 0 without a change. RDM drift is about 1 for an unrelated geometry."
+_QUESTION = "Has the model changed? That is, do the same {} inputs, encoded again, keep the distances of the reference?"
 _DRAWN, _MOST = 3.0, 1000
-"""Multiples of the threshold: the end of a strip, and the multiple from which it only says 'far beyond'."""
-_PICTURE = "Each drift (dot) with its threshold (tick), on a logarithmic scale."
+"""Multiples of the threshold: the largest that is drawn, and the largest that is printed."""
+_PICTURE = "Each drift (dot) and its threshold (tick), on a logarithmic scale."
 _TITLES = {
     "ok": "no change found",
     "watch": "a sign of change",
     "alert": "alert",
-    "not estimable": "could not tell",
+    "not estimable": "not estimable",
 }
 
 
@@ -49,7 +49,7 @@ def verdict_page(verdict: DriftVerdict, rates: str, in_a_row: str) -> Page:
             *_picture(verdict),
             *((Section("Successive checks", (Text(in_a_row),)),) if in_a_row else ()),
             *(Section(title, (_movement_part(title, rows),), _MOVED) for title, rows in moved.items() if rows),
-            Section("Purpose of the scores", tuple(_explanations(verdict))),
+            Section("What each score is for", tuple(_explanations(verdict))),
         ),
         ran=(
             *((name, text) for name, text in sorted(verdict.about.items())),
@@ -62,7 +62,8 @@ def verdict_page(verdict: DriftVerdict, rates: str, in_a_row: str) -> Page:
 
 
 _MOVED = (
-    "1 - correlation of a row's distances to all others, before and after; with the largest value of any re-encoding."
+    "Moved is 1 - correlation of a row's distances to all other rows before and after. The last column is the largest "
+    "value in any re-encoding of the unchanged model."
 )
 
 
@@ -81,8 +82,8 @@ def _drift_against_floor(verdict: DriftVerdict, score: DriftScore) -> str:
     drift = f"{score.measure} is {score.drift:.3g}"
     if verdict.basis == "re-encodings":
         return (
-            f"{drift}, compared with {score.unchanged:.3g} for encodings of the unchanged model, which rarely exceed "
-            f"{score.threshold:.3g} (p = {score.p_value:.2g})"
+            f"{drift}, compared with a mean of {score.unchanged:.3g} for encodings of the unchanged model, which "
+            f"rarely exceed {score.threshold:.3g} (p = {score.p_value:.2g})"
         )
     return f"{drift}, and at least {score.low:.3g} for any sample of such inputs"
 
@@ -91,11 +92,11 @@ def _scores(verdict: DriftVerdict) -> Table:
     scores = verdict.scores
     columns = (
         Column("drift", tuple(_number(score.drift) for score in scores)),
-        Column("at least", tuple(_number(score.low) for score in scores)),
-        Column("unchanged gives", tuple(_number(score.unchanged) for score in scores)),
+        Column("lower limit", tuple(_number(score.low) for score in scores)),
+        Column("mean if unchanged", tuple(_number(score.unchanged) for score in scores)),
         Column("threshold", tuple(_number(score.threshold) for score in scores)),
         Column(
-            f"times the threshold (drawn to {_DRAWN:g})",
+            f"multiple of the threshold (drawn to {_DRAWN:g})",
             tuple(map(_format_ratio, scores)),
             ">",
             tuple(map(_strip, scores)),
@@ -116,7 +117,7 @@ def short_names(scores: tuple[DriftScore, ...]) -> dict[str, str]:
 def _judgement(score: DriftScore) -> str:
     if score.drift != score.drift:
         return "no value"
-    return "beyond" if score.beyond else "within"
+    return "above threshold" if score.beyond else "below threshold"
 
 
 def _threshold_ratio(score: DriftScore) -> float:
@@ -148,7 +149,7 @@ def _movement_part(title: str, moved: tuple[Moved, ...]) -> Table:
     columns = (
         Column("label", tuple(row.label for row in moved), "<"),
         Column("moved", tuple(_number(row.movement) for row in moved)),
-        Column("at most, unchanged", tuple(_number(row.floor) for row in moved)),
+        Column("largest if unchanged", tuple(_number(row.floor) for row in moved)),
     )
     return Table(tuple(row.name for row in moved), (columns,), title, "name")
 
@@ -164,10 +165,10 @@ def _explanations(verdict: DriftVerdict) -> Iterator[Part]:
 
 
 _SEES = {
-    "RDM drift": " 1 - rank correlation of all distances between the rows.",
-    "unbiased CKA": " 1 - alignment of the inner products between rows, which is dominated by large directions.",
-    "Procrustes similarity": " The difference after the best rotation, which detects any small change of any row.",
-    "mutual kNN": " Share of each row's nearest neighbours that changed.",
+    "RDM drift": " It is 1 - rank correlation of all distances between the rows.",
+    "unbiased CKA": " It is 1 - alignment of the inner products of rows, dominated by directions of large variance.",
+    "Procrustes similarity": " It is the difference after the best rotation, and detects small changes of single rows.",
+    "mutual kNN": " It is the share of each row's nearest neighbours that changed.",
 }
 
 

@@ -1,4 +1,4 @@
-"""What a paper would say of scores of trials and sessions."""
+"""Sentences for a paper about scores of trials and sessions."""
 
 from __future__ import annotations
 
@@ -35,14 +35,16 @@ def _orders(n: int, exchanged: str) -> str:
 
 @claim.register
 def _tertiles(result: Tertiles) -> str:
-    gradual = "gradual" if result.gradual else "not gradual"
+    significance = (
+        "not significant, as for a gradual change" if result.gradual else "significant, so the change was not gradual"
+    )
     test = result.difference
     return (
-        f"The mean response changed by {say.format_number(result.early_middle.observed)} from the first third to the "
-        f"second and by {say.format_number(result.middle_late.observed)} from the second to the last over "
+        f"The cosine between mean responses was {say.format_number(result.early_middle.observed)} for the first and "
+        f"second third and {say.format_number(result.middle_late.observed)} for the second and last third of "
         f"{test.n_trials:,} trials of {test.n_neurons:,} neurons; their difference, {say.format_number(test.observed)} "
         f"(p = {say.format_p(test.p_value)}, null mean {say.format_number(test.null_mean)}, "
-        f"{_orders(test.n_permutations, test.exchanged)}), says that the change was {gradual}"
+        f"{_orders(test.n_permutations, test.exchanged)}), was {significance}"
     )
 
 
@@ -61,8 +63,8 @@ def _over_time(result: OverTime) -> str:
     above = sum(reaches_level(p, result.alpha) for line in result.p_values for p in line)
     null = say.null(result, result.alpha, "null of the largest:")
     return (
-        f"{start}, {null}, {_orders(result.n_permutations, result.exchanged)}); {above} of "
-        f"{len(result.times) ** 2} pairs of times were above what chance rarely gives anywhere"
+        f"{start}, {null}, {_orders(result.n_permutations, result.exchanged)}); {above} of {len(result.times) ** 2} "
+        "pairs of times were above the chance threshold of the largest agreement"
     )
 
 
@@ -80,9 +82,9 @@ def _session_drift(result: SessionDrift) -> str:
         )
         clauses.append(f"{pair.first} and {pair.second} ({pair.n_shared:,} shared neurons): {parts}")
     return (
-        f"Agreement between halves of the trials of {len(result.sessions)} sessions, compared with that within sessions"
-        f": {say.join_clauses(clauses, 'more pairs')}; {result.n_permutations:,} random matchings of neurons (for "
-        "the geometry, of conditions), p that the sessions agree, not corrected for the number of pairs"
+        f"Agreement between halves of the trials of {len(result.sessions)} sessions, compared with that within "
+        f"sessions: {say.join_clauses(clauses, 'more pairs')}; {result.n_permutations:,} random matchings of neurons "
+        "(for the geometry, of conditions); p-values test agreement and are not corrected for the number of pairs"
     )
 
 
@@ -113,7 +115,7 @@ def _group_clause(group: Group, score: str, confidence: float) -> str:
 def _association(result: Association) -> str:
     controls = f", controlling for {' and '.join(result.covariates)}" if result.covariates else ""
     return (
-        f"{result.first} and {result.second} were correlated over {result.n:,} lines{controls} (Spearman's rho "
-        f"{say.format_number(result.value)}{say.interval(result.low, result.high, result.confidence)}, p = "
+        f"Spearman's rho of {result.first} and {result.second} over {result.n:,} lines{controls} was "
+        f"{say.format_number(result.value)}{say.interval(result.low, result.high, result.confidence)} (p = "
         f"{say.format_p(result.p_value)} over {say.count(result.n_clusters, result.clusters)})"
     )

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SessionPart(NullComparison):
-    """One kind of agreement of two sessions."""
+    """One kind of agreement between two sessions."""
 
     name: str
     between: float
-    """Agreement between halves of the trials of the two sessions."""
+    """Agreement of half of the trials of one session with half of the trials of the other."""
     within: float
     """Mean agreement between halves of the trials within each session: the limit set by noise."""
 
@@ -39,15 +39,15 @@ class SessionPair(Result):
     first: str
     second: str
     n_shared: int
-    """Number of common neurons; the null uses as many."""
+    """Number of neurons that both sessions share; the null uses as many."""
     n_conditions: int
-    """Number of common conditions."""
+    """Number of conditions that both sessions share."""
     parts: tuple[SessionPart, ...] = ()
     reason: str = ""
     """Reason for missing numbers."""
 
     def __iter__(self) -> Iterator[SessionPart]:
-        """Iterate over the pairs of sessions."""
+        """Iterate over the kinds of agreement."""
         return iter(self.parts)
 
     def __getitem__(self, name: str) -> SessionPart:
@@ -75,8 +75,8 @@ class SessionDrift(Result):
             return "No pair of sessions could be compared."
         _, pair, part = max(known, key=lambda entry: entry[0])
         return (
-            f"Largest change: {part.name.replace('_', ' ')} between {pair.first} and {pair.second}, which agree at "
-            f"{part.between:.2f}; halves of one session agree at {part.within:.2f}."
+            f"Largest change: {part.name.replace('_', ' ')} between {pair.first} and {pair.second}, with an agreement "
+            f"of {part.between:.2f} between sessions and {part.within:.2f} within sessions."
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -106,7 +106,7 @@ class SessionDrift(Result):
         for kind in kinds:
             values = [pair[kind].change for pair in shown]
             series[kind] = Series(values, values, values)
-        return intervals(names, series, label="agreement within minus between", joined=False, ax=ax)
+        return intervals(names, series, label="agreement within minus between sessions", joined=False, ax=ax)
 
     def __str__(self) -> str:
         """Print one table for each kind of agreement."""
@@ -137,8 +137,8 @@ class SessionDrift(Result):
 
 GAIN_NOTE = (
     "Gains that differ between neurons change the geometry even if every neuron keeps its tuning, because cosine "
-    "distances weight neurons by their rates. If rates differ between sessions too, a change of geometry is no "
-    "evidence of new tuning."
+    "distances weight neurons by their rates. If rates also differ between sessions, a change of geometry is no "
+    "evidence of a change in tuning."
 )
 _HEADS = (("between", "between"), ("within", "within"), ("change", "change"), ("chance", "null_mean"))
 

@@ -23,9 +23,9 @@ class AreaScore(NullComparison):
     value: float
     reason: str = ""
     n_unused: int = 0
-    """Trials that equal numbers leave unused, on average over draws."""
+    """Trials left unused to give conditions equal numbers, averaged over draws."""
     dropped: tuple[str, ...] = ()
-    """Conditions without enough trials in a half."""
+    """Conditions left out because a half has too few trials."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class GroupMean(Result):
     n: int
     """Number of areas and sessions with a value."""
     n_beyond: int
-    """Number of these that are above chance (uncorrected)."""
+    """Number of areas and sessions above chance (uncorrected)."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class SessionTable(Result):
     lines: tuple[AreaLine, ...]
     groups: tuple[Group, ...]
     excluded: tuple[tuple[str, str, str], ...]
-    """Session, area ('' for all areas) and reason of everything that was left out."""
+    """What was left out: session, area ('' for all areas) and reason."""
     by: str
     interval: str
     """Unit of the intervals: 'animal' or 'session'."""
@@ -90,7 +90,7 @@ class SessionTable(Result):
     options: dict[str, Any] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Group]:
-        """Iterate over the areas."""
+        """Iterate over the groups of areas."""
         return iter(self.groups)
 
     def __getitem__(self, name: str) -> Group:
@@ -124,7 +124,7 @@ class SessionTable(Result):
 
     @property
     def headline(self) -> str:
-        """Which group has the highest value of the first score, and how many areas are beyond chance."""
+        """The group with the highest value of the first score, and the number of areas beyond chance."""
         name = self.scores[0] if self.scores else ""
         known = [
             group for group in self.groups if name in group.means and group.means[name].mean == group.means[name].mean
@@ -137,7 +137,8 @@ class SessionTable(Result):
         n = sum(group.means[name].n for group in known)
         return (
             f"{name.replace('_', ' ').capitalize()} is highest in {best.name} ({_format_interval(mean)}, chance "
-            f"{_number(mean.chance)}); {n_beyond} of {n} areas in sessions are beyond chance, uncorrected."
+            f"{_number(mean.chance)}); {n_beyond} of {n} combinations of area and session are beyond chance "
+            "(uncorrected)."
         )
 
     def plot(self, score: str = "", ax: Axes | None = None) -> Axes:
@@ -146,7 +147,7 @@ class SessionTable(Result):
         Parameters
         ----------
         score : str
-            Which; default: the first.
+            The score; default: the first.
         ax : matplotlib Axes, optional
             Where to draw; default: a new figure.
 
@@ -175,9 +176,9 @@ class SessionTable(Result):
         n_sessions = len({line.session for line in self.lines})
         n_animals = len({line.animal for line in self.lines})
         head = (
-            f"{count(len(self.lines), 'area')} in sessions ({count(n_sessions, 'session')}, "
-            f"{count(n_animals, 'animal')}) by {self.by}; {100 * self.confidence:g}% intervals of the mean over "
-            f"{self.interval}s"
+            f"{count(len(self.lines), 'combination')} of area and session ({count(n_sessions, 'session')}, "
+            f"{count(n_animals, 'animal')}) by {self.by}; brackets are {100 * self.confidence:g}% intervals of the "
+            f"mean over {self.interval}s"
         )
         lines = [*wrap(self.headline, width, hanging=""), "", *wrap(head, width)]
         names = [group.name for group in self.groups]
@@ -197,14 +198,14 @@ class SessionTable(Result):
         ]
 
     def _unused_lines(self, width: int) -> list[str]:
-        """Say what equal numbers of trials cost."""
+        """Return how many trials are left unused by equal numbers per condition."""
         lines = []
         for name in self.scores:
             known = [(line, line.scores[name]) for line in self.lines]
             shares = [score.n_unused / line.n_trials for line, score in known]
             if not any(shares):
                 continue
-            text = f"{name.replace('_', ' ')}: every condition has as many trials in each half"
+            text = f"{name.replace('_', ' ')}: every condition has the same number of trials in each half"
             text += f", which leaves {100 * min(shares):.0f} to {100 * max(shares):.0f} % of the trials unused"
             dropped = dict.fromkeys(f"{key} in {line.session}" for line, score in known for key in score.dropped)
             lines += wrap(text, width)
@@ -219,7 +220,7 @@ class SessionTable(Result):
             reasons.setdefault(reason, []).append(f"{area} in {session}" if area else session)
         lines = []
         for reason, places in reasons.items():
-            lines += wrap(f"left out, {reason}: {_join_places(places)}", width)
+            lines += wrap(f"left out ({reason}): {_join_places(places)}", width)
         return lines
 
 
@@ -258,10 +259,10 @@ class Association(Result):
 
     def __str__(self) -> str:
         """Print the correlation with its interval."""
-        controls = f" given {' and '.join(self.covariates)}" if self.covariates else ""
+        controls = f", controlling for {' and '.join(self.covariates)}" if self.covariates else ""
         text = (
-            f"{self.first} and {self.second}{controls}: {self.value:+.3f} [{self.low:+.2f}, {self.high:+.2f}], "
-            f"p = {self.p_value:.2g} over {self.n_clusters} {self.clusters}s ({self.n} lines; if independent, "
-            f"p = {self.naive_p:.2g})"
+            f"{self.first} and {self.second}{controls}: rho = {self.value:+.3f} [{self.low:+.2f}, {self.high:+.2f}], p "
+            f"= {self.p_value:.2g} over {self.n_clusters} {self.clusters}s ({self.n} lines; p = {self.naive_p:.2g} if "
+            "they were independent)"
         )
         return "\n".join(wrap(text, page_width()))

@@ -1,4 +1,4 @@
-"""Agreement of geometries between times, beside the largest by chance."""
+"""Agreement of geometries between times, with the null distribution of the largest value."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class OverTime(NullComparison):
     chance: tuple[tuple[float, ...], ...]
     """Mean of each entry over permutations."""
     p_values: tuple[tuple[float, ...], ...]
-    """p-value of the largest entry, corrected for all entries."""
+    """p-value of each entry, from the null of the largest entry, which corrects for the number of entries."""
     observed: float
-    """The largest."""
+    """The largest entry."""
     n_trials: int
     n_neurons: int
     n_conditions: int
@@ -98,7 +98,7 @@ class OverTime(NullComparison):
         return ax
 
     def __str__(self) -> str:
-        """Print the largest value, its chance level, and the share of the table above it."""
+        """Print the largest value, its chance level, and the number of entries above the threshold."""
         if self.observed != self.observed:
             return "\n".join(wrap(f"over time: not estimable ({self.reason})", page_width()))
         n_above = sum(reaches_level(p, self.alpha) for line in self.p_values for p in line)
@@ -107,12 +107,12 @@ class OverTime(NullComparison):
         lines = [f"largest agreement between times: {self.observed:.4f}, at {first:g} and {second:g}{verdict}"]
         if self.has_null:
             lines.append(
-                f"  the largest by chance {self.null_mean:.4f} +- {self.null_sd:.2g}, p = {self.p_value:.3g} "
-                f"({self.n_permutations} {'orders' if self.exchanged == 'all rows' else self.exchanged})"
+                f"  chance level of the largest {self.null_mean:.4f} +- {self.null_sd:.2g}, p = {self.p_value:.3g} "
+                f"({self.n_permutations} {'permutations' if self.exchanged == 'all rows' else self.exchanged})"
             )
             lines.append(
-                f"  {n_above} of {len(self.times) ** 2} entries above {self.threshold:.4f}, the chance "
-                "threshold of the maximum"
+                f"  {n_above} of {len(self.times) ** 2} entries are above {self.threshold:.4f}, the chance threshold "
+                "of the maximum"
             )
         lines.append(f"  {self.n_trials:,} trials x {self.n_neurons:,} neurons, {self.n_conditions} conditions")
         lines += [f"  note: {text}" for text in self.notes]

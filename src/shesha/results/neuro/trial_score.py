@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SIDES = {"higher": "above", "lower": "below", "either": "beyond"}
-"""Which side of chance a score must be on, by what is closer."""
+"""Side of chance on which a score is significant, for each direction of an effect."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class TrialScore(NullSummary):
     n_conditions: int = 0
     """Number of conditions in the score; 0 for a score without conditions."""
     n_unused: int = 0
-    """Trials that equal numbers leave unused, on average over draws."""
+    """Trials left unused to give conditions equal numbers, averaged over draws."""
     dropped: tuple[str, ...] = ()
-    """Conditions without enough trials in a half."""
+    """Conditions left out because a half has too few trials."""
     alpha: float = 0.05
     n_permutations: int = 0
     exchanged: str = "all rows"
@@ -88,29 +88,29 @@ class TrialScore(NullSummary):
         lines.append(size + (f", {self.n_conditions} conditions" if self.n_conditions else ""))
         lines += [f"  {name} {value:.4f}" for name, value in self.further.items()]
         if self.n_lost:
-            lines.append(f"  {count(self.n_lost, 'permutation')} without a score, counted as extreme")
+            lines.append(f"  {count(self.n_lost, 'permutation')} without a score counted as extreme")
         lines += [f"  note: {text}" for text in self.notes]
         return "\n".join(part for line in lines for part in wrap(line, page_width(), hanging="    "))
 
 
 def _score_sentence(score: TrialScore) -> str:
     if score.exchanged in ("all rows", "circular shifts"):
-        return {"all rows": "orders"}.get(score.exchanged, score.exchanged)
-    return f"orders, {score.exchanged}"
+        return {"all rows": "permutations"}.get(score.exchanged, score.exchanged)
+    return f"permutations, {score.exchanged}"
 
 
 @dataclass(frozen=True)
 class Tertiles(Result):
-    """Changes of the mean response between the thirds of a session."""
+    """Cosines between the mean responses of the thirds of a session."""
 
     early_middle: TrialScore
     middle_late: TrialScore
     difference: TrialScore
-    """First minus second: positive if the change occurs late."""
+    """`early_middle` minus `middle_late`: positive if the change occurs late."""
 
     @property
     def gradual(self) -> bool:
-        """Whether the difference between both steps is within chance."""
+        """Whether the difference between both steps is not significant."""
         return not self.difference.significant
 
     def to_frame(self) -> pd.DataFrame:

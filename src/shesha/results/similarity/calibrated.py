@@ -9,7 +9,7 @@ from shesha.results.audit.doubts import Doubts
 from shesha.results.base import reaches_level
 from shesha.results.null_summary import NullSummary
 from shesha.results.plot_docstring import draws_axes
-from shesha.support.plurals import count
+from shesha.support.plurals import agree, count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,8 @@ class Calibrated(NullSummary):
             f"  chance {self.null_mean:.4g} +- {self.null_sd:.2g}, threshold {self.threshold:.4g} at {self.alpha:g}",
         ]
         if self.n_lost:
-            lines.append(f"  {count(self.n_lost, 'draw')} without a score, counted as at least as close")
+            were = agree(self.n_lost, "was", "were")
+            lines.append(f"  {count(self.n_lost, 'draw')} without a score {were} counted as at least as close")
         if self.interrupted:
             lines.append("  interrupted: fewer permutations than requested")
         lines += [f"  ! {line}" for line in str(self.doubts).split("\n")] if self.doubts else []

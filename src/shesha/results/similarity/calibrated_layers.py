@@ -1,4 +1,4 @@
-"""A calibrated grid of layers: its aggregate beside the null distribution of the aggregate."""
+"""A calibrated grid of layers: its aggregate and the null distribution of the aggregate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from shesha.results.audit.doubts import Doubts
 from shesha.results.base import reaches_level
 from shesha.results.null_summary import NullComparison
 from shesha.results.plot_docstring import draws_axes
-from shesha.support.plurals import count
+from shesha.results.similarity.printed_grid import printed_grid
+from shesha.support.plurals import agree, count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 AGGREGATE_NAMES = {
     "max": "the value of the closest pair",
-    "row_max": "the mean of each layer's closest",
+    "row_max": "the mean over layers of the closest match",
     "top_k": "the mean of the closest pairs",
     "mean": "the mean of all pairs",
 }
@@ -39,7 +40,7 @@ class CalibratedLayers(NullComparison):
     grid: tuple[tuple[float, ...], ...]
     """Observed scores, one line per layer of the first model."""
     entry_p_values: tuple[tuple[float, ...], ...]
-    """p-value of each pair by itself, which is not valid for the best pair, because many pairs are tested."""
+    """p-value of each pair by itself, valid only for a pair chosen in advance, not for the best of many pairs."""
     best: tuple[str, str]
     """The closest pair of layers."""
     observed: float
@@ -56,7 +57,7 @@ class CalibratedLayers(NullComparison):
     interrupted: bool = False
     options: dict[str, Any] = field(default_factory=dict)
     family: str = ""
-    """The family of the measure, from its mark."""
+    """The family of the measure."""
     doubts: Doubts | None = None
     """Possible problems with the closest pair; None in results that were saved without them."""
 
@@ -103,13 +104,13 @@ class CalibratedLayers(NullComparison):
 
     @property
     def picture_title(self) -> str:
-        """What a picture of the grid is called."""
+        """Title of a picture of the grid."""
         score = f"calibrated {self.score:.3g}, p = {self.p_value:.2g}"
         return f"{self.measure}: {self.aggregate} {self.observed:.3g}, {score}"
 
     @property
     def framed_cells(self) -> tuple[tuple[int, int], ...]:
-        """Rows and columns of the pairs above chance, corrected; of the closest pair if none or all are."""
+        """Rows and columns of the pairs above chance (corrected), or of the closest pair if none or all are."""
         cells = self._cells_above_chance
         if 0 < len(cells) < len(self.rows) * len(self.columns):
             return cells
@@ -117,7 +118,7 @@ class CalibratedLayers(NullComparison):
 
     @property
     def _cells_above_chance(self) -> tuple[tuple[int, int], ...]:
-        """Pairs above chance, corrected for their number; with few permutations there may be none."""
+        """Pairs above chance, corrected for the number of pairs; with few permutations there may be none."""
         from scipy.stats import false_discovery_control
 
         cells = [(i, j) for i, line in enumerate(self.entry_p_values) for j, p in enumerate(line) if p == p]
@@ -131,7 +132,7 @@ class CalibratedLayers(NullComparison):
         return calibrated_layers_page(self)
 
     def _metrics(self, model: str) -> list[Metric]:
-        # Layers have names of their own; whose they are the grid does not know.
+        # The grid has the names of the layers, but not of their models.
         what = f"{self.aggregate} {self.measure} over {len(self.rows)} x {len(self.columns)} layers"
         null = {"chance": self.null_mean, "threshold": self.threshold, "p_value": self.p_value}
         return [Metric(model, what, self.observed, **null)]
@@ -157,19 +158,22 @@ class CalibratedLayers(NullComparison):
 
     @property
     def chance_sentence(self) -> str:
-        """What randomly matched rows give, and the calibrated value."""
-        kind = "calibrated" if self.maximum is not None else "excess over the threshold"
+        """The values of randomly matched rows, and the calibrated value."""
+        kind = "calibrated value" if self.maximum is not None else "excess over the threshold"
         return (
-            f"Randomly matched rows give {self.null_mean:.3g} +- {self.null_sd:.2g}; at most {100 * self.alpha:.3g}% "
-            f"are closer than {self.threshold:.3g}; {kind} {self.score:.3g}."
+            f"Randomly matched rows give {self.null_mean:.3g} +- {self.null_sd:.2g}, and at most "
+            f"{100 * self.alpha:.3g}% of them are closer than {self.threshold:.3g}. The {kind} is {self.score:.3g}."
         )
 
     @property
     def n_above_chance_sentence(self) -> str:
-        """How many pairs are above chance by themselves, corrected for their number."""
+        """How many pairs are above chance by themselves, corrected for the number of pairs."""
         n = len(self._cells_above_chance)
         n_pairs = len(self.rows) * len(self.columns)
-        return f"Above chance, corrected for the number of pairs (Benjamini-Hochberg): {n} of {n_pairs} pairs."
+        return (
+            f"{n} of {n_pairs} pairs {agree(n, 'is', 'are')} above chance, corrected for the number of pairs "
+            "(Benjamini-Hochberg)."
+        )
 
     def __str__(self) -> str:
         """Print the answer, its chance level and the grid."""
@@ -178,14 +182,14 @@ class CalibratedLayers(NullComparison):
             self.chance_sentence,
             self.n_above_chance_sentence,
             "",
-            f"{self.measure} ({self.closer} is closer)",
-            self.matrix().to_string(float_format="%.3g"),
+            *printed_grid(self.measure, self.closer, self.matrix(), digits=3),
             "",
             f"{self.n_permutations} permutations of {self.exchanged}.",
-            "`entry_p_values` are for pairs chosen in advance.",
+            "Use `entry_p_values` only for pairs chosen in advance.",
         ]
         if self.n_lost:
-            lines.append(f"{count(self.n_lost, 'draw')} without a score, counted as at least as close")
+            were = agree(self.n_lost, "was", "were")
+            lines.append(f"{count(self.n_lost, 'draw')} without a score {were} counted as at least as close")
         if self.interrupted:
             lines.append("Interrupted: fewer permutations than requested.")
         if self.doubts:

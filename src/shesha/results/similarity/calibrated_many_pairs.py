@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from shesha.report import page_width, wrap
 from shesha.results.base import Result, reaches_level
 from shesha.results.similarity.calibrated import Calibrated
+from shesha.support.plurals import agree
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _NAMED = 5
-"""Pairs that the headline names."""
+"""Largest number of pairs that the headline names."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class CalibratedMany(Result):
     """The correction that determines significance."""
     seed: int | None = None
     interrupted: bool = False
-    """Whether pairs are missing and the last has fewer permutations than requested."""
+    """Whether Ctrl-C ended the run, so that pairs are missing and the last has fewer permutations than requested."""
 
     @property
     def corrected_p_values(self) -> tuple[float, ...]:
@@ -57,8 +58,8 @@ class CalibratedMany(Result):
         above = [name for name, result, p in lines if reaches_level(p, result.alpha)]
         named = f": {', '.join(above[:_NAMED])}{', ...' if len(above) > _NAMED else ''}" if above else ""
         return (
-            f"{len(above)} of {len(self.pairs)} pairs are above chance at {first.alpha:g} by {first.measure}, "
-            f"corrected for their number{named}."
+            f"{len(above)} of {len(self.pairs)} pairs {agree(len(above), 'is', 'are')} above chance at {first.alpha:g} "
+            f"by {first.measure}, corrected for the number of pairs{named}."
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -88,5 +89,5 @@ class CalibratedMany(Result):
         head = f"{self.results[0].measure} ({self.results[0].closer} is closer), significance by {self.correction}"
         text = self.to_frame()[[*columns, "significant"]].to_string(index=False, float_format="%.4g")
         why = [f"{name}: {test.reason}" for name, test in zip(self.pairs, self.results, strict=True) if test.reason]
-        end = ["Interrupted: the rest was not calibrated."] if self.interrupted else []
+        end = ["Interrupted: the remaining pairs were not calibrated."] if self.interrupted else []
         return "\n".join([*wrap(self.headline, page_width(), hanging=""), "", head, text, *why, *end])

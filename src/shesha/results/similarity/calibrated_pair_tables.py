@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING
 
 from shesha.report import Column, Metric, Table, page_width, table, wrap
 from shesha.results.base import reaches_level
+from shesha.support.plurals import agree
 
 if TYPE_CHECKING:
     from shesha.results.similarity.comparison import Score
     from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
 
 CALIBRATED_PAIRS_NOTE = (
-    "Chance is the mean value when rows are matched at random. Calibrated is 0 up to the chance threshold and 1 at "
-    "the best value; without a best value, it is the excess. Corrected p allows for the number of pairs of "
-    "one measure, not for the number of measures."
+    "Chance is the mean value for randomly matched rows. Calibrated is 0 up to the chance threshold and 1 at the best "
+    "possible value; for a measure without a best value, it is the excess over the threshold. Corrected p accounts "
+    "for the number of pairs of one measure, not for the number of measures."
 )
 _MOST_LINES = 60
-"""Maximum number of printed pairs; of more, those with the smallest p-values."""
+"""Largest number of printed pairs; if there are more, those with the smallest p-values are printed."""
 
 
 def measure_lines(result: PairwiseComparison, measure: str) -> list[str]:
@@ -26,7 +27,7 @@ def measure_lines(result: PairwiseComparison, measure: str) -> list[str]:
     pairs = choose_printed_pairs(result, measure)
     closer = pairs[0].score.closer
     n_left = len(select_pairs(result, measure)) - len(pairs)
-    rest = [f"  {n_left} more pairs, none with a smaller p: to_frame() has all of them"] if n_left else []
+    rest = [f"  {n_left} more pairs are in to_frame(); none has a smaller p"] if n_left else []
     return [
         f"{measure} ({closer} is closer)",
         f"  {significance_sentence(result, measure)}",
@@ -47,10 +48,11 @@ def significance_sentence(result: PairwiseComparison, measure: str) -> str:
     tested = [pair.score for pair in select_pairs(result, measure) if pair.score.has_null]
     above = sum(reaches_level(score.corrected_p_value, result.alpha) for score in tested)
     if not tested:
-        return "no chance level for any pair"
+        return "no pair has a chance level"
     if len(tested) == 1:
         return f"the pair is{'' if above else ' not'} above chance at {result.alpha:g}"
-    return f"{above} of {len(tested)} pairs above chance at {result.alpha:g}, corrected for their number"
+    verb = agree(above, "is", "are")
+    return f"{above} of {len(tested)} pairs {verb} above chance at {result.alpha:g}, corrected for the number of pairs"
 
 
 def pair_metrics(result: PairwiseComparison) -> list[Metric]:

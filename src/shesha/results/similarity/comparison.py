@@ -1,4 +1,4 @@
-"""The result of a comparison: a score per measure, with its direction."""
+"""The result of a comparison: one score per measure, with its direction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MANY = 8
-"""Number of scores from which the text names those to read first."""
+"""Number of scores above which the text recommends the measures to read first."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,15 @@ class Score(NullComparison, NoiseCeilingFields):
     possible_high: float
     """Largest possible value."""
     seconds: float = 0.0
-    """Time for the comparison, with a share of the time for common views."""
+    """Computing time, including a share of the time for intermediate results that several measures use."""
     reason: str = ""
     interval_low: float = float("nan")
-    """Interval of the value for other rows."""
+    """Lower end of the interval of the value for other rows of the same kind."""
     interval_high: float = float("nan")
     note: str = ""
     """Note on parts that could not be computed."""
     corrected_p_value: float = field(default=float("nan"), kw_only=True)
-    """The p-value, corrected for the other measures of a pair, or for the other pairs of a measure."""
+    """p-value corrected for the number of measures of a pair, or for the number of pairs of a measure."""
     held_out: float | None = field(default=None, kw_only=True)
     """The value on held-out rows; None if the measure fits no map, or it was not requested."""
     expected: float = field(default=float("nan"), kw_only=True)
@@ -54,13 +54,13 @@ class Score(NullComparison, NoiseCeilingFields):
     sampling_error: float | None = field(default=None, kw_only=True)
     """Monte Carlo standard error of a value from sampled rows or pairs; None if the value is exact."""
     sampling_low: float | None = field(default=None, kw_only=True)
-    """Interval of the exact value, from the sample."""
+    """Lower end of the interval for the exact value, estimated from the sample."""
     sampling_high: float | None = field(default=None, kw_only=True)
     aliases: ClassVar[tuple[str, ...]] = ("calibrated",)
 
     @property
     def observed(self) -> float:
-        """The value, under the name that results with a null share."""
+        """The value, under the name that all results with a null distribution use."""
         return self.value
 
     @property
@@ -109,9 +109,9 @@ class Comparison(Result):
     exchanged: str = ""
     """Rows that are exchangeable under the null; empty without calibration."""
     doubts: Doubts | None = None
-    """Possible problems with the conclusion; with fewer than five measures, only those that sums over rows reveal."""
+    """Possible problems with the conclusion. With fewer than five measures, only quick checks are made."""
     folds: int | None = None
-    """Folds of the held-out values, if any."""
+    """Number of folds for the held-out values; None without them."""
 
     def __getitem__(self, measure: str) -> Score:
         """Return the score of the measure of this name."""
@@ -166,47 +166,54 @@ class Comparison(Result):
             advice = [*_reading_advice(with_value), _CALIBRATED_NOTE if calibrated else _NOTE]
             lines += ["", *(line for text in advice for line in wrap(text, page_width(), hanging=""))]
         if with_value and calibrated and self.exchanged not in ("", "all rows"):
-            lines.append(f"Exchanged: {self.exchanged}.")
+            lines.append(f"Permuted under the null: {self.exchanged}.")
         repeated = [score for score in with_value if score.over_repeats is not None]
         if repeated:
-            lines += ["", "Compared with repeats", *_repeats_table(repeated), "", *_REPEATS_NOTE]
+            lines += [
+                "",
+                "Compared with repeats",
+                *_repeats_table(repeated),
+                "",
+                *wrap(_REPEATS_NOTE, page_width(), hanging=""),
+            ]
         lines += held_out_lines(with_value, self.folds)
         notes = [(score.measure, score.note) for score in with_value if score.note]
         if notes:
             lines += ["", "Notes", *_remark_lines(notes)]
         if self.interrupted:
-            lines += ["", "Interrupted: the rest was not compared."]
+            lines += ["", "Interrupted: the remaining measures were not compared."]
         return "\n".join(lines)
 
 
 def _reading_advice(scores: list[Score]) -> list[str]:
-    """Return advice on which of many numbers to read first."""
+    """Return advice on which of many measures to read first."""
     there = [f"{name} ({sees})" for name, sees in RECOMMENDED.items() if name in {score.measure for score in scores}]
     if len(scores) <= _MANY or not there:
         return []
-    return [f"Read first: {', '.join(there)}; the others show how far the answer depends on the measure."]
+    return [
+        f"Read these measures first: {', '.join(there)}. The others show how much the answer depends on the measure."
+    ]
 
 
 _NOTE = (
-    "Values are raw. By chance: the mean over all matchings of the rows, if there is a formula; for other measures "
-    "it is rarely 0, and grows with the number of features. `--calibrate` (`calibrate=True`) adds intervals "
-    "and p-values. "
-    "`shesha measures NAME` explains what a measure responds to and when it misleads."
+    "Values are not calibrated. Chance is the mean value over all matchings of the rows, if there is a formula. For "
+    "other measures the mean is rarely 0 and grows with the number of features. `--calibrate` (`calibrate=True`) adds "
+    "intervals and p-values. `shesha measures NAME` explains what a measure responds to and when it misleads."
 )
 
 
 _CALIBRATED_NOTE = (
-    "Chance is the mean value when rows are matched at random. Calibrated is 0 up to the chance threshold and 1 at "
-    "the best value; without a best value, it is the excess. Many measures are many tests, so some p "
-    "is often small by chance. Corrected p allows for their number: use it unless you chose one measure in advance. "
-    "Measures that do not depend on the matching of rows have no such null."
+    "Chance is the mean value for randomly matched rows. Calibrated is 0 up to the chance threshold and 1 at the best "
+    "possible value; for a measure without a best value, it is the excess over the threshold. With many measures, "
+    "some p-values are small by chance alone. Corrected p accounts for the number of measures: use it unless you "
+    "chose one measure in advance. Measures that do not depend on the matching of rows have no null distribution."
 )
 
 
 _REPEATS_NOTE = (
-    "With single repeats, the true model itself would score between the two ends of the ceiling, on average. Corrected",
-    "is the value over repeats divided by the square roots of the reliabilities: an estimate of the value without "
-    "noise.",
+    "Single repeats are noisy, so on average even the true model would score between the two ends of the ceiling. "
+    "Corrected is the value over repeats divided by the square roots of the reliabilities. It estimates the value "
+    "without noise."
 )
 
 
@@ -224,7 +231,7 @@ def _repeats_table(scores: list[Score]) -> list[str]:
     return _family_lines(scores, head, cells)
 
 
-_BY_CHANCE = "by chance"
+_CHANCE = "  chance"
 
 
 def _format_known(number: float | None, digits: str = ".4g") -> str:
@@ -233,10 +240,10 @@ def _format_known(number: float | None, digits: str = ".4g") -> str:
 
 def _table(scores: list[Score]) -> list[str]:
     known = any(score.expected == score.expected for score in scores)
-    head = f"{'value':>10}  {f'{_BY_CHANCE}  ' * known}{'closer is':<9}  {'possible':<14}  {'seconds':>7}"
+    head = f"{'value':>10}  {f'{_CHANCE}  ' * known}{'closer is':<9}  {'possible':<14}  {'seconds':>7}"
 
     def cells(score: Score) -> str:
-        chance = f"{_format_known(score.expected + 0.0, '#.4g'):>{len(_BY_CHANCE)}}  " * known
+        chance = f"{_format_known(score.expected + 0.0, '#.4g'):>{len(_CHANCE)}}  " * known
         return (
             f"{score.value:>#10.4g}  {chance}{score.closer:<9}  "
             f"{format_range(score.possible_low, score.possible_high):<14}  {score.seconds:>7.3f}"

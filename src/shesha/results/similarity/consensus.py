@@ -24,14 +24,14 @@ class Member(Result):
 
     name: str
     distance: float
-    """Procrustes distance to the mean shape of the others, 0 to the root of 2."""
+    """Procrustes distance to the mean shape of the other representations, from 0 to the square root of 2."""
     low: float
     """Lower end of the interval of the distance, for other rows of the same kind."""
     high: float
     distance_to_all: float
-    """Distance to the mean shape of all, which is too small because that mean includes it."""
+    """Distance to the mean shape of all representations, too small because this mean includes the representation."""
     p_value: float
-    """p-value of the distance among those of the others (one-sided Grubbs test)."""
+    """p-value of the distance as an outlier (one-sided Grubbs test)."""
     corrected_p_value: float
     """p-value corrected for the number of representations (Holm)."""
 
@@ -48,7 +48,7 @@ class Consensus(Result):
     n_features: int
     """Number of columns of the mean shape: those of the widest representation."""
     scale: bool
-    """Whether sizes were removed."""
+    """Whether all representations were scaled to the same size."""
     alpha: float = 0.05
     confidence: float = 0.95
     n_iterations: int = 0
@@ -98,9 +98,9 @@ class Consensus(Result):
         first, outlying = self.members[0], self.outlying
         near = f"{first.name} is nearest to the others ({first.distance:.3f})"
         if not outlying:
-            return f"No representation is an outlier: {near}."
-        verb = "lies" if len(outlying) == 1 else "lie"
-        return f"{', '.join(outlying)} {verb} apart from the other shapes; {near}."
+            return f"No representation is an outlier. {near}."
+        verb = "is an outlier" if len(outlying) == 1 else "are outliers"
+        return f"{', '.join(outlying)} {verb}. {near}."
 
     def _page(self) -> Page:
         cells = (
@@ -133,8 +133,9 @@ class Consensus(Result):
         ]
         text = [*wrap(self.headline, width, hanging=""), "", *columns(rows, "<><>>", indent="  "), ""]
         text += wrap(
-            "Distance is to the mean shape of the others, from 0 (equal up to rotation) to 1.414; intervals at "
-            f"{self.confidence:.0%}. Spread around the mean of all {self.spread:.3f}. {self.n_rows:,} rows.",
+            "Distance is the Procrustes distance to the mean shape of the other representations, from 0 (equal up to "
+            f"rotation) to 1.414. Brackets are {self.confidence:.0%} intervals. The spread around the mean of all "
+            f"representations is {self.spread:.3f} ({self.n_rows:,} rows).",
             width,
             hanging="",
         )

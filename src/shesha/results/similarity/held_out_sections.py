@@ -1,4 +1,4 @@
-"""Held-out values beside in-sample ones, as lines and as a section."""
+"""Held-out values next to in-sample values, as lines and as a section."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from shesha.results.similarity.comparison import Score
 
 _NOTE = (
-    "Held out: the map is fitted on the rows outside each fold and evaluated on those inside. All rows: it is "
-    "evaluated on the rows that fitted it, so it looks closer than it is."
+    "Held out: the map is fitted on the rows outside each fold and evaluated on the rows of the fold. All rows: it is "
+    "evaluated on the rows on which it was fitted, so the representations look closer than they are."
 )
 
 

@@ -6,28 +6,51 @@ from typing import TYPE_CHECKING
 
 from shesha.report import Drawing, Explained, HeatMap, Page, Part, Section, Text
 from shesha.results.generic_page import run_details
+from shesha.results.sentence_parts import equal_p
 from shesha.results.similarity.pages import NO_CHANCE, measure_explained, measures_explained, points
 
 if TYPE_CHECKING:
     from shesha.results.similarity.calibrated_layers import CalibratedLayers
-    from shesha.results.similarity.pairwise import LayerComparison
+    from shesha.results.similarity.layer_comparison import LayerComparison
 
 _BEST_OF_MANY = Text(
-    "The closest of many pairs is close by chance alone: use the p-value of the maximum, not that of its cell."
+    "The closest of many pairs is close by chance alone. Use the p-value of the maximum, not the p-value of its cell."
+)
+
+_CORRECTED = Text(
+    "Each pair has a p-value, corrected for the number of pairs (Holm). The null distribution permutes single rows, so "
+    "p-values are too small if rows depend on one another."
 )
 
 
 def projection_lines(result: LayerComparison) -> list[str]:
-    """Say how many values are estimates from projected layers, and how far off these are, if there are any."""
+    """Return how many values are estimates from projected layers, and their largest standard error."""
     errors = [pair.score.sampling_error for pair in result.scores if pair.score.sampling_error]
     return (
         [
-            f"{len(errors)} of {len(result.scores)} values are estimates from random projections of wide layers: their "
-            f"standard error is at most {max(errors):.2g} (each has its own in the table of scores)"
+            f"{len(errors)} of {len(result.scores)} values are estimates from random projections of wide layers. Their "
+            f"standard error is at most {max(errors):.2g} (the table of scores has each)"
         ]
         if errors
         else []
     )
+
+
+def answer_lines(result: LayerComparison) -> list[str]:
+    """State the closest layers, and the closest and the farthest layers with the same name."""
+    best, p = result.best.score, result.best.score.corrected_p_value
+    chance = f" ({equal_p(p)}, corrected for {len(result.scores)} pairs)" if p == p else ""
+    lines = [f"The closest layers are {result.pair_of_best}: {result.measure} {best.value:.4g}{chance}."]
+    same = result.same_layers
+    if same:
+        most, least = ((pair.first, f"{pair.score.value:.4g}") for pair in (same[0], same[-1]))
+        lines.append(
+            f"All layers with the same name have {result.measure} {most[1]}."
+            if most[1] == least[1]
+            else f"Among layers with the same name, {most[0]} is most similar ({most[1]}) and {least[0]} least similar "
+            f"({least[1]})."
+        )
+    return lines
 
 
 def layers_page(result: LayerComparison) -> Page:
@@ -36,17 +59,15 @@ def layers_page(result: LayerComparison) -> Page:
     values = tuple(map(tuple, result.matrix().to_numpy(dtype=float).tolist()))
     best = result.best if known else None
     cells = () if best is None else ((result.rows.index(best.first), result.columns.index(best.second)),)
-    answer = (
-        f"No pair of layers has a value: {result.reason}."
-        if best is None
-        else f"The closest layers are {best.first} and {best.second}: {result.measure} {best.score.value:.3g}."
-    )
+    has_null = best is not None and best.score.has_null
+    chance = (_CORRECTED,) if has_null else (_BEST_OF_MANY, NO_CHANCE)
+    answer = [f"No pair of layers has a value: {result.reason}."] if best is None else answer_lines(result)
     return Page(
-        title=f"{len(result.rows)} x {len(result.columns)} layers by {result.measure}",
+        title=f"{result.size} by {result.measure}",
         question="Which layers of the two models match?",
-        answer=(answer,),
+        answer=tuple(answer),
         numbers=(HeatMap(result.measure, result.rows, result.columns, values, result.closer, cells),),
-        doubts=(*map(Text, projection_lines(result)), _BEST_OF_MANY, NO_CHANCE),
+        doubts=(*map(Text, projection_lines(result)), *chance),
         sections=(Section("What the measure responds to", tuple(measures_explained([result.scores[0].score]))),),
         ran=run_details(result),
     )
@@ -55,7 +76,7 @@ def layers_page(result: LayerComparison) -> Page:
 def calibrated_layers_page(result: CalibratedLayers) -> Page:
     """Return the page of a grid of layers, with its maximum compared with chance."""
     p_values = HeatMap(
-        "p of each pair, valid if it was chosen in advance",
+        "p-value of each pair, valid only if the pair was chosen in advance",
         result.rows,
         result.columns,
         result.entry_p_values,
@@ -64,12 +85,12 @@ def calibrated_layers_page(result: CalibratedLayers) -> Page:
         legend="Smaller is darker.",
     )
     says = Explained(
-        result.aggregate, "The summary of the grid, compared with grids of randomly matched rows.",
+        result.aggregate, "The summary of the grid, compared with that of grids with randomly matched rows.",
         "calibration.md",
     )  # fmt: skip
     return Page(
         title=f"{len(result.rows)} x {len(result.columns)} layers by {result.measure}",
-        question="Do the two models have matching layers, beyond the best match by chance?",
+        question="Do the two models have layers that match better than the best match by chance?",
         answer=(result.answer, result.chance_sentence, result.n_above_chance_sentence),
         numbers=(
             HeatMap(
@@ -85,11 +106,14 @@ def calibrated_layers_page(result: CalibratedLayers) -> Page:
         doubts=(
             *points(result.doubts),
             _BEST_OF_MANY,
-            Text(f"Permuted under the null: {result.exchanged}. Declare rows that depend on one another."),
+            Text(
+                f"Permuted under the null: {result.exchanged}. If rows depend on one another, declare it with "
+                "groups, blocks or shift."
+            ),
         ),
         sections=(
             Section("The null", _null(result)),
-            Section("Every single pair", (p_values,), str(_BEST_OF_MANY.text)),
+            Section("Each pair by itself", (p_values,), str(_BEST_OF_MANY.text)),
             Section("What the numbers mean", (says, measure_explained(result.measure, result.family, result.closer))),
         ),
         ran=run_details(result, {"n_rows": result.n_rows, "aggregate": result.aggregate}),
@@ -99,6 +123,6 @@ def calibrated_layers_page(result: CalibratedLayers) -> Page:
 def _null(result: CalibratedLayers) -> tuple[Part, ...]:
     from shesha.charts import null_distribution
 
-    shows = f"The summary of {len(result.null)} grids of randomly matched rows, and that of the grid itself."
+    shows = f"The summary of {len(result.null)} grids with randomly matched rows, and the summary of the observed grid."
     label = f"{result.aggregate} of {result.measure}"
     return (Drawing(shows, lambda: null_distribution(result.null, result.observed, result.threshold, label=label)),)

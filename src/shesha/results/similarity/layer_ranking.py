@@ -1,4 +1,4 @@
-"""Layers ranked from best to worst, with the best by chance."""
+"""Layers ranked from best to worst, with the best layer under permuted labels."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class RankedLayer(Result):
     ci_low: float
     ci_high: float
     chance: float
-    """Mean of this layer under shuffled labels."""
+    """Mean value of this layer for shuffled labels."""
     p_value: float
-    """p-value of this layer, valid if it was chosen in advance, not for the best layer."""
+    """p-value of this layer; valid only if the layer was chosen in advance, not for the best of many."""
     p_best: float
-    """(1 + shuffles whose best layer is as good) / (shuffles + 1)."""
+    """(1 + number of shuffles whose best layer is at least as good) / (number of shuffles + 1)."""
     behind: float
     """Difference from the best layer."""
     behind_low: float
@@ -38,13 +38,13 @@ class RankedLayer(Result):
     accuracy: float
     max_drop: float
     strength: float
-    """Strength at which half of the rows flip, in mean lengths of a row of this layer."""
+    """Steering strength at which half of the rows flip, in units of the mean length of a row in this layer."""
     norm: float
     n_features: int
 
     @property
     def is_tied(self) -> bool:
-        """Whether it may be as good as the best: the interval of the difference contains 0."""
+        """Whether the layer may be as good as the best: the interval of the difference contains 0."""
         return self.behind_low <= 0
 
 
@@ -81,7 +81,7 @@ class LayerRanking(Result):
 
     @property
     def tied_names(self) -> tuple[str, ...]:
-        """The best layer, and those that may be as good."""
+        """The best layer, and the layers that are not significantly worse."""
         return tuple(layer.name for layer in self.layers_best_first if layer.is_tied)
 
     @property
@@ -102,13 +102,13 @@ class LayerRanking(Result):
 
     @property
     def headline(self) -> str:
-        """Which layer is best, whether that is above the best of chance, and which others may be as good."""
+        """Which layer is best, whether it is above chance, and which others may be as good."""
         best, side = self.layers_best_first[0], "above" if self.significant else "not above"
         ties = [name for name in self.tied_names if name != best.name]
-        tied = f" Tied with it: {', '.join(ties)}." if ties else ""
+        tied = f" Not significantly worse: {', '.join(ties)}." if ties else ""
         return (
             f"Best layer: {best.name} ({BY[self.by]} {best.value:.3f}), {side} the best of {len(self.layers)} layers "
-            f"under shuffled labels (p = {self.best.p_value:.2g}).{tied}"
+            f"for shuffled labels (p = {self.best.p_value:.2g}).{tied}"
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -143,13 +143,12 @@ class LayerRanking(Result):
                 "",
                 f"Layers by {BY[self.by]} ({self.method}), {self.n_rows:,} rows, {self.n_splits} splits into halves",
                 *columns(rows, "<>>>>>>>"),
-                f"the best layer under shuffled labels: {self.best.null_mean:.3f} on average, threshold "
-                f"{self.best.threshold:.3f}",
-                f"chance: {self.exchanged} shuffled {self.n_draws} times, the same way in all layers",
+                f"best layer for shuffled labels: mean {self.best.null_mean:.3f}, threshold {self.best.threshold:.3f}",
+                f"chance level: {self.exchanged} shuffled {self.n_draws} times, in the same way for all layers",
                 *(f"note: {note}" for note in self.notes),
             ]
         )
 
 
 BY = {"accuracy": "accuracy of a probe", "max_drop": "max drop", "flips": "share of rows that flip"}
-"""What layers are ranked by, in words."""
+"""Names of the scores by which layers are ranked."""

@@ -32,15 +32,15 @@ class RankedModel(Result):
     rank_high: int
     """The number of models minus those that are significantly worse."""
     p_value: float = NAN
-    """p-value against chance, from permuted rows of the model."""
+    """p-value of the value compared with chance, from permutations of the rows of the model."""
     corrected_p_value: float = NAN
-    """p-value against chance, corrected for the number of models (step-down maximum)."""
+    """The same p-value, corrected for the number of models (step-down maximum)."""
     p_ceiling: float = NAN
     """Two-sided p-value of the difference from the lower end of the noise ceiling."""
     alone: float = NAN
     """Share of the variance of the data (of ranks, for Spearman) that the model explains by itself."""
     unique: float = NAN
-    """Share that no other model explains."""
+    """Share of the variance that no other model explains."""
     unique_low: float = NAN
     unique_high: float = NAN
 
@@ -76,10 +76,10 @@ class ModelCombination(Result):
     best_single_value: float
     """Held-out value of the best model alone, on the same rows and subjects."""
     weights: dict[str, float]
-    """Mean weight over the folds, of distances of unit spread; their sum is 1."""
+    """Mean weight of each model over the folds, for distances scaled to unit spread; the weights sum to 1."""
     n_folds: int
     n_divisions: int
-    """Number of random divisions into folds over which it is averaged."""
+    """Number of random divisions into folds over which the value is averaged."""
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,9 @@ class ModelRanking(Result):
     resampled: str
     """What the intervals cover: 'rows', or 'rows and subjects'."""
     ceiling_lower: float = NAN
-    """Mean value of each subject with the mean of the others; NaN with one subject."""
+    """Lower end: average value of a subject with the mean of the other subjects; NaN with one subject."""
     ceiling_upper: float = NAN
-    """Mean value of each subject with the mean of all."""
+    """Upper end: average value of a subject with the mean of all subjects."""
     combination: ModelCombination | None = None
     explained: float = NAN
     """Share of the variance that all models together explain, in sample."""
@@ -183,7 +183,7 @@ class ModelRanking(Result):
 
     @property
     def headline(self) -> str:
-        """The closest model, and those that tie with it."""
+        """The closest model, and the models that are not significantly worse."""
         from shesha.results.similarity.model_ranking_page import headline
 
         return headline(self)

@@ -6,24 +6,27 @@ from typing import TYPE_CHECKING
 
 from shesha.report import Column, Drawing, Item, Page, Part, Section, Table, Text, columns, page_width, wrap
 from shesha.results.generic_page import run_details
+from shesha.support.plurals import agree
 
 if TYPE_CHECKING:
     from shesha.results.similarity.model_ranking import ModelRanking, RankedModel
 
 
 def headline(result: ModelRanking) -> str:
-    """Return which model is closest, and whether others tie with it."""
+    """Return which model is closest, and which models are not significantly worse."""
     first, best = result.models[0], result.best
     value = f"{result.measure} {_format_number(first.value)}"
     if len(result.models) == 1:
-        return f"{first.name}: {value}; a single model has no rank."
+        return f"{first.name}: {value}. A single model is not ranked."
     if not result.pairs or result.pairs[0].corrected_p_value != result.pairs[0].corrected_p_value:
-        return f"{first.name} is closest ({value}); there is no test of whether other rows would change the order."
+        return f"{first.name} is closest ({value}). It was not tested whether other rows would change the order."
     ties = [name for name in best if name != first.name]
     if ties:
         several = f"{', '.join(ties[:4])}{f' and {len(ties) - 4} more' if len(ties) > 4 else ''}"
-        return f"{first.name} is closest ({value}), and ties with {several}: no significant difference."
-    others = f"all {len(result.models) - 1} others" if len(result.models) > 2 else result.models[1].name
+        return f"{first.name} is closest ({value}), but not significantly closer than {several}."
+    others = {2: result.models[1].name, 3: "both others"}.get(
+        len(result.models), f"all {len(result.models) - 1} others"
+    )
     return f"{first.name} explains the data best ({value}), significantly better than {others}."
 
 
@@ -33,11 +36,12 @@ def ceiling_sentence(result: ModelRanking) -> str:
         return ""
     reach = [model.name for model in result.models if model.p_ceiling > result.alpha]
     clause = (
-        f"{', '.join(reach)} does not differ from it significantly"
+        f"{', '.join(reach)} {agree(len(reach), 'does', 'do')} not differ from it significantly"
         if reach
         else "every model differs from it significantly"
     )
-    return f"Noise ceiling: {_format_number(result.ceiling_lower)} to {_format_number(result.ceiling_upper)}; {clause}."
+    low, high = _format_number(result.ceiling_lower), _format_number(result.ceiling_upper)
+    return f"The noise ceiling is {low} to {high}; {clause}."
 
 
 def combination_sentence(result: ModelRanking) -> str:
@@ -48,8 +52,9 @@ def combination_sentence(result: ModelRanking) -> str:
     weights = sorted(combination.weights.items(), key=lambda pair: -pair[1])
     shares = ", ".join(f"{name} {weight:.2f}" for name, weight in weights[:5] if weight >= 0.005)
     return (
-        f"Weighted together, held out: {_format_number(combination.value)} ({shares}); {combination.best_single} "
-        f"alone, on the same held-out rows: {_format_number(combination.best_single_value)}."
+        f"A weighted combination of the models reaches {_format_number(combination.value)} on held-out rows (weights: "
+        f"{shares}). {combination.best_single} alone reaches {_format_number(combination.best_single_value)} on the "
+        "same rows."
     )
 
 
@@ -93,9 +98,9 @@ def _lines(result: ModelRanking) -> list[list[str]]:
 def _design_note(result: ModelRanking) -> str:
     subjects = f"{result.n_subjects} subjects" if result.n_subjects > 1 else "one subject"
     return (
-        f"{result.closer.capitalize()} is closer. {result.n_rows:,} rows, {subjects}; intervals at "
-        f"{result.confidence:.0%} from {result.n_resamples:,} resamples of {result.resampled}; places from differences "
-        f"of pairs ({result.correction})."
+        f"{result.closer.capitalize()} is closer. The data have {result.n_rows:,} rows and {subjects}. Brackets are "
+        f"{result.confidence:.0%} intervals from {result.n_resamples:,} resamples of {result.resampled}. Places follow "
+        f"from tests of the differences between pairs of models ({result.correction})."
     )
 
 
@@ -104,7 +109,7 @@ def ranking_page(result: ModelRanking) -> Page:
     sentences = (headline(result), ceiling_sentence(result), combination_sentence(result))
     return Page(
         title="Which model explains the data best",
-        question="Which model is closest, does the difference exceed chance, and how close could any model be?",
+        question="Which model is closest to the data, is the difference significant, and how close could any model be?",
         answer=tuple(filter(None, sentences)),
         numbers=(_model_table(result),),
         doubts=tuple(Item(note) for note in result.notes),
@@ -155,7 +160,7 @@ def _share_sections(result: ModelRanking) -> tuple[Section, ...]:
     parts: list[Part] = [Text(variance_sentence(result)), table]
     return (
         Section(
-            "The share that each model explains by itself, and the share that only it explains", tuple(parts), _SHARES
+            "Variance that each model explains alone, and variance that no other model explains", tuple(parts), _SHARES
         ),
     )
 
@@ -177,14 +182,14 @@ def _interval(low: float, high: float) -> str:
 
 
 _PICTURE = (
-    "Each bar is a model with its interval; the grey band is the noise ceiling. Lines above connect pairs that "
-    "differ significantly after correction; a dot at the foot of a bar marks a model above chance."
+    "Each bar is a model with its interval. The grey band is the noise ceiling. Lines above the bars connect pairs "
+    "that differ significantly after correction. A dot at the foot of a bar marks a model above chance."
 )
 _PAIRS = (
-    "Intervals and p-values allow for new rows and, with several subjects, new subjects. No significant difference: a "
-    "tie."
+    "Intervals and p-values are for new rows and, with several subjects, new subjects. 'Tie' means no significant "
+    "difference."
 )
 _SHARES = (
-    "Squared correlations with the distances of each subject, averaged. They are in sample, so even an unrelated model "
-    "has a small positive share: compare intervals, not single values."
+    "Shares are squared correlations with the distances of each subject, averaged over subjects. They are in sample, "
+    "so even an unrelated model has a small positive share. Compare intervals, not single values."
 )

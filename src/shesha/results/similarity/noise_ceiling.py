@@ -15,17 +15,17 @@ class NoiseCeiling(Result):
     closer: str
     """Whether 'higher' or 'lower' values mean more similar."""
     lower: float
-    """Lower end: mean value of each repeat with the mean of the others, which is noisy."""
+    """Lower end: average value of a repeat with the mean of the other repeats, which is noisy."""
     upper: float
-    """Upper end: mean value of each repeat with the mean of all, which includes it."""
+    """Upper end: average value of a repeat with the mean of all repeats, which includes the repeat itself."""
     reliability: float
-    """Mean value of two repeats."""
+    """Average value of two repeats with each other."""
     n_repeats: int
     n_rows: int
     left_out: tuple[float, ...] = ()
-    """Values of each repeat with the mean of the others."""
+    """Value of each repeat with the mean of the other repeats; the average is `lower`."""
     included: tuple[float, ...] = ()
-    """Values of each repeat with the mean of all."""
+    """Value of each repeat with the mean of all repeats; the average is `upper`."""
     reason: str = ""
     """Reason for a missing ceiling."""
     notes: tuple[str, ...] = ()
@@ -54,15 +54,15 @@ class NoiseCeilingFields(Result):
     over_repeats: float | None = None
     """Mean value over the repeats, to which the ceiling applies."""
     ceiling_lower: float | None = None
-    """Lower end of the ceiling: repeats with the mean of the others."""
+    """Lower end of the ceiling: average value of a repeat with the mean of the other repeats."""
     ceiling_upper: float | None = None
-    """Upper end of the ceiling: repeats with the mean of all."""
+    """Upper end of the ceiling: average value of a repeat with the mean of all repeats."""
     reliability_first: float | None = None
-    """Mean value of two repeats of the first."""
+    """Average value of two repeats of the first representation with each other."""
     reliability_second: float | None = None
-    """Mean value of two repeats of the second."""
+    """Average value of two repeats of the second representation with each other."""
     corrected: float | None = None
-    """`over_repeats` divided by the square roots of the reliabilities: an estimate without noise."""
+    """`over_repeats` divided by the square roots of the reliabilities, which estimates the value without noise."""
 
     @property
     def has_ceiling(self) -> bool:

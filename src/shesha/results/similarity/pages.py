@@ -32,30 +32,31 @@ if TYPE_CHECKING:
     from shesha.results.similarity.pairwise import PairwiseComparison
 
 _SEES = {
-    "canonical correlation": "The correlation of linear combinations of the features of both.",
-    "distances": "Whether the same rows are near each other in both, from the distances of all pairs.",
+    "canonical correlation": "How strongly linear combinations of the features of both representations correlate.",
+    "distances": "Whether the same rows are near each other in both representations, from the distances of all pairs.",
     "distributions": "Whether the distributions of rows are similar, regardless of which row is which.",
-    "kernels": "Whether both have the same inner products between rows.",
-    "matching": "Whether single features have counterparts on the other side.",
-    "neighbours": "Whether rows have the same nearest neighbours.",
-    "ordinal": "Whether both agree on the order of distances.",
-    "regression": "How well a linear map predicts the features of one from the other.",
+    "kernels": "Whether both representations have similar inner products between rows.",
+    "matching": "Whether single features have counterparts in the other representation.",
+    "neighbours": "Whether rows have the same nearest neighbours in both representations.",
+    "ordinal": "Whether the distances between rows have the same order in both representations.",
+    "regression": "How well a linear map predicts the features of one representation from the other.",
     "shape": "How far apart the rows remain after the best rotation.",
-    "spectra": "Whether variance has the same directions, or a similar spread over directions.",
-    "stability": "Whether the two have similar stability.",
-    "statistics": "Whether a statistic of each side, such as the mean length of a row, is the same.",
+    "spectra": "Whether the variance has the same directions, or is spread similarly over directions.",
+    "stability": "Whether both representations have similar stability.",
+    "statistics": "Whether a statistic, such as the mean length of a row, is the same in both representations.",
     "topology": "Whether connected components and holes are similar at all scales.",
 }
 NO_CHANCE = Text(
-    "No chance level was computed. Values are rarely 0 by chance; their chance level depends on the measure and on "
-    "the numbers of rows and features. Calibrate (`--calibrate`) before you conclude that something is shared."
+    "No chance level was computed. Even unrelated representations rarely score 0: their score depends on the measure "
+    "and on the numbers of rows and features. Calibrate (`--calibrate`) before you conclude that representations are "
+    "similar."
 )
 _MANY_TESTS = Text(
-    "Many measures are many tests, so some p is often small by chance. Corrected p allows for their number: use it "
-    "unless you chose one measure in advance."
+    "With many measures, some p-values are small by chance alone. Corrected p accounts for the number of measures: "
+    "use it unless you chose one measure in advance."
 )
 _MOST_CELLS = 30_000
-"""Maximum number of heat maps on one page; more are slow in a browser."""
+"""Largest number of heat-map cells on one page; more are slow in a browser."""
 
 
 def comparison_page(result: Comparison) -> Page:
@@ -68,7 +69,7 @@ def comparison_page(result: Comparison) -> Page:
     )
     return Page(
         title=f"{result.first} and {result.second}",
-        question=f"Do {result.first} and {result.second} have similar geometries, above chance?",
+        question=f"Are the geometries of {result.first} and {result.second} more similar than by chance?",
         answer=tuple(pair_sentences(result.first, result.second, known)),
         numbers=(_scores(first, "First to read"),) if first else (),
         doubts=_doubt_parts(result.doubts, known),
@@ -147,7 +148,7 @@ def measures_explained(scores: Sequence[Score]) -> list[Part]:
 
 
 def measure_explained(name: str, family: str, closer: str) -> Explained:
-    """Return a sentence on what a measure compares, with a link."""
+    """Return a sentence on what a measure compares, with a link to its documentation."""
     base = name.partition("(")[0]
     sees = _SEES.get(family.lower(), "")
     return Explained(
@@ -166,7 +167,7 @@ def _doubt_parts(doubts: Doubts | None, scores: Sequence[Score]) -> tuple[Part, 
 
 
 def points(doubts: Doubts | None) -> tuple[Point, ...]:
-    """Return doubts as parts of a page."""
+    """Return possible problems as parts of a page."""
     return tuple(Point(doubt.name, doubt.evidence, f"{doubt.text}.", f"{doubt.advice}.") for doubt in doubts or ())
 
 
@@ -178,10 +179,10 @@ def pairwise_page(result: PairwiseComparison) -> Page:
     shown = ordered[: max(2, _MOST_CELLS // max(1, cells))]
     maps = [_map(result, name) for name in shown]
     n_left = len(ordered) - len(shown)
-    more = [Text(f"{n_left} more measures: `to_frame()`, or `--json`, has all of them.")] if n_left else []
+    more = [Text(f"{n_left} more measures are in `to_frame()` and `--json`.")] if n_left else []
     one_each = [next(pair.score for pair in result.scores if pair.score.measure == name) for name in ordered]
     tables = [measure_table(result, name) for name in ordered] if result.exchanged else []
-    condition = ", beyond what chance gives" if tables else ""
+    condition = ", above chance" if tables else ""
     return Page(
         title=f"{len(result.names)} representations, all pairs",
         question=f"Which of these representations have similar geometries{condition}?",
@@ -202,7 +203,7 @@ def pairwise_page(result: PairwiseComparison) -> Page:
 
 def _shapes(names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> str:
     if len(set(shapes)) == 1:
-        return f"{len(names)} of {' x '.join(f'{n:,}' for n in shapes[0])}"
+        return f"{len(names)} representations of {' x '.join(f'{n:,}' for n in shapes[0])}"
     return "; ".join(
         f"{name}: {' x '.join(f'{n:,}' for n in shape)}" for name, shape in zip(names, shapes, strict=True)
     )
@@ -211,7 +212,7 @@ def _shapes(names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> str:
 def _map(result: PairwiseComparison, measure: str) -> HeatMap:
     closer = next(pair.score.closer for pair in result.scores if pair.score.measure == measure)
     values = tuple(map(tuple, result.matrix(measure).to_numpy(dtype=float).tolist()))
-    return HeatMap(f"{measure}, row with column", result.names, result.names, values, closer)
+    return HeatMap(f"{measure} of each pair", result.names, result.names, values, closer)
 
 
 def _extremes_sentence(result: PairwiseComparison, measure: str) -> str:
@@ -221,5 +222,9 @@ def _extremes_sentence(result: PairwiseComparison, measure: str) -> str:
     closer = known[0].score.closer
     ordered = sorted(known, key=lambda pair: pair.score.value, reverse=closer == "higher")
     near, far = ordered[0], ordered[-1]
-    start = f"{measure}: closest {near.first} and {near.second} ({near.score.value:.3g})"
-    return f"{start}." if near is far else f"{start}, farthest {far.first} and {far.second} ({far.score.value:.3g})."
+    start = f"{measure}: the closest pair is {near.first} and {near.second} ({near.score.value:.3g})"
+    return (
+        f"{start}."
+        if near is far
+        else f"{start}, and the farthest is {far.first} and {far.second} ({far.score.value:.3g})."
+    )

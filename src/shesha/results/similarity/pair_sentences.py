@@ -1,4 +1,4 @@
-"""What a comparison of two representations says: how many measures are above chance, and the value to read first."""
+"""Sentences on a comparison: how many measures are above chance, and the value of the recommended measure."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _LEVEL = 0.05
 
 
 def pair_sentences(first: str, second: str, scores: Sequence[Score]) -> Iterable[str]:
-    """Sentences that answer whether two representations are similar, from scores that have a value."""
+    """Yield sentences on whether two representations are similar, from scores that have a value."""
     if not scores:
-        yield f"No measure has a value for {first} and {second}, for the reasons below."
+        yield f"No measure could be computed for {first} and {second}."
         return
     tested = [score for score in scores if score.has_null]
     if not tested:
@@ -25,15 +25,16 @@ def pair_sentences(first: str, second: str, scores: Sequence[Score]) -> Iterable
         return
     above = [score for score in tested if score.deciding_p_value <= _LEVEL]
     best = max(tested, key=lambda score: -score.deciding_p_value)
-    corrected = ", corrected for their number" if len(tested) > 1 else ""
+    corrected = ", corrected for the number of measures" if len(tested) > 1 else ""
     yield (
-        f"{_count_phrase(len(above), len(tested))} above chance at {_LEVEL:g}{corrected}"
-        f"{'' if above else f': the smallest p-value is {best.deciding_p_value:.2g} ({best.measure})'}."
+        f"{_count_phrase(len(above), len(tested))} above chance at {_LEVEL:g}{corrected}."
+        f"{'' if above else f' The smallest p-value is {best.deciding_p_value:.2g} ({best.measure}).'}"
     )
     led = next((score for score in tested if score.measure in RECOMMENDED), best)
     yield (
-        f"{led.measure} is {led.value:.3g}{format_interval(led)}; randomly matched rows have {led.null_mean:.3g} "
-        f"(p = {led.p_value:.2g}). Calibrated (0 at the chance threshold, 1 at the best value): {led.score:.2f}."
+        f"{led.measure} is {led.value:.3g}{format_interval(led)}, and {led.null_mean:.3g} on average for randomly "
+        f"matched rows (p = {led.p_value:.2g}). The calibrated value is {led.score:.2f} (0 at the chance threshold, 1 "
+        "at the best value)."
     )
 
 
@@ -48,7 +49,7 @@ def format_number(value: float) -> str:
 
 
 def _raw_value(score: Score) -> str:
-    by_chance = f" ({format_number(score.expected)} by chance)" if score.expected == score.expected else ""
+    by_chance = f" (chance level {format_number(score.expected)})" if score.expected == score.expected else ""
     return f"{score.measure} {format_number(score.value)}{by_chance}"
 
 
@@ -56,5 +57,5 @@ def _count_phrase(n: int, total: int) -> str:
     if total == 1:
         return "The measure is" if n else "The measure is not"
     if n == total:
-        return f"All {total} measures are"
+        return "Both measures are" if total == 2 else f"All {total} measures are"
     return f"{n or 'None'} of {total} measures {'is' if n == 1 else 'are'}"

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from shesha.report import Metric, Page
 from shesha.results.base import Result
-from shesha.results.plot_docstring import draws_axes
 from shesha.results.similarity.calibrated_pair_tables import measure_lines, note_lines, pair_metrics
 from shesha.results.similarity.comparison import Score, plain_name
 
@@ -34,7 +33,7 @@ class PairScore(Result):
     score: Score
 
 
-class _Tabled:
+class PairTables:
     """Scores of pairs, as tables and plots."""
 
     scores: tuple[PairScore, ...]
@@ -79,7 +78,7 @@ class _Tabled:
 
 
 @dataclass(frozen=True)
-class PairwiseComparison(_Tabled, Result):
+class PairwiseComparison(PairTables, Result):
     """All pairs of several representations of the same inputs, by several measures."""
 
     ALIGNED = (("names", "shapes"),)
@@ -88,9 +87,9 @@ class PairwiseComparison(_Tabled, Result):
     shapes: tuple[tuple[int, ...], ...]
     scores: tuple[PairScore, ...]
     symmetric: dict[str, bool]
-    """For each measure, whether the value of (b, a) is that of (a, b)."""
+    """For each measure, whether it is symmetric: the value of (b, a) equals that of (a, b)."""
     self_values: dict[str, float | None]
-    """For each measure, the value of a representation with itself, if it is always the same."""
+    """For each measure, the value of a representation with itself, if it is a constant."""
     seed: int | None = None
     interrupted: bool = False
     exchanged: str = ""
@@ -146,7 +145,7 @@ class PairwiseComparison(_Tabled, Result):
         score = self._pairs_for(measure)[0].score
         closer = {"value": score.closer, "null_mean": score.closer, "calibrated": "higher"}.get(what, "lower")
         name = score.measure if what == "value" else f"{score.measure}, {what.replace('_', ' ')}"
-        return _heat_map(self.matrix(measure, what), name, closer, ax)
+        return draw_pair_heat_map(self.matrix(measure, what), name, closer, ax)
 
     def embed(self, measure: str, n_dimensions: int = 2) -> pd.DataFrame:
         """Place the representations in a plane so that distances show one measure (classical scaling).
@@ -194,11 +193,13 @@ class PairwiseComparison(_Tabled, Result):
         parts = []
         for measure in self.measures:
             score = self._pairs_for(measure)[0].score
-            matrix = self.matrix(measure).to_string(float_format="%.4g")
-            lines = (
-                measure_lines(self, measure) if self.exchanged else [f"{measure} ({score.closer} is closer)", matrix]
-            )
-            parts.append("\n".join(lines))
+            title = f"{measure} ({score.closer} is closer)"
+            if self.exchanged:
+                parts.append("\n".join(measure_lines(self, measure)))
+            elif any(pair.score.has_value for pair in self._pairs_for(measure)):
+                parts.append(f"{title}\n{self.matrix(measure).to_string(float_format='%.4g')}")
+            else:
+                parts.append(title)
             reasons = Counter(p.score.reason for p in self._pairs_for(measure) if p.score.reason)
             parts += [
                 f"  no value for {n} of {len(self._pairs_for(measure))} pairs: {why}" for why, n in reasons.items()
@@ -209,81 +210,12 @@ class PairwiseComparison(_Tabled, Result):
             parts.append("\n".join(note_lines()))
             parts += [f"Exchanged: {self.exchanged}."] if self.exchanged != "all rows" else []
         if self.interrupted:
-            parts.append("Interrupted: the rest was not compared.")
+            parts.append("Interrupted: the remaining values were not computed.")
         return "\n\n".join(parts)
 
 
-@dataclass(frozen=True)
-class LayerComparison(_Tabled, Result):
-    """Every layer of one model against every layer of another."""
-
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    scores: tuple[PairScore, ...]
-    closer: str
-    seed: int | None = None
-    interrupted: bool = False
-
-    @property
-    def measure(self) -> str:
-        """Name of the measure."""
-        return self.scores[0].score.measure
-
-    @property
-    def best(self) -> PairScore:
-        """The closest pair of layers."""
-        pairs = [pair for pair in self.scores if pair.score.has_value]
-        if not pairs:
-            raise ValueError(f"there must be a value for at least one pair of layers, got none: {self.reason}")
-        return (max if self.closer == "higher" else min)(pairs, key=lambda pair: pair.score.value)
-
-    @property
-    def reason(self) -> str:
-        """Reasons for missing values."""
-        return "; ".join(dict.fromkeys(pair.score.reason for pair in self.scores if pair.score.reason))
-
-    def matrix(self) -> pd.DataFrame:
-        """Return the grid: one row per layer of the first, one column per layer of the second."""
-        return self._grid(self.measure, self.rows, self.columns)
-
-    @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the grid as a heat map."""
-        return _heat_map(self.matrix(), self.measure, self.closer, ax)
-
-    def _page(self) -> Page:
-        from shesha.results.similarity.layer_pages import layers_page
-
-        return layers_page(self)
-
-    def __str__(self) -> str:
-        """Print the grid and the closest pair."""
-        from shesha.results.similarity.layer_pages import projection_lines
-
-        lines = [f"{self.measure} ({self.closer} is closer)", self.matrix().to_string(float_format="%.4g")]
-        if any(pair.score.has_value for pair in self.scores):
-            best = self.best
-            lines.append(f"closest: {best.first} and {best.second}, {best.score.value:.4g}{_p_of_best(best)}")
-            if not best.score.has_null:
-                lines.append(
-                    "The closest of many pairs is close by chance alone: calibrate the maximum, not a single entry."
-                )
-        lines += projection_lines(self)
-        if self.reason:
-            lines.append(f"no value: {self.reason}")
-        if self.interrupted:
-            lines.append("Interrupted: the rest was not compared.")
-        return "\n".join(lines)
-
-
-def _p_of_best(best: PairScore) -> str:
-    p = best.score.corrected_p_value
-    if p != p:
-        return ""
-    return f", p {'< 0.001' if p < 0.001 else f'= {p:.3f}'} after correction for the number of pairs"
-
-
-def _heat_map(table: pd.DataFrame, measure: str, closer: str, ax: Axes | None) -> Axes:
+def draw_pair_heat_map(table: pd.DataFrame, measure: str, closer: str, ax: Axes | None) -> Axes:
+    """Draw one number of all pairs."""
     from shesha.charts import heat_map
 
     values, title = table.to_numpy(dtype=float), f"{measure} ({closer} is closer)"

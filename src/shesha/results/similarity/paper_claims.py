@@ -1,4 +1,4 @@
-"""What a paper would say of one pair of representations, and of layers."""
+"""Sentences for a paper about one pair of representations, and about layers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from shesha.results.similarity import paper_claims_of_many as paper_claims_of_ma
 from shesha.results.similarity.calibrated import Calibrated
 from shesha.results.similarity.calibrated_layers import AGGREGATE_NAMES, CalibratedLayers
 from shesha.results.similarity.comparison import Comparison, Score
+from shesha.results.similarity.layer_comparison import LayerComparison
 from shesha.results.similarity.noise_ceiling import NoiseCeiling
-from shesha.results.similarity.pairwise import LayerComparison
 from shesha.results.similarity.recommended_measures import RECOMMENDED
 from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
 from shesha.results.similarity.unit_matching import UnitMatching
@@ -81,15 +81,15 @@ def _score(score: Score, folds: int | None = None) -> str:
 
 @claim.register
 def _layer_comparison(result: LayerComparison) -> str:
-    size = f"{len(result.rows)} x {len(result.columns)} layers"
+    size = result.size.replace(" (rows)", "").replace(" (columns)", "")
     known = [pair for pair in result.scores if pair.score.has_value]
     if not known:
         return f"No pair of {size} has a value of {add_source(result.measure)}: {result.reason}"
     best = result.best
     p = best.score.corrected_p_value
-    chance = f"p = {say.format_p(p)}, corrected for the number of pairs" if p == p else "no chance level was drawn"
+    chance = f"{say.equal_p(p)}, corrected for the number of pairs" if p == p else "no chance level was drawn"
     return (
-        f"Of {size}, {best.first} and {best.second} were closest by {add_source(result.measure)}: "
+        f"Of {size}, {result.pair_of_best} were closest by {add_source(result.measure)}: "
         f"{say.format_number(best.score.value)}; {chance}"
     )
 
@@ -110,7 +110,7 @@ def _noise_ceiling(result: NoiseCeiling) -> str:
 def _unit_matching(result: UnitMatching) -> str:
     null = say.null(result, result.alpha)
     return (
-        f"{result.n_matched:,} of {min(result.widths):,} units had a counterpart beyond chance, one to one (false "
+        f"{result.n_matched:,} of {min(result.widths):,} units had a one-to-one counterpart above chance (false "
         f"discovery rate {result.alpha:g}); the mean correlation of matched units was "
         f"{say.format_number(result.observed)} over {result.n_rows:,} rows, {null}, "
         f"{say.draws(result.n_permutations, result.exchanged)})"

@@ -1,4 +1,4 @@
-"""What a paper would say of many representations: pairs, a consensus, a ranking of models."""
+"""Sentences for a paper about many representations: pairs, a consensus, a ranking of models."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from shesha.results.similarity.consensus import Consensus
 from shesha.results.similarity.model_ranking import ModelRanking, RankedModel
 from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
 from shesha.results.similarity.recommended_measures import RECOMMENDED
+from shesha.support.plurals import agree
 
 _CORRECTIONS = {"holm": "Holm", "benjamini-hochberg": "Benjamini and Hochberg"}
 
@@ -90,7 +91,8 @@ def _consensus(result: Consensus) -> str:
         f"p = {say.format_p(m.corrected_p_value)}"
         for m in outlying
     )
-    text = f"{len(outlying) or 'none'} lay apart from the others at {result.alpha:g}{f': {parts}' if parts else ''}"
+    were = agree(len(outlying), "was an outlier", "were outliers")
+    text = f"{len(outlying) or 'none'} {were} at {result.alpha:g}{f': {parts}' if parts else ''}"
     nearest = result.members[0]
     return (
         f"Of {len(result.members)} representations of {result.n_rows:,} rows, {text} (Procrustes distance to the mean "

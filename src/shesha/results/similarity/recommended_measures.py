@@ -7,4 +7,4 @@ RECOMMENDED = {
     "RSA": "the order of distances",
     "mutual kNN": "the nearest neighbours",
 }
-"""They answer different questions, and the chance level of none rises with the number of features."""
+"""They answer different questions, and their chance levels do not rise with the number of features."""

@@ -1,4 +1,4 @@
-"""Several representations beside one reference, within each class of rows."""
+"""Several representations compared with one reference, within each class of rows."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SeveralWithinClasses(Result):
-    """What each of several representations keeps of one reference, within each class."""
+    """Comparisons of several representations with one reference, within each class."""
 
     reference: str
     comparisons: tuple[WithinClasses, ...]
-    """One per representation, each corrected over its classes."""
+    """One comparison per representation, each corrected for the number of classes."""
 
     def __iter__(self) -> Iterator[WithinClasses]:
         """Go through the comparisons with the reference."""
@@ -54,8 +54,10 @@ class SeveralWithinClasses(Result):
 
     @property
     def column_note(self) -> str:
-        """What the columns mean."""
-        return f"{WithinClasses.calibrated_note} P-values are corrected over the classes of one representation."
+        """The meaning of the columns."""
+        return (
+            f"{WithinClasses.calibrated_note} p-values are corrected for the number of classes of one representation."
+        )
 
     @property
     def headline(self) -> str:

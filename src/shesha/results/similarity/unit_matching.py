@@ -1,4 +1,4 @@
-"""One-to-one matches of the units of two representations, beside chance."""
+"""One-to-one matches of the units of two representations, compared with chance."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from shesha.report import columns
 from shesha.results.base import reaches_level
 from shesha.results.null_summary import NullSummary
 from shesha.results.plot_docstring import draws_axes
+from shesha.support.plurals import agree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,16 +20,17 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class UnitMatching(NullSummary):
-    """Matched units of two representations, best first, and the number matched beyond chance."""
+    """Matched units of two representations, best first, and the number matched above chance."""
 
     ALIGNED = (("first", "second", "correlations", "p_values", "adjusted_p_values"),)
 
     observed: float
-    """Sum of the correlations of matched units, divided by the number of units of the narrower side."""
+    """Sum of the correlations of matched units, divided by the number of units of the narrower
+    representation."""
     first: tuple[int, ...]
-    """Columns of X, those with the largest correlation first."""
+    """Columns of X, the largest correlation first."""
     second: tuple[int, ...]
-    """Their partners, columns of Y."""
+    """The matched columns of Y."""
     correlations: tuple[float, ...]
     p_values: tuple[float, ...]
     """p-value: share of matched units of similar activity with at least the same correlation when rows are permuted."""
@@ -45,7 +47,7 @@ class UnitMatching(NullSummary):
 
     @property
     def n_matched(self) -> int:
-        """Number of pairs that are correlated beyond chance; the share of false ones among them is at most alpha."""
+        """Number of matched pairs above chance, at a false discovery rate of at most alpha."""
         return sum(reaches_level(p, self.alpha) for p in self.adjusted_p_values)
 
     def to_frame(self) -> pd.DataFrame:
@@ -65,7 +67,7 @@ class UnitMatching(NullSummary):
         return null_distribution(self.null, self.observed, self.threshold, label=label, ax=ax)
 
     def __str__(self) -> str:
-        """Print the score, the number of units beyond chance and the best pairs."""
+        """Print the score, the number of units with a match above chance, and the best pairs."""
         narrower = min(self.widths)
         rows = [["X", "Y", "correlation", "adjusted p"]]
         for i, j, value, p in list(
@@ -75,11 +77,11 @@ class UnitMatching(NullSummary):
         more = len(self.first) - len(rows) + 1
         return "\n".join(
             [
-                f"{self.n_matched:,} of {narrower:,} units matched beyond chance "
-                f"(about {self.alpha:.0%} of these may be false)",
+                f"{self.n_matched:,} of {narrower:,} units {agree(self.n_matched, 'has', 'have')} a match above "
+                f"chance (false discovery rate {self.alpha:.0%})",
                 f"  mean correlation {self.observed:.4g}, chance {self.null_mean:.4g} +- {self.null_sd:.2g}, "
                 f"p = {self.p_value:.3g} ({self.n_permutations} permutations, {self.exchanged})",
                 *(f"  {line}" for line in columns(rows, ">>>>")),
-                *([f"  {more:,} more pairs: `to_frame()` has them all"] if more > 0 else []),
+                *([f"  {more:,} more pairs are in `to_frame()`"] if more > 0 else []),
             ]
         )

@@ -10,6 +10,7 @@ from shesha.report import Page
 from shesha.results.base import Result, reaches_level
 from shesha.results.plot_docstring import draws_axes
 from shesha.results.similarity.comparison import Comparison, Score
+from shesha.support.plurals import agree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,7 @@ class WithinClasses(Result):
     sizes: dict[str, int]
     """Number of compared rows of each class."""
     whole: Comparison
-    """Comparison of all rows: its null keeps the differences between classes, so its p-value concerns structure
+    """Comparison of all rows: its null keeps the differences between classes, so its p-value tests the structure
     within classes."""
     excluded: dict[str, str]
     """Classes that were not compared, with the reason."""
@@ -37,11 +38,11 @@ class WithinClasses(Result):
     """p-values by measure and class, corrected over classes (Benjamini and Hochberg)."""
     calibrated_note: ClassVar[str] = (
         "Chance is the mean value when rows are matched at random within the class (and block). Calibrated is 0 up to "
-        "the chance threshold and 1 at the best value."
+        "the chance threshold and 1 at the best possible value."
     )
     column_note: ClassVar[str] = (
-        f"{calibrated_note} '{_ALL}' permutes rows within classes only. Its value is high because classes differ, and "
-        "its p concerns structure within classes."
+        f"{calibrated_note} The line '{_ALL}' permutes rows within classes only. Its value is high because classes "
+        "differ, and its p-value tests the structure within classes."
     )
 
     def __iter__(self) -> Iterator[Comparison]:
@@ -71,7 +72,7 @@ class WithinClasses(Result):
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Classes within which no measure does."""
+        """Classes within which no measure finds a shared geometry above chance."""
         return self._classes_with(lambda n_above: not n_above)
 
     def _classes_with(self, holds: Callable[[int], bool]) -> tuple[str, ...]:
@@ -88,11 +89,13 @@ class WithinClasses(Result):
             parts.append(f"lost the geometry within {_join(lost)} ({_no_measure(self.measures)})")
         if kept:
             every = len(kept) == len(self.classes) > 1
-            it, where = "it" if lost else "the geometry", f"all {len(kept)}{compared} classes" if every else _join(kept)
+            it, where = "it" if lost else "the geometry", _join(kept)
+            if every:
+                where = f"both{compared} classes" if len(kept) == 2 else f"all {len(kept)}{compared} classes"
             parts.append(f"kept {it} within {where} (above chance by {_every_measure(self.measures)})")
         clause = " and ".join(parts)
         if mixed:
-            some = f"by some measures only within {_join(mixed)}"
+            some = f"by only some of the measures within {_join(mixed)}"
             clause = f"{clause}; above chance {some}" if clause else f"shares the geometry above chance {some}"
         return f"{self.second}, compared with {self.first}, {clause}."
 
@@ -174,11 +177,14 @@ class WithinClasses(Result):
 
 
 _NAMED = 3
-"""Classes that a sentence names before it counts them."""
+"""Largest number of classes that a sentence names."""
 
 
 def _join(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} classes"
+    if len(names) > _NAMED:
+        return f"{len(names)} classes"
+    listed = ", ".join(names)
+    return f"{agree(len(names), 'class', 'classes')} {listed}" if all(map(str.isdigit, names)) else listed
 
 
 def _no_measure(measures: Sequence[str]) -> str:
@@ -188,7 +194,7 @@ def _no_measure(measures: Sequence[str]) -> str:
 
 
 def _every_measure(measures: Sequence[str]) -> str:
-    return measures[0] if len(measures) == 1 else f"all {len(measures)} measures"
+    return {1: measures[0], 2: "both measures"}.get(len(measures), f"all {len(measures)} measures")
 
 
 def _line(score: Score) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Comparisons within classes as pages: what was lost within which class, beside chance."""
+"""Pages of comparisons within classes: where the geometry was kept or lost."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from shesha.results.similarity.within_classes import WithinClasses
 
 _KEPT = Text(
-    "Above chance is not unchanged: a class that kept its geometry kept more of it than rows matched at random would, "
-    "and 'calibrated' says how much. A class of few rows may keep some geometry that no test finds."
+    "Above chance does not mean unchanged: a class that kept its geometry kept more than rows matched at random "
+    "would, and 'calibrated' shows how much. In a class of few rows, the test may miss geometry that was kept."
 )
-_PICTURE = "{} within each class (dot), and what rows matched at random within the class give (tick)."
+_PICTURE = "{} within each class (dot), and its mean for rows matched at random within the class (tick)."
 _SEVERAL = (
-    "Calibrated {} within each class: 0 at what chance rarely passes, 1 for the same geometry; framed: above chance."
+    "Calibrated {} within each class: 0 at the chance threshold, 1 for the same geometry. Framed cells are above "
+    "chance."
 )
 
 
@@ -47,11 +48,11 @@ def within_classes_page(result: WithinClasses) -> Page:
 
 
 def several_within_classes_page(result: SeveralWithinClasses) -> Page:
-    """Return the page of several representations beside one reference."""
+    """Return the page of several representations compared with one reference."""
     tables = [several_table(result, name) for name in result.measures]
     return Page(
         title=f"{len(result.comparisons)} representations compared with {result.reference}, within classes",
-        question=f"Within which classes does each keep the geometry that {result.reference} has?",
+        question=f"Within which classes does each representation keep the geometry that {result.reference} has?",
         answer=tuple(comparison.headline for comparison in result),
         numbers=(*tables[:1], *(Text(f"{table.title}.") for table in tables[:1])),
         doubts=(_KEPT, *_excluded_classes(result.comparisons[0])),

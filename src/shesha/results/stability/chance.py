@@ -15,13 +15,13 @@ class Chance(Result):
     variant: str
     observed: float
     level: float
-    """Mean of the null: the score without agreement."""
+    """Mean of the null distribution: the expected score without agreement."""
     spread: float
-    """Standard deviation of the null."""
+    """Standard deviation of the null distribution."""
     threshold: float
-    """Smallest value of rank ceil((1 - alpha)(K + 1)) among observed and null: scores above it are above chance."""
+    """Chance threshold: the value of rank ceil((1 - alpha)(K + 1)) among the observed and K null scores."""
     p_value: float
-    """(1 + number of null scores at least as large) / (K + 1)."""
+    """(1 + number of null scores at least as large) / (K + 1), for K permutations."""
     corrected: float
     """max(0, (observed - threshold) / (1 - threshold)): 0 at the threshold, 1 for a perfect score."""
     alpha: float
@@ -31,7 +31,7 @@ class Chance(Result):
     reason: str = ""
     options: dict[str, Any] = field(default_factory=dict)
     exchanged: str = "all rows"
-    """What the null permutes: all rows, or those that a design or `keep` allows, and whether each feature
+    """What the null permutes: all rows, or rows as a design or `keep` allows, and whether each feature is permuted
     separately."""
     aliases: ClassVar[tuple[str, ...]] = ("null_mean", "null_sd", "score")
 
@@ -42,7 +42,7 @@ class Chance(Result):
 
     @property
     def null_sd(self) -> float:
-        """The standard deviation, under the name that results with a null share."""
+        """The standard deviation, under the name that all results with a null distribution use."""
         return self.spread
 
     @property

@@ -24,7 +24,7 @@ class DriftPath(Result):
     method: str
     metric: str
     reasons: tuple[str, ...] = ()
-    """Reason for a missing drift, one text per representation; empty if it is a number."""
+    """Reason for a missing drift, one per representation; empty where there is a drift."""
 
     @property
     def headline(self) -> str:
@@ -33,7 +33,7 @@ class DriftPath(Result):
         if not known:
             return "Drift could not be estimated for any representation."
         value, name = max(known)
-        return f"Largest drift from {self.names[0]}: {value:.3f} ({name}); 0 is the same geometry, 1 unrelated."
+        return f"Largest drift from {self.names[0]}: {value:.3f} ({name}). 0 means the same geometry, 1 unrelated."
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per representation."""

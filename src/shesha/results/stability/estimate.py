@@ -21,11 +21,11 @@ class Estimate(Result):
     """Limits of the interval over rows and partitions; NaN if there is none."""
     confidence: float
     standard_error: float
-    """Standard error over rows alone, for another sample of inputs."""
+    """Standard error for another sample of rows."""
     monte_carlo_error: float
-    """Standard error over random partitions, for another seed; 0 for a score without draws."""
+    """Standard error for other random partitions (another seed); 0 for a score without draws."""
     pair_error: float
-    """Standard error from sampling pairs instead of using all; 0 if all were used."""
+    """Standard error from sampling pairs of rows; 0 if all pairs were used."""
     n_samples: int
     n_features: int
     n_draws: int
@@ -40,7 +40,7 @@ class Estimate(Result):
     """Reason for a missing value."""
     warnings: tuple[str, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
-    """Everything that is needed to repeat the computation, including the seed."""
+    """Options and seed that are needed to repeat the computation."""
     aliases: ClassVar[tuple[str, ...]] = ("total_error",)
 
     @property

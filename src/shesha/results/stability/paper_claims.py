@@ -1,4 +1,4 @@
-"""What a paper would say of a stability score, of its chance level, and of drift along a sequence."""
+"""Sentences for a paper about stability scores, their chance levels, and drift along a sequence."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _drift_path(result: DriftPath) -> str:
     if not known:
         return f"{name} could not be estimated for any of {len(result.names)} representations"
     largest, last = max(known), known[-1]
-    end = "" if largest is last else f"; {last[1]}, the last, is at {say.format_number(last[0])}"
+    end = "" if largest is last else f"; the drift of the last, {last[1]}, was {say.format_number(last[0])}"
     return (
         f"Over {len(result.names)} representations, {name} from {result.names[0]} was largest at {largest[1]}: "
         f"{say.format_number(largest[0])} (0 for the same geometry, about 1 for an unrelated one){end}"

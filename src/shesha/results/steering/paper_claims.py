@@ -1,4 +1,4 @@
-"""What a paper would say of steering, of its predictors, and of the choice of a layer."""
+"""Sentences for a paper about steering, its predictors, and the choice of a layer."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from shesha.results.paper_sentences import claim
 from shesha.results.similarity.layer_ranking import BY, LayerRanking
 from shesha.results.steering.partial_correlations import PartialCorrelation, PartialCorrelations
 from shesha.results.steering.steering import Steerability, SteeringPredictors, SteeringScore
+from shesha.support.plurals import agree
 
 
 @claim.register
@@ -24,8 +25,9 @@ def _steerability(result: Steerability) -> str:
     clauses = "; ".join(_score(score) for score in result.scores)
     return (
         f"Steering from {result.source} to {result.target} ({result.method} direction, {result.n_rows:,} rows, "
-        f"{say.count(result.n_splits, 'split')} into halves): {clauses}; random directions drop the accuracy by "
-        f"{say.format_number(result.random_drop)}; chance by {result.exchanged} shuffled {result.n_draws:,} times"
+        f"{say.count(result.n_splits, 'split')} into halves): {clauses}; random directions lower the accuracy by "
+        f"{say.format_number(result.random_drop)}; chance levels from {result.exchanged} shuffled {result.n_draws:,} "
+        "times"
     )
 
 
@@ -33,8 +35,8 @@ def _steerability(result: Steerability) -> str:
 def _predictors(result: SteeringPredictors) -> str:
     clauses = say.join_clauses([_score(score) for score in result.scores], "more predictors")
     return (
-        f"Predictors of steering over {result.n_rows:,} rows: {clauses}; chance by {result.exchanged} shuffled "
-        f"{result.n_draws:,} times"
+        f"Predictors of steering over {result.n_rows:,} rows: {clauses}; chance levels from {result.exchanged} "
+        f"shuffled {result.n_draws:,} times"
     )
 
 
@@ -42,7 +44,7 @@ def _predictors(result: SteeringPredictors) -> str:
 def _layers(result: LayerRanking) -> str:
     best = result.layers_best_first[0]
     ties = [name for name in result.tied_names if name != best.name]
-    tied = f"; {', '.join(ties)} tied with it" if ties else ""
+    tied = f"; {', '.join(ties)} {agree(len(ties), 'was', 'were')} not significantly worse" if ties else ""
     null = say.null(result.best, result.level, "null of the best layer:")
     return (
         f"Of {len(result.layers)} layers, {best.name} had the largest {BY[result.by]}: {say.format_number(best.value)}"
@@ -58,8 +60,7 @@ def _correlations(result: PartialCorrelations) -> str:
     groups = "" if result.n_units == result.n_models else f" in {result.n_units} groups"
     return (
         f"Spearman correlations with {result.target} over {say.count(result.n_models, 'model')}{groups}: {clauses} "
-        f"({controls}{result.n_draws:,} shuffles; unrelated numbers pass "
-        f"{say.format_number(result.chance)} in 5 % of these)"
+        f"({controls}{result.n_draws:,} shuffles; two-sided 5 % critical value {say.format_number(result.chance)})"
     )
 
 

@@ -26,7 +26,7 @@ class PartialCorrelation(Result):
     raw_high: float
     raw_p: float
     partial: float
-    """Partial rank correlation, controlling for the given predictors; NaN for a given one."""
+    """Partial rank correlation, controlling for the predictors in `given`; NaN for these predictors."""
     partial_low: float
     partial_high: float
     partial_p: float
@@ -40,7 +40,7 @@ class PartialCorrelations(Result):
     covariates: tuple[str, ...]
     lines: tuple[PartialCorrelation, ...]
     chance: float
-    """Two-sided 5 % critical value for unrelated numbers of this many models."""
+    """Two-sided 5 % critical value for a predictor that is unrelated to the target."""
     partial_chance: float
     """Critical value for the partial correlations."""
     n_models: int
@@ -62,16 +62,16 @@ class PartialCorrelations(Result):
 
     @property
     def headline(self) -> str:
-        """Which predictor goes with the target when the others are held fixed."""
+        """The predictor with the largest partial correlation with the target, and its p-value."""
         known = [line for line in self.lines if line.partial == line.partial]
         if not known:
             return f"No predictor of {self.target} could be tested."
         best = max(known, key=lambda line: abs(line.partial))
         controls = f", controlling for {' and '.join(self.covariates)}" if self.covariates else ""
-        verb = "is" if best.partial_p <= _LEVEL else "is not"
+        verdict = "significant" if best.partial_p <= _LEVEL else "not significant"
         return (
-            f"Strongest predictor of {self.target}{controls}: {best.predictor} (rho {best.partial:.2f}, p = "
-            f"{best.partial_p:.2g}), which {verb} beyond chance at {_LEVEL:g}, uncorrected."
+            f"Strongest predictor of {self.target}{controls}: {best.predictor} (rho = {best.partial:.2f}, p = "
+            f"{best.partial_p:.2g}, {verdict} at {_LEVEL:g}, uncorrected)."
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -96,8 +96,8 @@ class PartialCorrelations(Result):
             [
                 *wrap(self.headline, page_width(), hanging=""),
                 "",
-                f"Spearman correlations with {self.target} over {units}; "
-                f"partial: given {' and '.join(self.covariates)}",
+                f"Spearman correlations with {self.target} over {units}; partial: controlling for "
+                f"{' and '.join(self.covariates)}",
                 *columns(rows, "<>>>>>>"),
                 f"two-sided 5 % critical values: {self.chance:.2f} (raw), {self.partial_chance:.2f} (partial), "
                 f"from {self.n_draws} shuffles",

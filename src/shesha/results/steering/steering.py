@@ -62,19 +62,19 @@ class Steerability(Result):
     accuracy: SteeringScore
     """Accuracy of the probe without steering."""
     max_drop: SteeringScore
-    """Accuracy without steering minus the lowest at any strength."""
+    """Accuracy without steering minus the lowest accuracy at any strength."""
     to_target: SteeringScore
-    """Share of the rows not predicted as the target that become it at the largest strength."""
+    """Of the rows not predicted as the target, the share that flips to the target at the largest strength."""
     to_source: SteeringScore
-    """Share of the rows not predicted as the source that become it at the most negative strength."""
+    """Of the rows not predicted as the source, the share that flips to the source at the most negative strength."""
     anti_steerable: SteeringScore
     """Share of rows that move closer to the source class than to the target class when steered to the target,
     measured by nearest neighbours."""
     random_drop: float
-    """Mean max drop of random directions."""
+    """Max drop of random directions, averaged over directions."""
     random_anti_steerable: float
     strength: float
-    """Strength at which half of the rows not predicted as the target become it, in the units of `units`."""
+    """Strength at which half of the rows not predicted as the target flip to the target, in the units of `units`."""
     largest_drop: float
     """Max drop at unlimited strength, where all rows are predicted as one class."""
     alphas: tuple[float, ...]
@@ -83,10 +83,10 @@ class Steerability(Result):
     random_accuracies: tuple[float, ...]
     shuffled_accuracies: tuple[float, ...]
     effects: tuple[float, ...]
-    """Approach of each row to the target class per unit of strength, in [-2, 2]; below 0 it is anti-steerable."""
+    """Approach of each row to the target class per unit of strength, in [-2, 2]; rows below 0 are anti-steerable."""
     units: str
     norm: float
-    """Mean length of the rows, which is one unit of 'norm'."""
+    """Mean length of the rows, which is the unit of strength for 'norm'."""
     method: str
     exchanged: str
     n_rows: int
@@ -102,14 +102,16 @@ class Steerability(Result):
 
     @property
     def headline(self) -> str:
-        """How far steering drops the accuracy of the probe, and whether that is beyond shuffled labels."""
+        """How far steering lowers the accuracy of the probe, and whether the drop is above chance."""
         drop = self.max_drop
         if drop.value != drop.value:
-            return f"Steering from {self.source} to {self.target} could not be judged: {drop.reason}."
-        verdict = f", {_verdict(drop)} ({drop.null_mean:.2f}, p = {drop.p_value:.2g})" if drop.has_null else ""
+            return f"Steering from {self.source} to {self.target} could not be scored: {drop.reason}."
+        verdict = (
+            f", {_verdict(drop)} (chance level {drop.null_mean:.2f}, p = {drop.p_value:.2g})" if drop.has_null else ""
+        )
         return (
-            f"Steering from {self.source} to {self.target} drops the accuracy of a probe by {drop.value:.2f} at "
-            f"most{verdict}; random directions drop it by {self.random_drop:.2f}."
+            f"Steering from {self.source} to {self.target} lowers the accuracy of a probe by at most "
+            f"{drop.value:.2f}{verdict}. Random directions lower it by {self.random_drop:.2f}."
         )
 
     @property
@@ -143,7 +145,9 @@ class Steerability(Result):
     def __str__(self) -> str:
         """Print the numbers, each with its chance level."""
         span = f"{self.alphas[0]:g} to {self.alphas[-1]:g} {_UNITS[self.units]}"
-        ratio = f" (the vector's is {self.random_ratio:.1f} times that)" if self.random_drop > 0 else ""
+        ratio = (
+            f" (that of the steering vector is {self.random_ratio:.1f} times as large)" if self.random_drop > 0 else ""
+        )
         return "\n".join(
             [
                 *wrap(self.headline, page_width(), hanging=""),
@@ -154,14 +158,14 @@ class Steerability(Result):
                 f"random directions: max drop {self.random_drop:.3f}{ratio}, "
                 f"anti-steerable {self.random_anti_steerable:.3f}",
                 f"half of the rows flip to {self.target} at {self.strength:.3g} {_UNITS[self.units]}",
-                f"chance: {self.exchanged} shuffled {self.n_draws} times",
+                f"chance level: {self.exchanged} shuffled {self.n_draws} times",
                 *(f"note: {note}" for note in self.notes),
             ]
         )
 
 
 LEVEL = 0.05
-"""At which headlines call a number beyond chance."""
+"""Significance level of the headlines."""
 
 
 def _verdict(score: SteeringScore) -> str:
@@ -173,7 +177,7 @@ _UNITS = {"raw": "units of the features", "norm": "mean lengths of a row"}
 
 @dataclass(frozen=True)
 class SteeringPredictors(Result):
-    """Possible predictors, from the geometry of some rows, of how well others can be steered."""
+    """Geometric scores of some rows that may predict how well other rows can be steered."""
 
     scores: tuple[SteeringScore, ...]
     n_rows: int
@@ -194,11 +198,11 @@ class SteeringPredictors(Result):
 
     @property
     def headline(self) -> str:
-        """Which predictors are beyond shuffled labels."""
+        """Which predictors are beyond chance."""
         tested = [score for score in self.scores if score.has_null]
         names = [score.name for score in tested if score.p_value <= LEVEL]
         named = f": {', '.join(names)}" if names else ""
-        return f"{len(names)} of {len(tested)} predictors are beyond chance at {LEVEL:g}, uncorrected{named}."
+        return f"{len(names)} of {len(tested)} predictors are beyond chance at {LEVEL:g} (uncorrected){named}."
 
     def values(self) -> dict[str, float]:
         """Return every value by its name, as one line of a table of models."""
@@ -216,7 +220,8 @@ class SteeringPredictors(Result):
             [
                 *wrap(self.headline, page_width(), hanging=""),
                 "",
-                f"Predictors of steering, {self.n_rows:,} rows; chance: {self.exchanged} shuffled {self.n_draws} times",
+                f"Predictors of steering, {self.n_rows:,} rows; chance level: {self.exchanged} shuffled "
+                f"{self.n_draws} times",
                 *score_table(self.scores),
                 *(f"{score.name}: {score.reason}" for score in self.scores if score.reason),
                 *(f"note: {note}" for note in self.notes),

@@ -1,1 +1,1 @@
-"""Estimates of the scores: value, interval and null from one pass over the data."""
+"""Estimators of the scores: value, interval and null from one pass over the data."""

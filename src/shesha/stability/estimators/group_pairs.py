@@ -22,7 +22,7 @@ def group_codes(design: Exchange | None) -> Index | None:
 
 
 def count_group_pairs_once(design: Exchange | None, pairs: Pairs, counts: Matrix) -> tuple[Pairs, Matrix]:
-    """Replace the second row of pairs within groups by one that always counts once."""
+    """Count pairs within groups once per drawn group, by replacing their second row with a constant one."""
     group = group_codes(design)
     if group is None:
         return pairs, counts

@@ -10,13 +10,13 @@ from shesha.nulls.restricted_permutations import Exchange
 from shesha.stability.request import Evidence
 from shesha.support.types import Vector
 
-ALONE = "the interval leaves out the error of the partitions, which cannot be estimated from a single one"
-NOTHING_TO_RESAMPLE = "there is no interval, because no block has two units (rows, groups, stretches) to resample"
+ALONE = "the interval leaves out the error over partitions, which cannot be estimated from a single partition"
+NOTHING_TO_RESAMPLE = "there is no interval, because no block has two units (rows, groups or stretches) to resample"
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Limits of an interval, and the errors of its sources."""
+    """Limits of an interval, and the standard errors from which it is computed."""
 
     low: float
     high: float
@@ -27,7 +27,7 @@ class Interval:
 
 
 def combine_errors(evidence: Evidence, design: Exchange, bounds: tuple[float, float], confidence: float) -> Interval:
-    """Combine the sources of error, which are independent, by adding the squares of their margins."""
+    """Combine the independent sources of error by adding the squares of their margins."""
     from scipy.special import ndtri, stdtrit
 
     level, nan = 0.5 + confidence / 2, float("nan")
@@ -51,7 +51,7 @@ def combine_errors(evidence: Evidence, design: Exchange, bounds: tuple[float, fl
 
 
 def partition_error(found: Evidence) -> float:
-    """Error from the partitions alone: the spread of their scores minus the contribution of sampled pairs."""
+    """Standard error over partitions only, without the contribution of sampled pairs."""
     if not len(found.draws):
         return 0.0
     return float(np.sqrt(np.maximum(0.0, monte_carlo_error(found.draws) ** 2 - found.pair_error**2)))
@@ -64,7 +64,7 @@ def monte_carlo_error(scores: Vector) -> float:
 
 
 def _row_error(evidence: Evidence) -> float:
-    """Error from the rows alone."""
+    """Standard error over rows only."""
     known = evidence.resampled[np.isfinite(evidence.resampled)]
     if len(known) < 2:
         # The analytic error holds that of the pairs.
@@ -75,7 +75,7 @@ def _row_error(evidence: Evidence) -> float:
 
 
 def _quantile_margins(resampled: Vector, level: float) -> Vector:
-    """Distances of the quantiles from the mean, because duplicates bias resampled scores but not their spread."""
+    """Distances of quantiles from the mean; duplicates bias resampled scores, but not their spread."""
     return np.asarray(np.abs(np.quantile(resampled, [1 - level, level]) - resampled.mean()))
 
 

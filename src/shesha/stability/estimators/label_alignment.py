@@ -22,11 +22,11 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.views import Standard
 
-NOTHING_TO_RANK = "all distances between rows, or all between labels, are equal"
+NOTHING_TO_RANK = "all distances between rows are equal, or all labels are equal or all different"
 _BYTES_PER_PAIR = 80
-"""Number of arrays per pair: distances, labels, sort keys and orders of both, and the rows."""
+"""Bytes per pair: distances, labels, sort keys and orders of both, and the rows."""
 _PARTS = 20
-"""Number of parts of the sampled pairs, whose scores give the sampling error."""
+"""Number of parts into which sampled pairs are divided to estimate the sampling error."""
 
 
 def label_distances(codes: Labels) -> Vector:
@@ -54,7 +54,7 @@ def estimate_alignment(request: Request) -> Evidence:
 
 
 def _null(view: Standard, outer: Ordering, labels: label_permutations.Shuffled) -> Vector:
-    """Compute the correlation with label agreement as a sum of ranks over pairs of equal labels."""
+    """Score shuffled labels by sums of ranks over pairs of rows with equal labels."""
     n_shuffles, n = labels.codes.shape
     if not n_shuffles:
         return np.empty(0)
@@ -96,7 +96,7 @@ def _unit_ranks(ordering: Ordering) -> Vector:
 
 
 def _align_labels_with_order(outer: Ordering, differ: Vector) -> Ordering:
-    """The label distances in the order of the distances."""
+    """The label distances in the order of the row distances."""
     arranged = np.take(differ, outer.order)
     return order_values(arranged, 0.0, np.empty(len(arranged), dtype=np.uint64))
 
@@ -116,7 +116,7 @@ def _evidence(outer: Ordering, differ: Vector, thinned: Index | None, pairs: Pai
 
 
 def _from_pairs(view: Standard, request: Request) -> Evidence:
-    """Estimate on random pairs, which value, interval and null share."""
+    """Estimate on random pairs; value, interval and null use the same pairs."""
     rng = spawn(request.seed, THINNING)
     wanted = min(request.pairs or sampled_pairs.DEFAULT_PAIRS, n_pairs(view.n_rows))
     require(_BYTES_PER_PAIR * wanted, f"{wanted:,} pairs of rows", "request fewer pairs, or leave out pairs=")
@@ -137,7 +137,7 @@ def _from_pairs(view: Standard, request: Request) -> Evidence:
     shuffled = label_permutations.shuffle_labels(request, always_all=True).codes
     unit = _unit_ranks(outer)
     null = _correlations(*sums_of_pairs(unit, i, j, shuffled), unit) if len(shuffled) else np.empty(0)
-    note = f"{len(i):,} random pairs of the {n_pairs(view.n_rows):,} were used"
+    note = f"{len(i):,} random pairs of {n_pairs(view.n_rows):,} were used"
     return replace(
         evidence,
         null=null,

@@ -1,4 +1,4 @@
-"""Estimate label scores, with resampled rows and shuffled labels."""
+"""Estimators of label scores, with resampled rows and shuffled labels."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ def estimate_lda(request: Request) -> Evidence:
     return estimate_by_resampling(
         request,
         lambda X, y, rng: overlaps(X, y.codes, n_draws, share, rng),
-        "all class means coincide",
+        "all class means are equal",
     )
 
 
 def estimate_by_resampling(
     request: Request, scores: Callable[[Matrix, Classes, np.random.Generator], Vector], reason: str
 ) -> Evidence:
-    """Score the data, resampled rows and shuffled labels, one after the other."""
+    """Score the data, each resample of the rows and each shuffle of the labels, one by one."""
     X, y = _rows(request), request.labels
     draws = scores(X, y, generator(request.seed))
     if np.isnan(draws).all():
@@ -101,7 +101,7 @@ def estimate_by_resampling(
 
 
 def estimate_one_by_one(request: Request) -> Evidence:
-    """Estimate any score by its function, on all rows, on resampled rows, and with any labels shuffled."""
+    """Estimate any score by calling its function on all rows, resampled rows, and shuffled labels if any."""
     variant, y = request.variant, request.classes
     options = {**request.options, **({"seed": request.seed} if "seed" in variant.options else {})}
 
@@ -137,5 +137,5 @@ def _rows(request: Request) -> Matrix:
 
 
 def mean_score(scores: Vector) -> float:
-    """Mean of the known scores; NaN if there are none."""
+    """Mean of the scores that are not NaN; NaN if there are none."""
     return float("nan") if np.isnan(scores).all() else float(np.nanmean(scores))

@@ -18,7 +18,7 @@ from shesha.support.types import Index
 from shesha.views.sampled_feature_halves import FEWEST_PAIRS
 
 PairCount = int | Literal["all"] | None
-"""Number of random pairs of rows: a number, all pairs, or enough for a small error."""
+"""Number of random pairs of rows: a number, 'all', or enough for a small error."""
 DEFAULT_PAIRS = 1_000_000
 """Default number of sampled pairs, which gives an error of at most 0.002 for any number of rows.
 
@@ -26,21 +26,21 @@ A memory budget below 137 MiB allows fewer.
 """
 _ALL = 2**31 - 1
 _BYTES = 144
-"""Rows, distances, ranks and influence of a sampled pair, and the copies in which pairs are sorted."""
+"""Bytes per sampled pair: rows, distances, ranks and influence, and copies for sorting."""
 _SPARSE = 0.5
-"""Share of all pairs up to which a default number of pairs is drawn independently, with possible repeats."""
+"""Up to this share of all pairs, a default number of pairs is drawn with replacement."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Pairs for successive partitions."""
+    """Random pairs for successive partitions."""
 
     drawn: Callable[[int], list[Callable[[], Pairs]]]
     """Function that yields the pairs of the next partitions."""
     distinct: int
-    """Total number of pairs without repeats; 0 if every partition has new pairs."""
+    """Total number of distinct pairs; 0 if every partition has new pairs."""
     share: float
-    """Number of pairs per partition; 0 if pairs were drawn independently."""
+    """Number of pairs per partition; 0 if pairs were drawn with replacement."""
 
 
 def plan_sample(n: int, asked: int | None, n_draws: int, rng: np.random.Generator) -> Sample:

@@ -1,4 +1,4 @@
-"""Estimate the two split scores with interval and null in one pass over the partitions."""
+"""Estimators of the two split scores, with interval and null in one pass over the partitions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from shesha.views import Rows, SampledHalves, SplitHalves
 from shesha.views.feature_halves import CONSTANT, Draw
 
 BOOTSTRAP_PAIRS = 1_000_000
-"""More pairs than this are thinned for the interval, which widens it by a few percent at most."""
+"""With more pairs than this, the interval uses a random subset, which widens it by a few percent at most."""
 MAX_DRAWS = 3000
 _BATCH = 10
 
@@ -45,7 +45,7 @@ def estimate_split(request: Request) -> Evidence:
 
 
 def exact_bytes(n: int, n_draws: int) -> int:
-    """Memory of the exact estimate: distances of two halves, work memory and cells."""
+    """Memory in bytes of the exact estimate: distances of two halves, and working memory."""
     dense = 8 * (6 * n * n) if n <= halves_kernel.DENSE_ROWS else 0
     return dense + 8 * 12 * n_pairs(n) + 4 * n_draws * min(n_pairs(n), BOOTSTRAP_PAIRS)
 
@@ -64,7 +64,7 @@ Part = TypeVar("Part", bound=Scored)
 
 @dataclass(frozen=True)
 class _Found:
-    """The numbers that one pass takes from a partition."""
+    """The results of one partition."""
 
     score: float
     cells: bootstrap_correlations.Cells | None
@@ -138,7 +138,7 @@ def bootstrap_pairs(n: int, request: Request) -> tuple[Index | None, Pairs]:
 def score_resamples(
     cells: Sequence[bootstrap_correlations.Cells], pairs: Pairs, n_rows: int, request: Request, value: float
 ) -> Vector:
-    """Scores of resampled rows; coarse ranks shift all equally, so deviations are added to the exact value."""
+    """Scores of resampled rows: deviations between coarse scores, added to the exact value."""
     if not cells or request.n_bootstrap == 0:
         return np.empty(0)
     # The rows as they are come first: all resamples are coarsened as they are.
@@ -184,7 +184,7 @@ def _from_pairs(request: Request) -> Evidence:
     clusters = request.exchange.clusters
     drawn = i * n + j if sample.distinct else None
     pair_error, row_error = pair_influence.standard_errors(effect, clusters[i], clusters[j], drawn, sample.share)
-    note = f"{n_used:,} random pairs of the {n_pairs(n):,} were used; the interval is analytic (dyadic-robust)"
+    note = f"{n_used:,} random pairs of {n_pairs(n):,} were used; the interval is analytic (dyadic-robust)"
     return Evidence(
         float(np.nanmean(scores)),
         scores,
@@ -207,15 +207,18 @@ def _draw_notes(scores: Vector, request: Request) -> list[str]:
     notes = []
     lost = int(np.isnan(scores).sum())
     if lost:
-        notes.append(f"{lost} of {len(scores)} partitions were left out: all distances of a half were equal")
+        notes.append(
+            f"{lost} of {len(scores)} partitions were left out, because all distances within a half were equal"
+        )
     error = monte_carlo_error(scores)
     if request.target_se is not None and not error <= request.target_se:
         notes.append(
-            f"the target error {request.target_se:g} was not reached with {len(scores)} partitions: it is {error:.2g}"
+            f"the target error {request.target_se:g} was not reached; with {len(scores)} partitions, the error is "
+            f"{error:.2g}"
         )
     return notes
 
 
 def thinning_note(thinned: Index | None) -> list[str]:
     """Return a note if the interval uses fewer pairs than the value."""
-    return [] if thinned is None else [f"the interval uses {len(thinned):,} random pairs, the value all pairs"]
+    return [] if thinned is None else [f"the value uses all pairs, the interval {len(thinned):,} random pairs"]

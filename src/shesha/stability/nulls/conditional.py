@@ -1,4 +1,4 @@
-"""Conditional nulls: row scale, depth or a given quantity of each row is kept."""
+"""Conditional nulls, which preserve the scale of each row or a given quantity."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shesha.views import Rows
 ROW_SCALE = "row scale"
 _ENTRIES = 1 << 22
 _VARIES = 1e-9
-"""Share of the mean below which a quantity's spread counts as constant."""
+"""A quantity counts as constant if its spread is below this share of its mean."""
 
 
 def conditional_requests(request: Request, keep: str | ArrayLike, blocks: ArrayLike | None = None) -> list[Request]:
@@ -50,7 +50,7 @@ def conditional_requests(request: Request, keep: str | ArrayLike, blocks: ArrayL
 def _quantities(request: Request, keep: str | ArrayLike) -> Iterator[tuple[str, ArrayLike]]:
     if not isinstance(keep, str):
         check.labels(keep, request.n_rows, "keep", min_classes=2)
-        yield "the quantity given", keep
+        yield "given values", keep
         return
     check.choice(keep, (ROW_SCALE,), "keep")
     if not isinstance(request.source, Rows):
@@ -58,12 +58,12 @@ def _quantities(request: Request, keep: str | ArrayLike) -> Iterator[tuple[str, 
     quantities = scales(request.source, within_rows=request.options.get("metric") == "correlation")
     varying = {name: kept for name, kept in quantities.items() if kept.std() > _VARIES * kept.mean()}
     if not varying:
-        raise ValueError(f"keep must differ between rows, got {keep!r} for rows of equal scale")
+        raise ValueError(f"keep must differ between rows, got {keep!r}, but all rows have equal scale")
     yield from varying.items()
 
 
 def scales(rows: Rows, *, within_rows: bool = False) -> dict[str, Vector]:
-    """Return the quantities of a row's scale by name; `within_rows` removes each row's mean first.
+    """Return quantities that describe the scale of each row, by name.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _parts(rows: Rows, unit: float = 1.0, within_rows: bool = False) -> Iterator
 
 
 def _repeat_seed(seed: Seed, n: int) -> list[int | np.random.Generator | None]:
-    """Return n seeds that give the same partitions, because all nulls refer to one score."""
+    """Return n seeds that give the same partitions, because all nulls belong to one score."""
     if isinstance(seed, int):
         return [seed] * n
     rng = generator(seed)

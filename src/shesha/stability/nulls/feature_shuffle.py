@@ -25,8 +25,8 @@ from shesha.views import Covariates, Representation, Rows, SplitHalves
 from shesha.views.feature_halves import Draw, half_metric, restart_draw, rotate_rows
 
 ROTATIONS = 3
-"""Number of rotations over which a draw is averaged. With fewer rotations than the score, the null spreads slightly
-more, never less. The spread over rotations is mostly small compared with that of the features' values."""
+"""Number of rotations over which a draw is averaged. With fewer rotations than for the score, the null is slightly
+wider, never narrower. The spread over rotations is mostly small compared with the spread over shuffles."""
 PAIRS = 100_000
 """Number of pairs of rows per rotation above which random pairs are used, which makes the null slightly wider, never
 narrower."""
@@ -51,14 +51,14 @@ class UnlinkedFeatures:
 
     @property
     def empty_null(self) -> Vector:
-        """The null if no partition has a score."""
+        """The null if the score is undefined for all partitions."""
         return np.full(self.request.n_permutations, np.nan)
 
     def products(self, at: int, found: Partition) -> None:
         """Do nothing, because no draw uses a partition of the data."""
 
     def null(self, products: object, visit: object) -> Vector:
-        """Score each draw on the rotations of its turn."""
+        """Score each draw on its own rotations."""
         request = self.request
         if not request.n_permutations:
             return np.empty(0)
@@ -101,7 +101,7 @@ def _score(rows: Matrix, metric: Metric, rotations: Sequence[Draw]) -> float:
 
 
 def _drop_undirected(rows: Matrix, metric: Metric) -> Representation:
-    """Leave out rows without a direction in a draw."""
+    """Leave out rows that are zero (or constant) in a draw."""
     kept = np.setdiff1d(np.arange(len(rows)), find_undirected_rows(rows, metric))
     return Representation(np.ascontiguousarray(rows[kept]), np.finfo(float).eps)
 
@@ -111,14 +111,14 @@ Turned = Callable[[Matrix, Metric, Sequence[Draw]], Iterator[tuple[Matrix, Masks
 
 
 def _rotate_principal_axes(rows: Matrix, metric: Metric, turn: Sequence[Draw]) -> Iterator[tuple[Matrix, Masks]]:
-    """Rotate in the same way as the halves of all pairs, whose rows are first written in principal axes."""
+    """Rotate as the exact estimator does, after a change to principal axes."""
     halves = Masks.build([np.arange(rows.shape[1])])
     for matrix in rotate_rows(_drop_undirected(rows, metric), metric, turn):
         yield matrix, halves
 
 
 def rotate_given_axes(rows: Matrix, metric: Metric, turn: Sequence[Draw]) -> Iterator[tuple[Matrix, Planes]]:
-    """Rotate in the same way as the halves of random pairs, which process a few rows at a time."""
+    """Rotate as the estimator for random pairs does, in the given axes."""
     if metric == "correlation":
         rows = rows - rows.mean(axis=1, keepdims=True)
     for draw in turn:
@@ -133,7 +133,7 @@ def sampled_null(
     rotations: Sequence[Draw],
     turned: Turned = rotate_given_axes,
 ) -> Vector:
-    """Return the same null for some rows, from random pairs of them.
+    """Return the same null for some rows, from random pairs of these rows.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def _draws(request: Request) -> Iterator[np.random.Generator]:
 
 
 def _turns(rotations: Sequence[Draw]) -> Iterator[list[Draw]]:
-    """Yield the rotations of successive draws, each from its beginning."""
+    """Yield the rotations for successive draws, each with a restarted generator."""
     together = min(ROTATIONS, len(rotations))
     for first in count(0, together):
         yield [restart_draw(rotations[(first + k) % len(rotations)]) for k in range(together)]

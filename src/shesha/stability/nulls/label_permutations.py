@@ -12,15 +12,15 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Index
 
 ALL_ROWS = 4096
-"""Number of rows up to which all labels are shuffled, for scores whose work grows with its square or with splits."""
+"""Up to this many rows, all labels are shuffled for scores whose cost grows quickly with the number of rows."""
 NULL_ROWS = 2048
-"""Number of rows whose labels are shuffled above that limit; their null is wider, never narrower."""
+"""Number of rows whose labels are shuffled above that limit; this null is wider, never narrower."""
 _FEWEST = 2
 
 
 @dataclass(frozen=True)
 class Shuffled:
-    """Shuffled labels of all rows, or of some."""
+    """Shuffled labels of all rows, or of a subset."""
 
     rows: Index | None
     """None: all."""
@@ -34,11 +34,11 @@ class Shuffled:
         """Return a note if the null uses fewer rows than the value."""
         if self.rows is None or not len(self.codes):
             return ()
-        return (f"the null shuffles the labels of {len(self.rows):,} random rows, so it is wider than that of all",)
+        return (f"the null uses the labels of {len(self.rows):,} random rows, so it is wider than with all rows",)
 
 
 def shuffle_labels(request: Request, *, always_all: bool = False) -> Shuffled:
-    """Shuffle the labels of all rows, or of some if there are very many."""
+    """Shuffle the labels of all rows, or of a subset if there are many rows."""
     y = request.labels
     enough = always_all or request.n_rows <= ALL_ROWS or not request.n_permutations
     rows = None if enough else _some(request, NULL_ROWS)

@@ -1,4 +1,4 @@
-"""The row-matching null of a split score of residuals: covariates left them fewer degrees of freedom than rows."""
+"""The row-matching null of a split score of residuals, which have fewer degrees of freedom than rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shesha.views.feature_halves import Draw
 
 @dataclass(frozen=True)
 class MatchedResiduals:
-    """Draws whose second half is that of permuted residuals, without the covariates and with all degrees of freedom.
+    """Null draws: first half of the features of the residuals, second half of permuted and adjusted residuals.
 
     Covariates leave both halves the same distances that are smaller than others, which merely permuted rows would not
     share: unrelated halves would count as stable.
@@ -32,18 +32,18 @@ class MatchedResiduals:
 
     request: Request
     partitions: Sequence[Draw]
-    """Of the score; draws take turns through them."""
+    """The partitions of the score, which draws use in turn."""
 
     @property
     def empty_null(self) -> Vector:
-        """The null if no partition has a score."""
+        """The null if the score is undefined for all partitions."""
         return np.full(self.request.n_permutations, np.nan)
 
     def products(self, at: int, found: object) -> None:
         """Do nothing, because no draw uses a partition of the data."""
 
     def null(self, products: object, visit: object) -> Vector:
-        """Score each draw on as many partitions as a matching of rows."""
+        """Score each draw on as many partitions as the row-matching null uses."""
         request, known = self.request, self.request.covariates
         assert known is not None and isinstance(request.source, Rows)
         rows, orders = request.source.whole.rows, request.orders()
@@ -57,7 +57,7 @@ class MatchedResiduals:
         return np.array(values)
 
     def _score(self, rows: Matrix, moved: Matrix, features: Index, number: int) -> float:
-        """Correlation of the first half of the features with the second half of the moved rows."""
+        """Correlation between the first half of the features and the second half of the permuted rows."""
         metric: Metric = self.request.options["metric"]
         half, natural = len(features) // 2, np.arange(len(features))
         both = np.concatenate([rows[:, features[:half]], moved[:, features[half:]]], axis=1)

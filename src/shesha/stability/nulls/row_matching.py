@@ -1,4 +1,4 @@
-"""The row-matching null of a split score: the rows of the two halves are matched at random."""
+"""The row-matching null of a split score: rows of the two halves are paired at random."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Use = Callable[[int, Partition], Vector | None]
 
 
 def partitions_per_matching(n_features: int, n_draws: int) -> int:
-    """Number of partitions whose average under random matching spreads at least as much as the score's.
+    """Number of partitions for which the null spreads at least as much as the score does.
 
     Two halves correlate through pairs of features that lie in different ones; a given pair does with
     probability p, so the scores of two partitions of independent features have correlation p. Under
@@ -37,9 +37,9 @@ class Matchings:
     orders: Sequence[Index]
     design: Exchange
     seeds: Index
-    """One design per partition, for the rows that have a direction in it, if exchanges are restricted."""
+    """One exchange design per partition, for its nonzero rows, if permutations are restricted."""
     together: int
-    """Number of partitions on which a matching is scored."""
+    """Number of partitions on which each matching is scored."""
     n_draws: int
 
     @classmethod
@@ -56,7 +56,7 @@ class Matchings:
 
     @property
     def empty_null(self) -> Vector:
-        """The null if no partition has a score."""
+        """The null if the score is undefined for all partitions."""
         return np.full(len(self.orders), np.nan)
 
     @property
@@ -67,7 +67,7 @@ class Matchings:
         return range(turn, len(self.orders), self._n_turns)
 
     def products(self, at: int, found: Partition) -> Vector | None:
-        """Correlations of a partition under its matchings; None if there are none."""
+        """Correlations of a partition under its matchings; None if it has no matchings."""
         if at >= self.n_draws or not self.orders:
             return None
         return self._products(at, found, self._turn_numbers(at // self.together))
@@ -81,7 +81,7 @@ class Matchings:
         return permutation_products(*ranks, n, orders) if orders else np.empty(0)
 
     def _match_directed_rows(self, index: int, directed: Mask | None, numbers: Sequence[int]) -> list[Index]:
-        """Matchings among the rows that have a direction in both halves."""
+        """Matchings among the rows that are nonzero in both halves."""
         if directed is None:
             return [self.orders[k] for k in numbers]
         if self.design.named:
@@ -92,7 +92,7 @@ class Matchings:
         return [places[order[directed[order]]] for order in (self.orders[k] for k in numbers)]
 
     def null(self, products: Sequence[Vector | None], visit: Callable[[int, Use], Vector | None]) -> Vector:
-        """Average over the partitions of each turn; `visit` recomputes a partition.
+        """Average over the partitions of each matching; `visit` recomputes a partition.
 
         A turn without a score leaves its matchings to the next one that has one, or to the last.
         """

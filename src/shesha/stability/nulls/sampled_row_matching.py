@@ -1,4 +1,4 @@
-"""The row-matching null for sampled pairs: every matching reads new blocks of rows."""
+"""The row-matching null for sampled pairs, in which every matching reads new rows."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ NULL_ROWS = 4096
 """Maximum number of matched rows; with fewer rows, the null is wider, never narrower."""
 
 _BLOCKS = 1 << 23
-"""Bytes of the blocks of rows that a thread gathers, and of their products."""
+"""Maximum number of bytes of the rows that a thread gathers, and of their products."""
 _STRATA = 32
-"""Strata are chosen as a whole if at least this many fit among the matched rows."""
+"""Whole strata are chosen if at least this many fit among the matched rows."""
 
 
 def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> Vector:

@@ -1,4 +1,4 @@
-"""Distances between classes over distances within classes."""
+"""Ratio of distances between classes to distances within classes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Standard
 
 _ALL_PAIRS = 4096
-"""Number of rows up to which the interval uses all pairs, and above which it uses random pairs."""
+"""The interval uses all pairs up to this many rows; above it, the second number of random pairs."""
 _SOME_PAIRS = 1_000_000
 
 
 def estimate_separation(request: Request) -> Evidence:
-    """Estimate 'class_separation_ratio' on all rows instead of subsamples; resamples are vectors of row counts."""
+    """Estimate 'class_separation_ratio' on all rows instead of subsamples."""
     rows: Standard = request.variant.look(request.source, request.options)
     y, n = request.labels, rows.n_rows
     counts = np.ones((n, 1))
@@ -50,7 +50,7 @@ def estimate_separation(request: Request) -> Evidence:
 
 
 def _null(rows: Standard, labels: label_permutations.Shuffled) -> Vector:
-    """Score shuffled labels, which do not change the sum of all distances or the numbers of pairs."""
+    """Score shuffled labels."""
     if not len(labels.codes):
         return np.empty(0)
     chosen = rows if labels.rows is None else rows.permute(labels.rows)
@@ -71,7 +71,7 @@ def _score_resamples(rows: Standard, request: Request, value: float) -> tuple[Ve
     differ = request.labels.codes[i] != request.labels.codes[j]
     (i, j), counts = count_group_pairs_once(request.design, (i, j), np.hstack([np.ones((n, 1)), request.resamples()]))
     scores = ratios_of_pairs(distances, differ, counts, i, j)
-    note = f"the interval uses {_SOME_PAIRS:,} random pairs, the value all pairs"
+    note = f"the value uses all pairs, the interval {_SOME_PAIRS:,} random pairs"
     return value + scores[1:] - scores[0], (note,)
 
 
@@ -107,8 +107,8 @@ def _sums(rows: Standard, y: Classes, counts: Matrix) -> Sums:
     view=Standard,
     title="Class separation",
     bounds=(0, float("inf")),
-    means="Mean distance between classes divided by mean distance within; 1 means no separation.",
-    means_not="In many dimensions, even well-separated classes are close to 1.",
+    means="Mean distance between classes divided by mean distance within classes; 1 means no separation.",
+    means_not="With many features, the ratio is close to 1 even for well-separated classes.",
     reference="Raju 2026, section 3.3",
     invariant=("scaling", "translation", "orthogonal"),
     estimator=estimate_separation,
@@ -159,11 +159,13 @@ def class_separation_ratio(
     share = check.fraction(subsample_frac, "subsample_frac")
     rng = generator(seed)
     size = int(rows.n_rows * share)
-    memory.require(8 * rows.n_rows * n_bootstrap, f"{n_bootstrap:,} subsamples of {rows.n_rows:,} rows", "draw fewer")
+    memory.require(
+        8 * rows.n_rows * n_bootstrap, f"{n_bootstrap:,} subsamples of {rows.n_rows:,} rows", "reduce n_bootstrap"
+    )
     chosen = np.zeros((rows.n_rows, n_bootstrap))
     for draw in range(n_bootstrap):
         chosen[rng.choice(rows.n_rows, size, replace=False), draw] = 1.0
     scores = ratios(rows, y, chosen)
     if np.isnan(scores).all():
-        raise NotEstimable("no subsample contains two classes, one of them with two distinct rows")
+        raise NotEstimable("no subsample contains two classes of which one has two distinct rows")
     return float(np.nanmean(scores))

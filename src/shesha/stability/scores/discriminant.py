@@ -20,7 +20,8 @@ _SETTINGS = {"n_draws": 50, "subsample_frac": 0.5}
 def _require_two(y: Classes) -> None:
     if y.n_classes != 2:
         raise ValueError(
-            f"y must contain exactly 2 classes, got {y.n_classes}: use shesha.stability.lda_subspace_stability for more"
+            f"y must contain exactly 2 classes, got {y.n_classes}; use shesha.stability.lda_subspace_stability for "
+            "more classes"
         )
 
 
@@ -30,7 +31,7 @@ def _require_two(y: Classes) -> None:
     title="Stability of the discriminant direction",
     bounds=(0, 1),
     means="Do resamples of the rows agree on the direction that separates two classes?",
-    means_not="A stable direction may separate classes badly; random directions agree better with fewer features.",
+    means_not="A stable direction may separate classes badly. Even random directions agree well with few features.",
     reference="Raju 2026, section 3.3",
     invariant=("translation", "orthogonal"),
     estimator=estimate_lda,
@@ -40,7 +41,7 @@ def _require_two(y: Classes) -> None:
 def lda_stability(
     data: Plain, y: Classes, n_bootstrap: int = 50, subsample_frac: float = 0.5, seed: Seed = None
 ) -> float:
-    """Agreement of the linear discriminant direction with those of stratified resamples.
+    """Agreement of the linear discriminant direction between all rows and stratified resamples.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ def lda_stability(
     title="Stability of the discriminant subspace",
     bounds=(0, 1),
     means="Do resamples of the rows agree on the directions that separate the classes?",
-    means_not="A stable subspace may separate classes badly; random ones agree better with fewer features.",
+    means_not="A stable subspace may separate classes badly. Even random subspaces agree well with few features.",
     reference="Raju 2026, section 3.3, for any number of classes",
     invariant=("translation", "orthogonal"),
     estimator=estimate_lda,
@@ -87,7 +88,7 @@ def lda_stability(
 def lda_subspace_stability(
     data: Plain, y: Classes, n_bootstrap: int = 50, subsample_frac: float = 0.5, seed: Seed = None
 ) -> float:
-    """Agreement of the linear discriminant subspace with those of stratified resamples, for any number of classes.
+    """Agreement of the linear discriminant subspace between all rows and stratified resamples.
 
     The subspace is spanned by the discriminant directions of all classes (at most classes - 1, and
     at most n_features, dimensions). Agreement is the mean cosine of the principal angles; with two
@@ -125,5 +126,5 @@ def _mean_overlap(data: Plain, y: Classes, n_bootstrap: int, subsample_frac: flo
         )
     scores = overlaps(data.rows, y.codes, n_bootstrap, share, generator(seed))
     if np.isnan(scores).all():
-        raise NotEstimable("all class means coincide, so there is no discriminant direction")
+        raise NotEstimable("all class means are equal, so there is no discriminant direction")
     return float(np.nanmean(scores))

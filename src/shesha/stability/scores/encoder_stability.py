@@ -56,7 +56,7 @@ def encoder_stability(
     """
     check.count(n, "n")
     if not callable(f):
-        raise TypeError(f"f must be a callable, got {type(f).__name__}")
+        raise TypeError(f"f must be callable, got {type(f).__name__}")
     disturb = _as_callable(perturb)
     rng = generator(seed)
     clean = _unit_output(f(X), "f(X)")
@@ -77,7 +77,7 @@ def _as_callable(perturb: Perturbation | float) -> Perturbation:
 
 
 def _wants_generator(perturb: Perturbation) -> bool:
-    """Return whether a callable requires or accepts a generator besides its input."""
+    """Return whether a callable takes a random generator in addition to its input."""
     if isinstance(perturb, np.ufunc):  # Older NumPy gives these no readable signature.
         return perturb.nin > 1
     try:

@@ -18,7 +18,7 @@ _SETTINGS = {"metric": "cosine", "n_draws": 30}
     title="Feature-split stability",
     bounds=(-1, 1),
     means="Do random halves of the features have the same geometry?",
-    means_not="High stability is not correctness; low stability is not information loss.",
+    means_not="High stability does not imply correctness, and low stability does not imply loss of information.",
     reference="Raju 2026, section 3.2",
     invariant=("scaling",),
     estimator=estimate_split,
@@ -91,8 +91,7 @@ def feature_split(
     view_options={"rotated": True},
     title="Basis-averaged stability",
     bounds=(-1, 1),
-    means="Do random halves have the same geometry after random rotations? It is a property of the geometry, not of "
-    "the axes.",
+    means="Do random halves have the same geometry after random rotations? The score does not depend on the axes.",
     means_not="If it is far above feature_split, a few axes carry the geometry.",
     reference="Raju 2026, section 3.2, averaged over the orthogonal group",
     invariant=("scaling", "orthogonal"),

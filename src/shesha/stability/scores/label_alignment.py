@@ -22,8 +22,8 @@ from shesha.views import Plain, Standard
     view_options={"centred": True},
     title="Alignment with the labels",
     bounds=(-1, 1),
-    means="Are rows of the same label closer?",
-    means_not=("Ties keep it below 1 even for perfect classes; 0 does not mean that the labels cannot be decoded."),
+    means="Are rows with the same label closer to each other than other rows?",
+    means_not="Ties keep the score below 1 even for perfect classes. Labels may be decodable even if it is 0.",
     reference="Raju 2026, section 3.3",
     invariant=("scaling", "translation"),
     estimator=estimate_alignment,
@@ -36,7 +36,7 @@ from shesha.views import Plain, Standard
 def supervised_alignment(
     rows: Standard, y: Classes, metric: Metric = "correlation", seed: Seed = None, max_samples: int | None = 300
 ) -> float:
-    """Rank correlation between distances of rows and differences of their labels.
+    """Rank correlation between distances between rows and differences between their labels.
 
     Column means are removed first. The label distances take two values, so ties keep the score
     below 1 even for perfect classes (0.87 for two equal, perfectly separated ones).
@@ -124,7 +124,7 @@ def variance_ratio(data: Plain, y: Classes) -> float:
     title="Distance from other classes",
     bounds=(-1, 1),
     means="(inter - intra) / (inter + intra) from class means; 0 means no separation.",
-    means_not="Random labels give slightly more, especially for small classes.",
+    means_not="Random labels give slightly more than 0, especially for small classes.",
     reference="Raju 2026, journal version, A.1",
     invariant=("scaling", "translation", "orthogonal"),
     estimator=estimate_zscore,

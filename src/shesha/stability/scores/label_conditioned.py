@@ -23,18 +23,18 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Plain
 
 _MIN_CLASSES = 3
-"""Smallest number of classes: two classes have one distance, which cannot be correlated."""
+"""Smallest number of classes; two classes have a single distance, which cannot be correlated."""
 _TOGETHER = 8
 """Maximum number of resamples in memory."""
 _ENTRIES = 1 << 18
 """Maximum number of values of centroids in memory."""
 _FEWEST = 2
 """Smallest number of rows of a class that can be divided."""
-_NOTHING = "the centroids have equal distances, or a class has one row"
+_NOTHING = "all distances between centroids are equal, or a class has one row"
 
 
 def estimate_label_conditioned(request: Request) -> Evidence:
-    """Estimate 'label_conditioned_split', with rows resampled with their labels, and a null of shuffled labels."""
+    """Estimate 'label_conditioned_split', with resampled rows and a null of shuffled labels."""
     data: Plain = request.variant.look(request.source, request.options)
     splits = _Splits(data.rows, request.options["n_draws"], request.options["metric"], _groups(request))
     y = request.labels
@@ -62,7 +62,7 @@ def _groups(request: Request) -> Index | None:
 
 
 def _places(request: Request, rng: np.random.Generator) -> list[Index]:
-    """The row at each position of each class in a resample."""
+    """For each class, the row at each position in a resample."""
     y, rows = request.labels, request.resample_rows(rng)
     return [np.searchsorted(members, rows[y.codes[rows] == code]) for code, members in enumerate(y.members)]
 
@@ -79,8 +79,8 @@ def _require_splittable(y: Classes) -> None:
     view=Plain,
     title="Stability of class centroids",
     bounds=(-1, 1),
-    means="Do halves of each class agree on which classes are close?",
-    means_not="It does not describe single rows, and is imprecise for few classes.",
+    means="Do two halves of the rows agree on which classes are close?",
+    means_not="The score does not describe single rows, and it is imprecise for few classes.",
     reference="Raju 2026, section 3.3",
     invariant=("scaling", "orthogonal"),
     estimator=estimate_label_conditioned,
@@ -132,7 +132,7 @@ def label_conditioned_split(
     places = [np.arange(len(rows)) for rows in y.members]
     scores = _Splits(data.rows, n_splits, metric).scores(y, places, generator(seed))
     if np.isnan(scores).all():
-        raise NotEstimable("the class centroids have equal distances, or no direction, in every split")
+        raise NotEstimable("in every split, all distances between centroids are equal, or a centroid is zero")
     return float(np.nanmean(scores))
 
 
@@ -163,13 +163,13 @@ class _Splits:
         self._X, self._n_splits, self._metric, self._groups = X, n_splits, metric, groups
 
     def require_groups(self, y: Classes) -> None:
-        """Refuse classes with only one group, because their halves would divide the group."""
+        """Refuse classes with only one group, which cannot be divided into halves of whole groups."""
         if self._groups is None:
             return
         alone = [len(np.unique(self._groups[rows])) < _FEWEST for rows in y.members]
         if any(alone):
             raise ValueError(
-                f"groups must leave every class in at least 2 groups, one for each half, got 1 for "
+                f"groups must divide every class into at least 2 groups, one for each half, got 1 group for "
                 f"{check.join_items(y.names[alone])}"
             )
 
@@ -206,7 +206,7 @@ class _Splits:
         return agreements(first, second, self._metric)
 
     def null(self, labels: label_permutations.Shuffled, rng: np.random.Generator) -> Vector:
-        """Mean agreement under each shuffle of the labels, with the same splits of positions for all."""
+        """Mean agreement under each shuffle of the labels, with the same splits for all shuffles."""
         X = self._X if labels.rows is None else self._X[labels.rows]
         sizes = [len(rows) for rows in labels.classes.members]
         orders = np.argsort(labels.codes, axis=1, kind="stable")
@@ -229,7 +229,7 @@ class _Splits:
     def _null_masks(
         self, labels: label_permutations.Shuffled, orders: Index, rng: np.random.Generator
     ) -> Sequence[Sequence[Mask | Matrix]] | None:
-        """Halves for all shuffles, or for each shuffle if groups stay whole, because they depend on group classes."""
+        """Halves for all shuffles; if groups stay whole, separate halves for each shuffle."""
         sizes = [len(rows) for rows in labels.classes.members]
         if self._groups is None:
             return [[mask.astype(np.float64) for mask in random_halves(sizes, self._n_splits, rng)]]
@@ -245,7 +245,7 @@ class _Splits:
     def score_resamples(
         self, y: Classes, draw: Callable[[], list[Index]], count: int, rng: np.random.Generator
     ) -> Vector:
-        """Mean agreement of each of many resamples, which are drawn in sequence and scored together."""
+        """Mean agreement of each resample; resamples are drawn in sequence and scored together."""
         members = self.members(y)
         scores: list[float] = []
         for start in track(range(0, count, _TOGETHER), -(-count // _TOGETHER), "resamples"):

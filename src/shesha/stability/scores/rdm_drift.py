@@ -28,7 +28,7 @@ from shesha.views import (
 from shesha.views.rdm import METHODS, Method
 
 Data = ArrayLike | Rdm | Representation | Rows
-EQUAL = "all distances of a representation are equal, so nothing can be correlated with them"
+EQUAL = "all distances of a representation are equal, so the correlation is undefined"
 
 
 def compute_rdm(X: Data, metric: Metric = "cosine", normalize: bool = True) -> NDArray[np.float64]:
@@ -139,7 +139,7 @@ def drift_path(
     method: Method = "spearman",
     metric: Metric = "cosine",
 ) -> DriftPath:
-    """Drift along a sequence of representations of the same rows, from the first and step by step.
+    """Drift along a sequence of representations of the same rows: from the first, and from the previous one.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def drift_path(
 
 
 def similarity(data: Mapping[str, Data], method: Method, metric: Metric) -> float:
-    """Correlate the distances of two named representations; raise NotEstimable if those of one are all equal."""
+    """Correlate the distances of two named representations; raise NotEstimable if all distances of one are equal."""
     a, b = (
         _rank_distances(source, name, method, metric) for name, source in zip(data, _check_same_rows(data), strict=True)
     )
@@ -212,7 +212,7 @@ def _check_same_rows(data: Mapping[str, Data]) -> list[Rows | Rdm]:
 
 
 def _rank_distances(source: Rows | Rdm, name: str, method: Method, metric: Metric) -> RankedRdm | None:
-    """Distances of one representation, ranked once for all comparisons; None if they are all equal."""
+    """Ranked distances of one representation, shared by all comparisons; None if all are equal."""
     with explain_undirected_rows(name):
         try:
             return representation_from(source).view(RankedRdm, metric=metric, method=method)

@@ -15,7 +15,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import RankedRdm, Standard
 from shesha.views.rdm import METHODS, Method
 
-_NOT_CORRECT = "Two fits may agree and both be wrong; a low value may come from noise in only one of them."
+_NOT_CORRECT = "Two fits may agree and both be wrong. A low value may be due to noise in only one of them."
 
 
 @stability(
@@ -82,7 +82,7 @@ def anchor_profile_stability(
     metric: Metric = "cosine",
     method: Method = "spearman",
 ) -> float:
-    """Are the distances of other rows to fixed anchor rows the same in both replicates?
+    """Correlation between two replicates of the distances from fixed anchor rows to other rows.
 
     Each anchor's distances to the probe rows are correlated between the two replicates; the score
     is the mean over anchors. It needs n_anchors * n_probes distances, not n_samples**2.

@@ -36,7 +36,7 @@ def sample_split(
     seed: Seed = None,
     max_samples: int | None = 1500,
 ) -> float:
-    """Sample-split Shesha, as documented; not a measure of stability (it warns).
+    """Sample-split Shesha, as documented; it warns, because it does not measure stability.
 
     The distances within two random subsamples are rank-correlated *by position*: entry k of one
     belongs to another pair of rows than entry k of the other, so the expected value is about 0
@@ -83,7 +83,7 @@ def sample_split(
     rng = generator(seed)
     size = int(rows.n_rows * share)
     if rows.n_rows < 10 or size < 5:
-        raise NotEstimable(f"each subsample needs at least 5 of at least 10 rows, got {size} of {rows.n_rows}")
+        raise NotEstimable(f"at least 10 rows and 5 per subsample are needed, got {rows.n_rows} and {size}")
     tolerance = rows.level
     scores = []
     for _ in range(n_splits):
@@ -115,7 +115,7 @@ def anchor_stability(
     seed: Seed = None,
     max_samples: int | None = 1500,
 ) -> float:
-    """Anchor-based Shesha, as documented; not a measure of stability (it warns).
+    """Anchor-based Shesha, as documented; it warns, because it does not measure stability.
 
     Distances from fixed anchors to two disjoint sets of rows are correlated by position, although
     position k is another row in each set; ranking does not restore the match. Use
@@ -193,7 +193,7 @@ def _rank_correlation(first: Matrix, second: Matrix) -> float:
 
 
 def _rank_rows(values: Matrix, level: float) -> Matrix:
-    """Rank each row; values within the level share their mean rank."""
+    """Rank the values of each row; values that differ by less than the level share their mean rank."""
     order = np.argsort(values, axis=1)
     table = np.empty(values.shape)
     np.put_along_axis(table, order, np.arange(values.shape[1], dtype=np.float64)[None], axis=1)
@@ -214,12 +214,12 @@ def _shrink_sizes(n: int, n_anchors: int, n_per_split: int) -> tuple[int, int]:
 
 def _mean(scores: list[float]) -> float:
     if np.isnan(scores).all():
-        raise NotEstimable("all distances are equal, so nothing can be correlated with them")
+        raise NotEstimable("all distances are equal, so the correlation is undefined")
     return float(np.nanmean(scores))
 
 
 def _warn(name: str, instead: str) -> None:
     warn(
-        f"{name} correlates distances of different pairs of rows, so its estimand is not identifiable; use {instead}",
+        f"{name} correlates distances of different pairs of rows, so it does not measure stability. Use {instead}",
         NotIdentifiableWarning,
     )

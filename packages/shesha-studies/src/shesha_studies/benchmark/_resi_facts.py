@@ -52,9 +52,9 @@ def make_facts(rows: pd.DataFrame) -> Facts:
     facts |= _small_suites(places)
     for name, domain in (("Jaccard", "vision"), ("CKA", "language")):
         facts[f"{name.casefold()}_{domain}_by_mean"] = Fact(float(tables.place_by_mean(name, domain)))
-    distances = {source: tables.distance_by_test("OrthProc", "ProcDist", source) for source in _SOURCES}
-    facts["procrustes_published"] = Fact(float(np.mean(distances["published"])))
-    facts["procrustes_small"] = over_draws(distances["small"])
+        both = (facts[f"{name.casefold()}_{domain}_{end}"].value for end in ("published", "by_mean"))
+        facts[f"{name.casefold()}_{domain}_best"] = Fact(min(both))
+    facts |= _procrustes()
     looks = (
         _column_scores(),
         _networks(),
@@ -64,6 +64,20 @@ def make_facts(rows: pd.DataFrame) -> Facts:
         _orders(rows, places),
     )
     return facts | as_facts({name: value for part in looks for name, value in part.items()})
+
+
+def _procrustes() -> dict[str, Fact]:
+    """How far apart two versions of Procrustes are, and how far one of them moves between draws of the columns."""
+    facts: dict[str, Fact] = {}
+    for source in _SOURCES:
+        apart = np.array(tables.distance_by_test("OrthProc", "ProcDist", source))
+        moves = np.mean([tables.distance_by_draws(name, source) for name in ("OrthProc", "ProcDist")], axis=0)
+        facts |= {
+            f"procrustes_{source}": Fact(float(np.mean(apart))),
+            f"procrustes_moves_{source}": Fact(float(np.mean(moves))),
+            f"procrustes_beyond_{source}": over_draws(apart - moves),
+        }
+    return facts
 
 
 def _place_facts(places: Places, source: str) -> dict[str, Fact]:
@@ -135,7 +149,7 @@ _ON_BERT = {
     "BERT concentricity": (("ConcDiff",), ("label_randomization", "auprc"), 0.5),
     "uniformity": (("UnifDiff",), ("augmentation", "auprc"), 0.75),
 }
-"""Measures, test and score, and the quantile of all measures that their mean is compared with."""
+"""Measures, test and score, and the quantile of all measures with which their mean is compared."""
 _QUANTILES = {0.5: "median measure", 0.75: "first quarter from"}
 
 
@@ -211,14 +225,16 @@ def _for_outputs() -> dict[str, Any]:
     for source in _SOURCES:
         ranks = rank(tables.scores(source), tests=["disagreement"])
         parts = {str(domain): group.set_index("measure") for domain, group in ranks.groupby("domain")}
-        for how, places in (("", "position"), ("by mean", "mean")):
+        worst = {}
+        for how, places in (("", "position"), (" by mean", "mean")):
             positions = {domain: int(parts[domain][places].rank(method="min")[name]) for domain, name in wanted.items()}
+            worst[how] = max(positions.values())
             text = ", ".join(f"{wanted[domain]} {place} ({domain})" for domain, place in positions.items())
-            if how:
-                facts |= {"outputs by mean in words": text} if source == "published" else {}
-            else:
-                facts |= {f"outputs, {source}": max(positions.values()), f"outputs, {source}, in words": text}
-    return facts
+            facts[f"outputs, {source}{how}, in words"] = text
+        facts[f"outputs, {source}"] = min(worst.values())
+    drawn = [tables.drawn_places("small", domain, "disagreement")[name] for domain, name in wanted.items()]
+    low, high = np.percentile(np.max(drawn, axis=0), [2.5, 97.5])
+    return facts | {"outputs, small": Fact(facts["outputs, small"], float(low), float(high))}
 
 
 def _orders(rows: pd.DataFrame, places: Places) -> dict[str, float]:

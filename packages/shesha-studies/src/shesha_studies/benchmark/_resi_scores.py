@@ -117,6 +117,13 @@ def distance_by_test(first: str, second: str, source: str) -> list[float]:
     return distances
 
 
+def distance_by_draws(measure: str, source: str) -> list[float]:
+    """Return how many places a measure moves between two draws of data sets and networks, in each test and domain."""
+    tests = [group.iloc[0] for _, group in rank_table(scores(source)).groupby(["domain", "test"])]
+    places = (drawn_places(source, str(line["domain"]), str(line["test"]))[measure].to_numpy() for line in tests)
+    return [float(np.abs(drawn[::2] - drawn[1::2]).mean()) for drawn in places]
+
+
 def place_by_mean(measure: str, domain: str) -> int:
     """Return the position of a measure in the published tables by its mean rank."""
     table = scores("published")

@@ -1,4 +1,4 @@
-"""Do the small suites of the benchmark say of the measures what its published tables say?"""
+"""Do the small suites of the benchmark rank measures as its published tables do?"""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ READ, TRAINED = _grid(), _options()
     full=READ + TRAINED,
     quick=READ + TRAINED[:1],
     published="resi.csv",
-    stand_ins="small networks of our own on SST-2, MNLI, Fashion-MNIST and CIFAR-10 for the published language and "
-    "vision models; Cora with the published networks is repeated",
+    stand_ins="small networks of our own, trained on SST-2, MNLI, Fashion-MNIST and CIFAR-10, replace the published "
+    "language and vision models; Cora is repeated with the published architectures",
     own_numbers=("runtimes vary",),
     repeated=("the same networks on Cora",),
 )

@@ -1,4 +1,4 @@
-"""Facts of the study on perturbations: every correlation compared with what control cells that pose as targets have."""
+"""Facts of the study on perturbations: every correlation is compared with that of groups of control cells."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, rank_correlation, smallest
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, rank_correlation, rate, smallest
 from shesha_studies.biology import _perturbed_cells as screens
 from shesha_studies.biology._crispr_checks import BOTH, GAUSSIAN, SCORES, Found
 
@@ -119,7 +119,9 @@ def _gaussian(results: Found) -> Mapping[str, Any]:
     gaussian = results.build("null model", GAUSSIAN)
     facts: dict[str, Any] = {"given_snr_fakes": Fact(*fake), "given_snr_beyond": 0.176 - fake[2]}
     if len(gaussian):
-        facts |= {"gaussian_snr": gaussian.snr_rho.min(), "gaussian_shifts": gaussian.within_noise.min()}
+        lowest, highest = gaussian.within_noise.min(), gaussian.within_noise_highest.max()
+        shifts = Fact((lowest + highest) / 2, lowest, highest)
+        facts |= {"gaussian_snr": gaussian.snr_rho.min(), "gaussian_shifts": shifts}
     return facts
 
 
@@ -149,5 +151,7 @@ def _discordance(results: Found) -> Mapping[str, Any]:
         }
         far = {score: str(row.far_not_alike) for score, row in tables.items()}
         facts |= {f"{score}, far but not alike": value for score, value in far.items()}
-        facts["far_by_both"] = len(set.intersection(*(set(text.split(", ")) for text in far.values())))
+        sets = [set(text.split(", ")) for text in far.values()]
+        both = len(set.intersection(*sets))
+        facts |= {"far_by_both": both, "far_share": rate(both, len(sets[0]))}
     return facts

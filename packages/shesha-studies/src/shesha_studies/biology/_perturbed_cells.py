@@ -1,4 +1,4 @@
-"""Single cells that studies share: a CRISPR screen, a stimulation, and control cells that pose as their groups."""
+"""Single cells that studies share: a CRISPR screen, a stimulation, and null groups of control cells."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ TARGETS = (
     *("MYC", "NFKBIA", "PDCD1LG2", "POU2F2", "SMAD4", "SPI1", "STAT1", "STAT2", "STAT3", "STAT5A", "TNFRSF14"),
     "UBE2L6",
 )
-"""Of Papalexi et al. (2021)."""
+"""Targets of Papalexi et al. (2021)."""
 TYPES = ("B", "CD14+Mono", "CD4T", "CD8T", "Dendritic", "FCGR3A+Mono", "NK")
-"""Of Kang et al. (2018)."""
+"""Cell types of Kang et al. (2018)."""
 CONTROL = "non-targeting"
 N_TABLES = 400
-"""Tables of fake groups that a number is put beside."""
+"""Number of tables of null groups with which a number is compared."""
 
 
 def _file(folder: str, where: str) -> Any:
@@ -44,7 +44,7 @@ def papalexi() -> anndata.AnnData:
 
 
 READINGS = ("median counts", "10,000 counts", "genes of unit variance")
-"""Ways to normalise: that of the data available, the usual one, and with genes scaled afterwards."""
+"""Normalisations: that of the available data, the usual one, and the usual one followed by scaling of genes."""
 
 
 @cache
@@ -110,7 +110,7 @@ def control_cells(k: int | None = None) -> Matrix:
 
 @cache
 def fake_targets(k: int | None = None, n_tables: int = N_TABLES) -> list[pd.DataFrame]:
-    """Return tables of control cells that pose as the 25 targets, in their sizes."""
+    """Return tables of null groups: control cells in groups with the sizes of the 25 targets."""
     from shesha.bio.analysis import fake_tables
 
     sizes = papalexi().obs["target"].value_counts()
@@ -157,5 +157,5 @@ def both(tables: list[pd.DataFrame] | None = None) -> pd.DataFrame:
 
 @cache
 def fakes_of_both(n_tables: int = 100) -> list[pd.DataFrame]:
-    """Return tables of both data sets in which nothing moved."""
+    """Return tables of null groups of both data sets."""
     return [both([a, b]) for a, b in zip(fake_targets()[:n_tables], fake_types(n_tables), strict=True)]

@@ -39,11 +39,11 @@ AREAS: Mapping[str, str] = {
     "Lederberg 17": "LD MEA RT VPL VPM",
     "Lederberg 18": "ACB CA3 CP LGd OT SI SNr TH ZI",
 }
-"""Areas with 10 neurons at least, without those that belong to no area (root), of the sessions available."""
+"""Areas with at least 10 neurons in the available sessions, without neurons outside any area (root)."""
 FOLDER, _DEPOSIT = "steinmetz2019", "the original deposit is figshare 9598406"
 CELLS = [{"session": session, "area": area} for session, areas in AREAS.items() for area in areas.split()]
 EACH = 4
-"""Trials of each condition in either half, where numbers are made equal."""
+"""Trials of each condition in each half if numbers are equalised."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""How much of the coherence of perturbations is the size of their groups?"""
+"""How much of the coherence of perturbations is due to the size of their groups?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ import numpy as np
 
 from shesha.coherence import coherence_by_group, expected_mean_cosine
 from shesha.studies.checks import Check, judge_number
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, rate
+from shesha.studies.facts import (
+    Fact,
+    Facts,
+    absolute,
+    as_facts,
+    difference,
+    largest,
+    over_draws,
+    rank_correlation,
+    rate,
+)
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published_checks import against
@@ -31,7 +41,7 @@ SPECTRA = ("equal", "as cells")
     published="coherence_and_size.csv",
 )
 def coherence_and_size(spectrum: str, n: int, effect: float, seed: int) -> dict[str, float]:
-    """Is the coherence of a perturbation insensitive to the number of its cells, as the paper has it?
+    """Is the coherence of a perturbation insensitive to the number of its cells, as the paper says?
 
     n cells among 2,000 controls in 50 components, of equal variance or falling as one over the component; a step of the
     given size along the third, in units of that component, or none.
@@ -71,17 +81,22 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     fake = rows[rows.effect == 0].groupby("spectrum")[["coherence", "magnitude"]].corr(method="spearman").min().min()
     notes = (
         f"Without an effect, magnitude and coherence have a correlation of at least {fake:.2f} over groups of these "
-        "sizes, so most of the published correlation of 0.99 needs no biology. The study `crispr` shows the same for "
-        "real cells.",
-        ("`closed_form` is the expected value for isotropic noise, from the mean of a correlation of Gaussian pairs."),
+        "sizes, so group size alone can explain most of the published correlation of 0.99. The study `crispr` shows "
+        "the same for real cells.",
+        (
+            'The column "closed form for isotropic noise" is the expected coherence without an effect. It follows '
+            "from the mean of the correlation of Gaussian pairs."
+        ),
     )
     checks = (*_formula_checks(rows), *against(published, {}))
-    picture = Picture("coherence_and_size", fig, "Coherence and pairwise coherence against the size of the group")
+    picture = Picture(
+        "coherence_and_size", fig, ("Coherence and pairwise coherence against the number of cells of the group")
+    )
     return Page("", (("Means", table),), (picture,), notes, checks)
 
 
 def _formula_checks(rows: pd.DataFrame) -> Iterator[Check]:
-    """Hold groups without an effect compared with the closed form."""
+    """Compare groups without an effect with the closed form."""
     equal = rows[(rows.effect == 0) & (rows.spectrum == "equal")]
     for n in sorted(set(equal.n)):
         group = equal[equal.n == n]
@@ -91,7 +106,7 @@ def _formula_checks(rows: pd.DataFrame) -> Iterator[Check]:
             expected_mean_cosine(int(n), 50, 2000),
             float(np.mean(group.coherence)),
             error=float(np.std(group.coherence) / np.sqrt(len(group))),
-            why="the closed form does not hold",
+            why="The closed form does not describe our draws.",
         )
 
 
@@ -103,8 +118,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     rho = still.groupby("spectrum")[["coherence", "magnitude"]].corr(method="spearman").min().min()
     few, most = (over_draws(still[still.n == end].coherence) for end in (means.index[0], means.index[-1]))
     pairs = still.groupby(["spectrum", "n"]).unbiased.agg(["mean", "sem"])
-    sizes = moved.groupby(["spectrum", "n"])[["coherence", "unbiased"]].mean().groupby("spectrum")
-    fall = (sizes.max() - sizes.min()).max()
+    sizes = moved.groupby(["spectrum", "n"]).coherence.mean().groupby("spectrum")
     return as_facts(
         {
             **{"fewest": means.index[0], "most": means.index[-1]},
@@ -114,9 +128,27 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "coherences in words": ", ".join(f"{value:.2f}" for value in cells.coherence.mean()),
             "pairwise of cells": cells.unbiased.mean().abs().max(),
             "rho_without_shift": rank_correlation(rho, len(still) / still.spectrum.nunique()),
-            "pairwise_most": pairs["mean"].abs().max(),
             "pairwise_in_errors": (pairs["mean"] / pairs["sem"]).abs().max(),
-            **{"pairwise_range": fall.unbiased, "coherence_range": fall.coherence},
+            "pairwise in words": _extremes_in_words(pairs),
+            "pairwise_range": largest(_changes(moved)),
+            "coherence_range": (sizes.max() - sizes.min()).max(),
             "level": rate(int((still.p_value <= 0.05).sum()), len(still)),
         }
     )
+
+
+def _extremes_in_words(pairs: pd.DataFrame) -> str:
+    """Say the mean farthest from 0 in standard errors, and the largest mean."""
+    cells = pairs.reset_index().assign(errors=lambda table: (table["mean"] / table["sem"]).abs())
+    phrases = (
+        f"{cell['mean']:+.4f} at {cell['n']} cells ({cell['spectrum']}), {cell['errors']:.1f} standard errors"
+        for cell in (cells.loc[values.argmax()] for values in (cells["errors"], cells["mean"].abs()))
+    )
+    return "farthest {}; largest {}".format(*phrases)
+
+
+def _changes(moved: pd.DataFrame) -> Iterator[Fact]:
+    """How far the pairwise score of each size is from that of the largest groups."""
+    for _, group in moved.groupby("spectrum"):
+        for n in sorted(set(group.n))[:-1]:
+            yield absolute(difference(*(group[group.n == size].unbiased for size in (n, group.n.max()))))

@@ -1,4 +1,4 @@
-"""Do larger perturbations of cells move them more alike, beyond what group size does?"""
+"""Do larger perturbations shift cells more coherently, beyond the effect of group size?"""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _FULL = [
 @study(
     "crispr",
     paper="Geometric Stability, 3.4 and 12, Tables 59 to 74",
-    version=2,
+    version=3,
     full=_FULL,
     quick=_QUICK,
     published="crispr.csv",
@@ -76,7 +76,7 @@ def crispr(part: str, data: str, setting: str) -> Row:
 
 @crispr.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Compare the screen compared with Tables 59 to 74, and with groups in which nothing moved."""
+    """Compare the screen with Tables 59 to 74, and with groups without an effect."""
     assert published is not None
     return make_page(rows, published)
 

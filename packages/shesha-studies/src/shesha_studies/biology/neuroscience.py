@@ -1,4 +1,4 @@
-"""Do areas of the brain keep their geometry, do they drift, and does behaviour follow?"""
+"""Is the geometry of brain areas reliable, does it drift, and is it related to behaviour?"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FOUR = ("trial_split", "centroid_drift", "wuc", "behaviour_coupling")
 FEW = {"n_neurons": 20, "n_draws": 10, "n_splits": 8}
-"""Where all areas are scored with as many neurons."""
+"""Number of neurons if all areas are scored with the same number."""
 SHRINKAGE = 0.1
 
 

@@ -1,4 +1,4 @@
-"""How much of the agreement of odd and even trials is slow drift, and how much unequal numbers?"""
+"""How much of the agreement of odd and even trials is slow drift, and how much unequal trials?"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FEW = 20
-"""Neurons that every area is scored with where numbers are made equal."""
+"""Number of neurons of every area if numbers are equalised."""
 HALVES: Mapping[str, Mapping[str, Any]] = {
     "odd and even": {"how": "odd-even"},
     "random": {"how": "random"},
@@ -57,7 +57,7 @@ def _grid(draws: list[str], areas: list[dict[str, str]], splits: list[str]) -> l
     on=DATA,
 )
 def odd_even(data: str, unit: str, split: str) -> dict[str, float]:
-    """How much of the agreement of odd and even trials is slow drift, and how much unequal numbers of trials?
+    """How much of the agreement of odd and even trials is due to slow drift, and how much to unequal numbers of trials?
 
     Every area of 18 recorded sessions by eight ways to halve the trials, each with conditions in any order and beside
     conditions shifted along the session; and neurons that know no condition: those that follow a slow wave while

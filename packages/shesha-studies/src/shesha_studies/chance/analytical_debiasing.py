@@ -1,4 +1,4 @@
-"""Does calibration find what a formula takes off?"""
+"""Does calibration agree with the analytical correction for bias?"""
 
 from __future__ import annotations
 
@@ -78,17 +78,18 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ax.set_title(title)
     for ax in axes[:2]:
         ax.set_ylim(-span, span)
-    axes[2].set(ylabel="CKA (no line: no value)", ylim=(-0.1, 1.15))
+    axes[2].set(ylabel="CKA (gaps: no value)", ylim=(-0.1, 1.15))
     axes[0].legend(frameon=False, fontsize="small", title="strength")
     notes = (
-        "The estimator that corrects for columns as well as rows is our `sampled CKA` (arXiv "
-        "2502.15104); it estimates the "
-        "similarity of all features from those available, so that with a signal it is near 1, "
-        "as published. Without one the "
-        f"ratio of two numbers near zero has a spread of {spread.max():.1f}, or no value.",
+        "The estimator that corrects for columns as well as rows is our `sampled CKA` (arXiv 2502.15104). It "
+        "estimates the CKA of all features from the available ones. With a signal it is therefore near 1, as "
+        "published. Without a signal it is a ratio of two numbers near zero. Its standard deviation is then up to "
+        f"{spread.max():.1f}, or it has no value.",
     )
     picture = Picture(
-        "analytical_debiasing", fig, "Two corrections by permutation minus the unbiased estimator; a third estimator"
+        "analytical_debiasing",
+        fig,
+        ("Chance-adjusted and gated CKA minus unbiased CKA; the estimator that also corrects for columns"),
     )
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 

@@ -30,7 +30,7 @@ MAPS = ("noise", "linear", "MLP")
     published="generative.csv",
 )
 def generative(map_of: str, inputs: int, d: int, seed: int) -> dict[str, float]:
-    """Do independent random networks of the same inputs look similar, and does calibration correct that?
+    """Do independent random networks of the same inputs look similar, and does calibration correct this?
 
     256 Gaussian inputs of the given dimension go through two random linear maps, or two random networks of one hidden
     layer; or both sides are noise. Linear CKA, 200 permutations.
@@ -65,12 +65,13 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         logarithmic(ax, rows.d)
     axes[1].legend(frameon=False, fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     notes = (
-        "A wide random map keeps the distances of its inputs (Johnson and Lindenstrauss), so two such maps "
-        "truly agree: they share the geometry of the inputs. A permutation null rightly keeps this agreement. "
-        "For many inputs the geometry itself is small, because Gaussian points in many dimensions are equally "
-        "far from one another. To measure agreement beyond the inputs, pass them as covariates.",
-        "The paper does not print the number of inputs. Scores are near zero only for maps much narrower than "
-        "the inputs, and rise as the maps become wider.",
+        "A wide random map keeps the distances between its inputs (Johnson and Lindenstrauss). Two such maps "
+        "therefore truly agree: they share the geometry of the inputs, and calibration rightly keeps this "
+        "agreement. With many input dimensions the inputs themselves have little geometry, because Gaussian points "
+        "in many dimensions are nearly equally far from one another. To measure agreement beyond the inputs, pass "
+        "them as covariates.",
+        "The paper does not print the input dimension. Scores are near zero only for maps much narrower than the "
+        "inputs, and rise as the maps become wider.",
     )
     picture = Picture("generative", fig, "Raw and calibrated CKA of unrelated random maps of the same inputs")
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))

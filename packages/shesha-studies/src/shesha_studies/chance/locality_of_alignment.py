@@ -1,4 +1,4 @@
-"""How local is what two models share, and do they agree on distances too?"""
+"""At which scales do two models agree, and do they agree on local distances?"""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ _MODELS = _grid(MODELS, (0.0,), WIDTHS, [*_SIZES, *KERNELS[: len(BANDWIDTHS)]])
         *_grid(COPY, NOISES[1:2], (128,), [_SIZES[0], *KERNELS[:2], OWN_SCALE[1]])[:4],
     ],
     published="locality.csv",
-    stand_ins="networks of 32 to 1,024 units on two halves of images, and of words with a sentence encoder, for the "
-    "published language and vision models",
+    stand_ins="networks of 32 to 1,024 units on two halves of images, and networks of word counts with a sentence "
+    "encoder, replace the published language and vision models",
 )
 def locality(kind: str, data: str, width: int, noise: float, lens: str, scale: str, value: float) -> dict[str, float]:
     """At which neighbourhood sizes and kernel bandwidths are two models alike, and do they agree on local distances?
@@ -139,22 +139,24 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     copies = table[(table.kind == COPY) & (table.lens == RBF) & (table.value == min(BANDWIDTHS))]
     notes = (
         STAND_IN,
-        "Rows have unit length, as in the published code; the text does not mention it. This explains the raw "
-        "score of 1.0 at sigma = 0.1.",
-        "Agreement of distances: correlation of log distances to the common neighbours (among 20) within each "
-        "row. It does not depend on which neighbours are common or how crowded a row is. Its chance level is "
-        "0, by permutation within rows.",
+        "Rows are scaled to unit length, as in the published code but not in the text. This explains the raw score "
+        "of 1.0 at sigma = 0.1.",
+        "The agreement of distances is the correlation, within each row, of the log distances to the neighbours "
+        "that both models share among the nearest 20. It does not depend on which neighbours are shared, or on how "
+        "dense the surroundings of a row are. Its chance level is 0, by permutation within rows.",
         (
             f"The copies have noise of {', '.join(f'{100 * noise:g} %' for noise in NOISES)} of the rows' length. "
             "The share of pairs above chance at sigma = 0.1 is "
-            f"{', '.join(f'{100 * hit:.0f} %' for hit in copies.groupby('noise').hit.mean())}, although "
-            "their local distances have correlations of "
+            f"{', '.join(f'{100 * hit:.0f} %' for hit in copies.groupby('noise').hit.mean())}, although their "
+            "local distances have correlations of "
         )
         + ", ".join(f"{mean:.2f}" for mean in distances[distances.kind == COPY].groupby("noise").agreement.mean())
         + ".",
     )
     picture = Picture(
-        "locality", fig, "Calibrated scores against neighbourhood size and bandwidth; agreement of distances"
+        "locality",
+        fig,
+        ("Calibrated scores against neighbourhood size and against bandwidth; agreement of local distances"),
     )
     tables = (("Scores", table), ("Distances to common neighbours", distances))
     return Page("", tables, (picture,), notes, against(published, published_numbers(rows)))
@@ -219,8 +221,6 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             **{"copy_noise": noisy.noise.max(), "copy_kept": noisy.agreement.min()},
             "narrow_copy": over_draws(noisy.score),
             "narrow_fall": over_draws(_ends(narrow_copies)[0] - _ends(narrow_copies)[1]),
-            # Copies that move no data set's local distances by more than 0.05 in correlation.
-            "close_copy": over_draws(narrow_copies[narrow_copies.noise == 0.1].score),
             "copies in words": "; ".join(_copy_in_words(noise, part) for noise, part in narrow_copies.groupby("noise")),
             "own_hits": _hits(models[(models.scale == OWN) & (models.value == 0.5)]),
             "half_hits": _hits(models[_kernel_rows(models, RBF, 0.5)]),
@@ -238,7 +238,8 @@ def _kernel_rows(rows: pd.DataFrame, lens: str, value: float) -> pd.Series[bool]
 def _copy_in_words(noise: Any, copies: pd.DataFrame) -> str:
     near, score = copies.agreement, copies.score
     return (
-        f"{noise:.0%} of noise (distances {near.min():.2f} to {near.max():.2f}) {score.min():.3f} to {score.max():.3f}"
+        f"with {noise:.0%} noise (distance correlations of {near.min():.2f} to {near.max():.2f}) "
+        f"{score.min():.3f} to {score.max():.3f}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Are the formulas for what chance and width make of a score right?"""
+"""Are the published formulas for the effects of chance and width on scores right?"""
 
 from __future__ import annotations
 
@@ -112,15 +112,16 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ax.legend(frameon=False, fontsize="small")
     formula = _anchor_variance()
     notes = (
-        "Centring on the null's mean removes the gap of width under a signal. The gated score starts from the "
-        "threshold and is lower by the null's spread.",
+        "With a shared signal, centring on the mean of the null removes the gap that grows with the width. The "
+        "gated score is measured from the threshold, so it is lower by an amount that depends on the spread of the "
+        "null.",
         (
-            f"Variance of mutual kNN: {rows.overlap_variance.mean() / (formula / (N * K * K)):.2f} times that "
+            f"The variance of mutual kNN is {rows.overlap_variance.mean() / (formula / (N * K * K)):.2f} times that "
             "of independent rows."
         ),
     )
     picture = Picture(
-        "null_baselines", fig, "Means compared with their formulas; CKA with a shared signal against the width"
+        "null_baselines", fig, "Means divided by their formulas, and CKA with a shared signal, against the width"
     )
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 

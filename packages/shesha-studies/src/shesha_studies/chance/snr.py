@@ -1,8 +1,9 @@
-"""From which ratio of signal to noise on is something seen?"""
+"""At which ratios of signal to noise is a signal detected?"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 N, D = 128, 256
 LOST = 0.1
-"""Calibrated score below which a signal counts as lost."""
+"""Calibrated score below which a signal counts as undetected."""
 STRENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
 NOISES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 RANKS = (1, 5, 10)
@@ -31,13 +32,11 @@ PER_FACTOR, PER_ENTRY = "per factor", "in all"
     "snr",
     paper="Null calibration, SNR heatmaps",
     version=1,
-    full={
-        "power": [PER_FACTOR, PER_ENTRY],
-        "rank": RANKS,
-        "strength": STRENGTHS,
-        "noise": NOISES,
-        "seed": range(5),
-    },
+    full=[
+        {"power": power, "rank": rank, "strength": strength, "noise": noise, "seed": seed}
+        for power, seeds in ((PER_FACTOR, 10), (PER_ENTRY, 5))
+        for rank, strength, noise, seed in product(RANKS, STRENGTHS, NOISES, range(seeds))
+    ],
     quick={"power": [PER_FACTOR], "rank": [1, 10], "strength": [1.0], "noise": NOISES, "seed": range(3)},
     published="snr.csv",
 )
@@ -70,11 +69,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     edges = _edges(rows)
     table = edges.rename("noise / strength at which the mean score falls below 0.1").reset_index()
     notes = (
-        "The paper does not print n, d, or the size of a factor. Ten factors of unit variance have ten times "
-        "the power of one, so they are detected through more noise. With equal total power, more directions "
-        "are detected through less noise.",
-        "CKA does not depend on the scale of the data, so the heat maps have equal values along diagonals, "
-        "except for the draws.",
+        "The paper does not print n, d or the variance of a factor. Ten factors of unit variance have ten times the "
+        "total variance of one, so they are detected at higher noise. With equal total variance, signals with more "
+        "directions are detected only at lower noise.",
+        "CKA does not depend on the scale of the data, so values along a diagonal of the heat maps are equal up to "
+        "sampling error.",
     )
     pictures = (
         Picture(
@@ -155,6 +154,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         ),
         "levels of noise": falls.shape[1],
         **{"levels_weakest": reach.iloc[:, 0].max(), "levels_strongest": reach.iloc[:, -1].min()},
+        "levels_gained": reach.iloc[:, -1].min() - reach.iloc[:, 0].max(),
         "smallest_gain": reach.diff(axis=1).iloc[:, 1:].min(axis=None),
         **{"loudest noise": means.noise.max(), "left of strongest": end.iloc[-1], "strongest": end.index[-1]},
         "edges in words": "; ".join(

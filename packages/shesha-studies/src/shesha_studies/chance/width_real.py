@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 N = 1024
 WIDTHS = (32, 64, 128, 256, 512, 1024)
+_ERROR_OF_QUANTILE = 0.149
+"""Standard error of a normal 95 % quantile from 200 draws, sqrt(0.05 * 0.95 / 200) / 0.103 standard deviations."""
 AS_TRAINED, COPIED = "as trained", "every feature four times"
 
 
@@ -45,10 +47,10 @@ def _grid(data: str, epochs: int, variant: str) -> list[dict[str, Any]]:
         cell for variant in (AS_TRAINED, COPIED) for cell in _grid("Fashion-MNIST", 6, variant) if cell["second"] <= 128
     ],
     published="width-real.csv",
-    stand_ins="perceptrons of 32 to 1,024 units for the published vision transformers",
+    stand_ins="perceptrons of 32 to 1,024 units replace the published vision transformers",
 )
 def width_real(data: str, epochs: int, first: int, second: int, variant: str) -> dict[str, float]:
-    """At a fixed number of rows, does the threshold of chance grow with the width of trained networks?
+    """At a fixed number of rows, does the null threshold grow with the width of trained networks?
 
     Last hidden layers of two networks of the same images, trained alike from different starts; 1,024 test images,
     linear CKA, 200 permutations.
@@ -97,17 +99,14 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     axes[1].set(xlabel="root of the participation ratios", ylabel="threshold of CKA (n = 1,024)")
     axes[0].legend(frameon=False, fontsize="x-small")
     notes = (
-        "Stand-ins: perceptrons of two hidden layers of 32 to 1,024 units on Fashion-MNIST and CIFAR-10, "
-        "trained for six epochs or not at all. We do not have the published DINOv2 and AugReg transformers or "
-        "WIT.",
-        "The mean of the null of linear CKA is sqrt(r_X r_Y) / (n - 1), r the participation ratios "
-        "(Kazi-Aoual et al. 1995).",
+        "The stand-ins are perceptrons with two hidden layers of 32 to 1,024 units on Fashion-MNIST and CIFAR-10, "
+        "trained for six epochs or not at all. We do not have the published DINOv2 and AugReg transformers or WIT.",
+        "The mean of the null of linear CKA is sqrt(r_X r_Y) / (n - 1), where r_X and r_Y are the participation "
+        "ratios (Kazi-Aoual et al. 1995). The effective dimension is sqrt(r_X r_Y).",
         f"Thresholds are at most {rows.threshold.max():.2f} here, so calibration changes these scores little. By "
-        "algebra, copies of columns leave linear CKA as it is.",
+        "algebra, copying all columns does not change linear CKA.",
     )
-    picture = Picture(
-        "width_real", fig, "Threshold of chance against the total width, and against the effective dimension"
-    )
+    picture = Picture("width_real", fig, "Null threshold against the total width, and against the effective dimension")
     tables = (("Correlations", table.reset_index()), ("Ranges", ranges.reset_index()))
     return Page("", tables, (picture,), notes, against(published, {}))
 
@@ -140,8 +139,19 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 
 
 def _same_width(plain: pd.DataFrame) -> dict[str, Fact]:
-    """Factor between the thresholds of trained and of untrained networks of one width on the same images."""
+    """How far thresholds of trained and of untrained networks of one width differ, also in errors of permutation."""
+    from scipy.stats import norm
+
     table = plain[plain["first"] == plain.second].pivot_table(
-        index=["data", "first"], columns="epochs", values="threshold"
+        index=["data", "first"], columns="epochs", values=["threshold", "chance"]
     )
-    return {"same_width": over_draws(table.max(axis=1) / table.min(axis=1))} if table.shape[1] > 1 else {}
+    if table["threshold"].shape[1] < 2:
+        return {}
+    thresholds: Any = table["threshold"]
+    # Of a normal null: the error of its 95 % quantile from 200 permutations, as a share of the threshold.
+    errors = _ERROR_OF_QUANTILE * (1 - table["chance"] / thresholds) / norm.ppf(0.95)
+    apart = np.log(thresholds).diff(axis=1).iloc[:, -1].abs() / np.sqrt(np.square(errors).sum(axis=1))
+    return {
+        "same_width": over_draws(thresholds.max(axis=1) / thresholds.min(axis=1)),
+        "same_width_in_errors": over_draws(apart),
+    }

@@ -1,4 +1,4 @@
-"""When drift is noticed, what of it is a loss, and what of that the amount of damage says by itself."""
+"""Detection of drift: first alarms, losses detected, and correlations at equal damage."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def published_numbers(tables: Tables, published: pd.DataFrame | None) -> dict[st
     assert published is not None
     shuffled = {name: float(table.alignment_chance.mean()) for name, table in tables.items()}
     return _arithmetic(published) | {
-        f"shuffled/{name}": Found(value, 0.002, "Shuffled labels give another mean.")
+        f"shuffled/{name}": Found(value, 0.002, "Shuffled labels give another mean on our encoders.")
         for name, value in shuffled.items()
     }
 
@@ -43,7 +43,9 @@ def _arithmetic(published: pd.DataFrame) -> dict[str, Found]:
         rho = abs(float(values[name]))
         p = float(2 * t.sf(rho * math.sqrt(freedom / (1 - rho**2)), freedom))
         holds = _p_value_fits(p, value)
-        checks[key] = Found(p, 0.0, f"A correlation of {rho:g} over {n} has p = {p:.2g}.", AGREES if holds else DIFFERS)
+        checks[key] = Found(
+            p, 0.0, (f"A correlation of {rho:g} over {n} encoders has p = {p:.2g}."), AGREES if holds else DIFFERS
+        )
     return checks
 
 

@@ -31,7 +31,7 @@ _AT = "supervised_alignment"
 
 
 AT_CHANCE = 0.05
-"""A probe whose accuracy exceeds the larger class's share by less says nothing of its direction."""
+"""A probe must exceed the share of the larger class by more than this, or its direction means nothing."""
 
 
 def make_facts(tables: Tables, causal: Tables) -> Facts:
@@ -133,6 +133,7 @@ def _set_facts(tables: Tables, results: Mapping[str, Any]) -> dict[str, Any]:
 
     return facts | {
         "encoders": min(map(len, tables.values())),
+        "layers": min(int((table.family != "words").sum()) for table in tables.values()),
         "largest accuracy": largest(absolute(facts[f"accuracy {name}"]) for name in SETS),
         "range of anisotropy": _over_sets(tables, lambda some: float(np.ptp([_rho(t, "anisotropy") for t in some]))),
         "smallest fall": _over_sets(tables, lambda some: -float(np.diff([_ratio(t) for t in some]).max())),

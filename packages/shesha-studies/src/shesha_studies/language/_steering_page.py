@@ -27,8 +27,8 @@ METRICS = {
     "anisotropy": "anisotropy",
 }
 _THIRTY_FIVE = (
-    "A correlation over published sentence encoders (35 or 69), of which we have one, MiniLM-L6. Its "
-    "layers, trained or not, and encoders that count words replace them for the claims."
+    "This correlation is over the published sentence encoders (35 or 69), of which we have only MiniLM-L6. To test "
+    "the claims, its layers, trained and untrained, and encoders that count words replace them."
 )
 UNREACHABLE = {"model/": _THIRTY_FIVE, "family/": _THIRTY_FIVE}
 
@@ -70,8 +70,11 @@ def encoder_tables(
 
     return (
         ("Rank correlations with max drop over encoders", _correlation_table(found, small, whole)),
-        ("What max drop is, and controls (means over encoders)", pd.DataFrame(_controls(tables))),
-        ("The seven mean-pooled layers of MiniLM alone", pd.DataFrame(_layers(tables, FAMILIES[0]))),
+        ("Max drop and controls (means over encoders)", pd.DataFrame(_controls(tables))),
+        (
+            ("Rank correlations with max drop over the seven mean-pooled layers of MiniLM"),
+            pd.DataFrame(_layers(tables, FAMILIES[0])),
+        ),
     )
 
 
@@ -85,9 +88,12 @@ def causal_tables(
         return ()
     alone = [{"rows": family, **line} for family in CAUSAL_FAMILIES for line in _layers(tables, family, "small_drop")]
     return (
-        (f"{CAUSAL}: rank correlations over ten layers, three ways each", _correlation_table(found, small)),
-        (f"{CAUSAL}: what max drop is, and controls (means over layers)", pd.DataFrame(_controls(tables))),
-        (f"{CAUSAL}: rank correlations with max drop at a tenth of a row's length, way by way", pd.DataFrame(alone)),
+        (
+            (f"{CAUSAL}: rank correlations with max drop over ten layers and three poolings"),
+            _correlation_table(found, small),
+        ),
+        (f"{CAUSAL}: max drop and controls (means over layers)", pd.DataFrame(_controls(tables))),
+        (f"{CAUSAL}: rank correlations with max drop at a tenth of the row norm, by pooling", pd.DataFrame(alone)),
     )
 
 
@@ -170,10 +176,10 @@ def draw_encoders(tables: Tables) -> Figure:
                 ax.scatter(group[x], group.max_drop, color=colours[str(family)], s=26, label=str(family))
             ax.spines[["top", "right"]].set_visible(False)
         above.set(title=name, xlabel="supervised alignment")
-        below.set(xlabel="accuracy of the probe, not steered")
+        below.set(xlabel="accuracy of the probe, without steering")
         constant = (table.accuracy - table.largest_drop).mean()
         span = np.array([table.accuracy.min(), table.accuracy.max()])
-        below.plot(span, span - constant, color="0.5", linestyle="--", linewidth=1, label="all read as one class")
+        below.plot(span, span - constant, color="0.5", linestyle="--", linewidth=1, label="all rows read as one class")
         above.axhline(table.max_drop_chance.mean(), color="0.5", linestyle=":", label="shuffled labels (mean)")
     for row in axes:
         row[0].set_ylabel("max drop of the accuracy")
@@ -201,10 +207,10 @@ def draw_causal(tables: Tables) -> Figure:
             ax.spines[["top", "right"]].set_visible(False)
             if by_chance is not None:
                 ax.axhline(by_chance, color="0.5", linestyle=":", label="shuffled labels (mean)")
-        above.set(title=name, xlabel="mean length of a row", xscale="log")
+        above.set(title=name, xlabel="mean row norm", xscale="log")
         below.set(xlabel="supervised alignment")
     axes[0, 0].set_ylabel("max drop, strengths up to 2")
-    axes[1, 0].set_ylabel("max drop, up to 0.1 row lengths")
+    axes[1, 0].set_ylabel("max drop, strengths up to 0.1 row norms")
     handles = dict(zip(*reversed(axes[0, 0].get_legend_handles_labels()), strict=True))
     labels = [name if name.startswith("shuffled") else f"{name} (larger: deeper)" for name in handles]
     figure.legend(handles.values(), labels, loc="outside lower center", ncols=4, frameon=False, fontsize="small")

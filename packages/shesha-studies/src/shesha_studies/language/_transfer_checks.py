@@ -50,13 +50,14 @@ _SCORES: dict[str, Callable[..., Any]] = {
 }
 MODELS = 30
 HERE = (
-    f"30 encoders, IMDB to SST-2 or Yelp; ours: {sum(map(len, FAMILIES.values()))} representations of {len(FAMILIES)} "
-    "families, SST-2 phrases to sentences"
+    "The published value is over 30 encoders, from IMDB to SST-2 or Yelp; ours is over "
+    f"{sum(map(len, FAMILIES.values()))} representations of {len(FAMILIES)} families, from phrases to sentences of "
+    "SST-2."
 )
 AT_HAND = {"all-MiniLM-L6-v2": ("MiniLM", 6), "all-mpnet-base-v2": ("MPNet", 12)}
-"""Published encoders whose weights we have: their last layer is a representation of ours."""
+"""Published encoders whose weights we have; their last layers are among our representations."""
 TEST_ROWS = 1000
-"""Published sentences that accuracies were tested on."""
+"""Number of sentences on which the published accuracies were tested."""
 
 
 def checks(rows: Table, published: Table, claims: Table) -> Iterator[Check]:
@@ -80,7 +81,7 @@ def _table_57(rows: Table, published: Table) -> Iterator[Check]:
     lines = lines_of(published, "Table 57")
     reached = lines.row.isin(list(AT_HAND)) & (lines.number == "accuracy 1")
     yield from stand_ins(
-        lines[~reached], lambda *_: None, "we do not have weights of most of these encoders, IMDB or Yelp"
+        lines[~reached], lambda *_: None, "We do not have the weights of most of these encoders, IMDB or Yelp."
     )
     accuracy = rows.set_index(["family", "part"])["accuracy 512"] / 100
     for _, line in lines[reached].iterrows():
@@ -89,7 +90,7 @@ def _table_57(rows: Table, published: Table) -> Iterator[Check]:
             yield judge_line(line, Found(None))
             continue
         error = float(np.sqrt(value * (1 - value) * (1 / TEST + 1 / TEST_ROWS)))
-        why = f"512 training sentences and {TEST} test sentences here"
+        why = f"We use 512 training sentences and {TEST} test sentences."
         yield replace(judge_line(line, Found(value, error, why)), basis=RECIPE)
 
 
@@ -119,6 +120,6 @@ def _stars(published: Table) -> Iterator[Check]:
             rho = number(published, table, str(line.row), column)
             p = 2 * t.sf(abs(rho) * np.sqrt((MODELS - 2) / (1 - rho**2)), MODELS - 2)
             stars = float(sum(p < level for level in (0.05, 0.01, 0.001)))
-            why = f"rho = {rho} with n = 30 has p = {p:.4f}: rounding of rho"
+            why = f"rho = {rho} with n = 30 has p = {p:.4f}; the difference is due to rounding of rho."
             claim = {**line, "what": f"{line.row}: {line.number}, as of {MODELS} independent models"}
             yield judge_line(claim, Found(stars, why=why, decimals=0))

@@ -32,17 +32,17 @@ def _check_correlations(published: Table) -> Iterator[Check]:
 
     lines = lines_of(published, "11.3", "11.6", "11.7")
     over_k = lines[lines.number.isin(["lowest over k", "highest over k"])]
-    yield from text_checks(over_k, lambda row, which: _extreme(published, row, which), "Table 55 has another extreme")
+    yield from text_checks(over_k, lambda row, which: _extreme(published, row, which), "Table 55 has another extreme.")
     again = lines[lines.number.isin(["64", "correlation"])]
     yield from text_checks(
         again,
         lambda row, column: number(published, "Table 55" if column == "64" else "Table 56", row, column),
-        "the table has another value",
+        "The table has another value.",
     )
     rho = number(published, "Table 56", "Split-Half (dims)", "correlation")
     p = float(2 * t.sf(abs(rho) * np.sqrt(28 / (1 - rho**2)), 28))
     yield from text_checks(
-        lines[lines.number == "p"], lambda *_: p, "the correlation has two digits: 0.034 gives p = 0.86"
+        lines[lines.number == "p"], lambda *_: p, "The correlation is printed with two digits; 0.034 gives p = 0.86."
     )
 
 
@@ -50,7 +50,7 @@ def _check_accuracies(published: Table, table: Table) -> Iterator[Check]:
     """Numbers of the text that Table 57 gives."""
     named = lines_of(published, "11.4")
     plain = named[named.row.isin(table.index)]
-    yield from text_checks(plain, lambda row, what: float(table.loc[row, what]), "Table 57 has another value")
+    yield from text_checks(plain, lambda row, what: float(table.loc[row, what]), "Table 57 has another value.")
     ends = {
         name: 100
         * (table.sort_values("alignment")[name].tail(5).mean() - table.sort_values("alignment")[name].head(5).mean())
@@ -59,7 +59,7 @@ def _check_accuracies(published: Table, table: Table) -> Iterator[Check]:
     yield from text_checks(
         named[~named.row.isin(table.index)],
         lambda _, what: float(ends[what]),
-        "the five highest and lowest rows of Table 57 give this; Exp1 of the table has no k",
+        "Ours follows from the five highest and lowest rows of Table 57, which does not state k for Exp1.",
     )
 
 
@@ -84,7 +84,7 @@ def _check_counts(published: Table, table: Table) -> Iterator[Check]:
     yield from stand_ins(
         rows[rows.number.isin(list(used))],
         lambda _, what: used[what],
-        "other texts: phrases and sentences of SST-2, fewer for time",
+        "We use other texts, phrases and sentences of SST-2, and fewer of them to save time.",
     )
 
 
@@ -101,7 +101,7 @@ def _table_58(published: Table) -> Iterator[Check]:
         lambda row, _: (
             number(published, "Table 58", row, "label-informed") - number(published, "Table 58", row, "unsupervised")
         ),
-        "the difference of the two columns",
+        "Ours is the difference of the two columns.",
     )
     gaps = (
         lines_of(published, "Table 58")
@@ -121,10 +121,10 @@ def _table_58(published: Table) -> Iterator[Check]:
     }
     rest = lines[lines.number.isin(["unsupervised", "label-informed"])]
     yield from text_checks(
-        rest[rest.row.str.startswith("Transfer")], lambda row, what: rhos[(row, what)], "the tables have another value"
+        rest[rest.row.str.startswith("Transfer")], lambda row, what: rhos[(row, what)], "The tables have another value."
     )
     yield from stand_ins(
         rest[rest.row.str.startswith("Steering")],
         lambda *_: None,
-        "a number of the steering experiments: see the study steering",
+        "This number belongs to the steering experiments; see the study `steering`.",
     )

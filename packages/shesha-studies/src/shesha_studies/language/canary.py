@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 TASKS = ("SST-2", "STS-B")
 SENTENCES, PAIRS = 240, 100
 LAYERS = {MINILM: range(1, 7), MPNET: range(2, 13, 2)}
-"""Layers that are read: six of each encoder, at equal depths."""
+"""Layers that are used: six of each encoder, at equal relative depths."""
 LEVELS = [*(round(0.01 * step, 2) for step in range(1, 11)), 0.15, 0.20, 0.25, 0.30, 0.35, 0.40, 0.45, 0.50]
 NOISE: list[dict[str, Any]] = [
     {"model": model, "kind": "noise", "level": level, "seed": seed, "task": task, "layer": layer}
@@ -61,11 +61,11 @@ QUICK = [
     full=[*UNCHANGED, *NOISE],
     quick=QUICK,
     published="canary.csv",
-    stand_ins="two of the 26 published sentence encoders, MiniLM-L6 and MPNet, for all",
+    stand_ins="two of the 26 published sentence encoders, MiniLM-L6 and MPNet, represent all",
     own_numbers=("counts:", "per cent of models", "the task that the caption", "10.5 | Shesha has the highest"),
 )
 def canary(model: str, kind: str, level: float, seed: int, task: str, layer: int) -> dict[str, float]:
-    """Does drift of a sentence encoder predict the loss of its task, and which number warns first without false alarms?
+    """Does drift of an encoder predict its loss of performance, and which score warns first without false alarms?
 
     all-MiniLM-L6-v2 and all-mpnet-base-v2, two of the 26 published encoders; their layers replace the others. Either
     noise is added to all parameters, or only the order, the batches and the precision of the encoding change. SST-2:

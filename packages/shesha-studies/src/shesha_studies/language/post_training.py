@@ -82,8 +82,8 @@ def _cells(model: str, change: str, amounts: tuple[float, ...], seed: int = 0) -
         *_cells(TINY[0], TASKS[0], STEPS),
     ],
     published="post_training.csv",
-    stand_ins="SmolLM2-135M-Instruct, MiniLM-L6 and a small model trained here, before and after more training, for 23 "
-    "published pairs",
+    stand_ins="SmolLM2-135M-Instruct, MiniLM-L6 and a small model trained here, each before and after further "
+    "training, replace the 23 published pairs",
     own_numbers=(
         "mean:",
         "Llama:",

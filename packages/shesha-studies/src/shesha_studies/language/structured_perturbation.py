@@ -65,7 +65,7 @@ def _grid(model: str, seeds: range, changes: list[tuple[str, float]]) -> list[di
     ],
     quick=[*_grid(TINY[1], range(1), CHANGES), *_grid(TINY[0], range(1), CHANGES)],
     published="structured_perturbation.csv",
-    stand_ins="SmolLM2-135M-Instruct, MiniLM-L6 and a small model trained here for the published ones",
+    stand_ins="SmolLM2-135M-Instruct, MiniLM-L6 and a small model trained here replace the published models",
     own_numbers=("per cent,", "times CKA", "times int8", "in the table itself", "is the row of rank"),
 )
 def structured_perturbation(model: str, kind: str, amount: float, seed: int, prompts: str) -> dict[str, float]:

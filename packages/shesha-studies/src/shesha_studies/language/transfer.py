@@ -33,7 +33,9 @@ CHEAP = ("random features", "words", "tiny GPT, untrained")
     full=CELLS,
     quick=[cell for cell in CELLS if cell["family"] in CHEAP],
     published="transfer.csv",
-    stand_ins="layers of MiniLM, MPNet and SmolLM2, some changed or untrained, and word features for 30 encoders",
+    stand_ins=(
+        "layers of MiniLM, MPNet and SmolLM2, some of them changed or untrained, and word features replace 30 encoders"
+    ),
     own_numbers=(
         " stars",
         "lowest",

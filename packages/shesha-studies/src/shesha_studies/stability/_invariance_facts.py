@@ -85,5 +85,5 @@ def _example(rows: pd.DataFrame, printed: pd.DataFrame) -> dict[str, Any]:
     if len(printed):
         line = printed.iloc[0]
         facts |= {"printed_lowest": line.lowest, "printed_splits": line.splits_before, "scored": line.splits_after}
-        facts["printed_fall"] = line.before - line.after if line.splits_after > 0 else -1.0
+        facts |= {"printed_before": line.before, "printed_after": line.after, "printed_fall": line.before - line.after}
     return facts

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.studies.facts import Fact, Facts, absolute, as_facts, over_draws, rank_correlation, rate, resampled
+from shesha.studies.facts import (
+    Fact,
+    Facts,
+    absolute,
+    as_facts,
+    over_draws,
+    rank_correlation,
+    rate,
+    resampled,
+    smallest,
+)
 from shesha_studies.stability._validation_checks import columns_of_table_3, printed_numbers
 
 if TYPE_CHECKING:
@@ -86,9 +96,12 @@ def _share_lost(after: pd.Series[float], before: pd.Series[float]) -> Fact:
 def _labels(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
     """Test 6: labels at random."""
     ten = models[models.variance_expected > 0.01]
+    names = ("variance", "zscore")
+    lost = {f"lost_of_{name}": _share_lost(ten[f"{name}_random"], ten[f"{name}_true"]) for name in names}
     hundred = noise[noise.representation.str.contains("100 classes")]
     return {
-        "lost_of_variance": _share_lost(ten.variance_random, ten.variance_true),
+        **lost,
+        "lost_of_labels": smallest(lost.values()),
         "expected_of_hundred": 99 / 499,
         "expected_of_ten": 9 / 499,
         "away_from_expected": absolute(over_draws(hundred.variance_noise - 99 / 499)),

@@ -23,7 +23,10 @@ SIZES = (50, 100, 200, 400, 800, 1600)
 MODELS = (PIXELS, DIGITS, *SENTENCES, *NETWORKS)
 _COLOURS = {"digits": "#0072b2", "MiniLM": "#d55e00", "Fashion-MNIST": "#009e73", "CIFAR-10": "#cc79a7"}
 UNREACHABLE = {
-    "model/": "A score of published vision models (weights of timm) on CIFAR-10 or CIFAR-100, which we do not have."
+    "model/": (
+        "This score belongs to published vision models (weights of timm) on CIFAR-10 or CIFAR-100, which we do not "
+        "have."
+    )
 }
 
 
@@ -43,11 +46,11 @@ def _cells(models: tuple[str, ...], n_draws: int) -> list[dict[str, object]]:
     full=_cells(MODELS, 4),
     quick=_cells((PIXELS, DIGITS, *SENTENCES), 2),
     published="convergence.csv",
-    stand_ins="nine representations of small networks, MiniLM and digits for fifteen published vision models",
+    stand_ins="fifteen representations of small networks, MiniLM and digits replace fifteen published vision models",
     own_numbers=("from the table's own", "mean drift of a model", "Table 9 | mean size", "B.1 |"),
 )
 def convergence(representation: str, n: int, draw: int) -> dict[str, float]:
-    """How far do scores of 400 rows lie from those of 1,600, and from those of fewer?
+    """How much do scores change between 400 and 1,600 rows, and with fewer rows?
 
     Rows are drawn without replacement; where there are fewer than n, all are taken (900 digits, 872 sentences).
     """
@@ -72,12 +75,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     ax.set(xlabel="rows", ylabel="feature split, mean of draws")
     ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     notes = (
-        "The part shares rows with the whole, so the drift is smaller than the difference of two separate "
-        "draws. `estimate` gives the interval of a score over rows.",
-        "We do not have the weights of the published models; ours are other models.",
+        "The smaller set of rows is part of the larger one, so the drift is smaller than the difference between two "
+        "separate draws. For the uncertainty of a score over rows, use `estimate`.",
+        "We do not have the weights of the published models, so our models are others.",
     )
     checks = against(published, published_numbers(table, published), UNREACHABLE)
-    picture = Picture("convergence", fig, "Feature split against the number of rows, one line per representation")
+    picture = Picture("convergence", fig, "Feature split against the number of rows, with one line per representation")
     return Page("", (("Scores by number of rows", table.reset_index()),), (picture,), notes, checks)
 
 
@@ -106,8 +109,8 @@ def published_numbers(table: pd.DataFrame, published: pd.DataFrame) -> dict[str,
         "mean drift is 0.0077": Found(
             _printed_number(published, "mean drift"),
             0.0,
-            "0.0077 is the mean over models of the size of a mean of two signed drifts, which cancel; the mean "
-            "absolute difference of the same experiment is 0.0115 (6.2.1).",
+            "0.0077 is the mean over models of the absolute value of the mean of two signed drifts, which partly "
+            "cancel. The mean absolute difference in the same experiment is 0.0115 (section 6.2.1).",
             decimals=4,
         ),
     }

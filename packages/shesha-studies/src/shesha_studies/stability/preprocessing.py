@@ -1,4 +1,4 @@
-"""Does what survives the removal of principal components depend on how rows are preprocessed?"""
+"""After principal components are removed, do the scores depend on preprocessing?"""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FEW = (0, 2, 6, 10, 20, 30, 50)
     published="preprocessing.csv",
 )
 def preprocessing(condition: str, k: int, seed: int) -> dict[str, float]:
-    """Does what survives the removal of principal components depend on centring, normalising and whitening?
+    """After principal components are removed, do the scores depend on centring, normalising and whitening?
 
     The data of `spectral`; components are removed, then rows are centred, brought to unit length, or whitened (ZCA,
     covariance shrunk by 0.1 to the identity, or to its own scale).
@@ -71,7 +71,7 @@ def _preprocess(X: Matrix, condition: str) -> Matrix:
 
 @preprocessing.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Compare the conditions at k = 30 compared with Table 12, and the two curves with Figure 5."""
+    """Compare the conditions at k = 30 with Table 12, and the two curves with Figure 5."""
     checks = against(published, published_numbers(rows))
     fig, axes = figure(2)
     for ax, name, title in zip(axes, ("shesha", "unbiased_cka"), ("feature split", "unbiased CKA"), strict=True):
@@ -80,11 +80,14 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     axes[0].legend(frameon=False, fontsize="small")
     table = rows[rows.k.isin(FEW)].groupby(["condition", "k"], sort=False)[["shesha", "unbiased_cka"]].mean()
     notes = (
-        "Shrinkage to the identity depends on the units of the data: the same rows in other units give other "
-        "scores. In the last condition the covariance is shrunk to its own scale, as is usual.",
-        "A rank correlation of two falling curves only shows that both fall.",
+        "Shrinkage of the covariance to the identity matrix depends on the units of the data, so the same rows in "
+        "other units give other scores. In the last kind of preprocessing, the covariance is shrunk to the identity "
+        "times its mean variance, as is usual.",
+        "A rank correlation between two falling curves shows only that both fall.",
     )
-    picture = Picture("preprocessing", fig, "Feature split and CKA against components removed, by preprocessing")
+    picture = Picture(
+        "preprocessing", fig, ("Feature split and CKA against the number of components removed, by preprocessing")
+    )
     return Page("", (("Means", table.reset_index()),), (picture,), notes, checks)
 
 
@@ -99,9 +102,9 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
 
 
 _WHYS = {
-    "unbiased_cka/whitened": "The text does not say whether both sides are whitened, or in which order. Ours "
-    "whitens the whole and the rest each by its own covariance.",
-    "difference/whitened": "Follows from the CKA above.",
+    "unbiased_cka/whitened": "The text does not say whether both sides are whitened, or in which order. We whiten "
+    "the whole representation and the remainder, each by its own covariance.",
+    "difference/whitened": "The difference follows from that of CKA, see its line.",
 }
 
 
@@ -116,14 +119,17 @@ def _curves(rows: pd.DataFrame) -> dict[str, Found]:
     rhos = np.array([spearmanr(group.raw, group.whitened).statistic for _, group in both.groupby("seed")])
     rho = draws(
         pd.Series(rhos),
-        "Within the draws' spread of 0.999; 1.000 is printed in the text and 0.999 in the figure for one result.",
+        (
+            "The value is within the spread of our draws around 0.999. For this result the paper prints 1.000 in "
+            "the text and 0.999 in the figure."
+        ),
     )
     # Of fifty-one deletions, as published; ours are every second.
     freedom = 49
     p = float(2 * t.sf(rhos.mean() * np.sqrt(freedom / (1 - rhos.mean() ** 2)), freedom))
     why = (
-        "This needs a correlation of 0.9994 over 51 deletions. A correlation of two falling curves only shows "
-        "that both fall."
+        "This p needs a correlation of 0.9994 over 51 numbers of removed components. A correlation between two "
+        "falling curves shows only that both fall."
     )
     return {"rho": rho, "p": Found(p, why=why)}
 

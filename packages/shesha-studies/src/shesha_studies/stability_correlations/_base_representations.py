@@ -22,7 +22,7 @@ class Base(NamedTuple):
     name: str
     d: int
     n: int
-    """Rows that the paper takes of such data."""
+    """Number of rows that the paper uses of such data."""
 
 
 SEEDS = (320, 3, 7, 9, 11, 12, 18, 103, 108, 411, 724, 1754, 1991, 2222, 7258)
@@ -47,7 +47,7 @@ PROTEINS = {
     "3-mers": 500,
 }
 SESSIONS = {2: 1070, 5: 1077, 9: 788, 12: 698, 14: 756, 16: 474}
-"""Neurons of one to two sessions of each mouse."""
+"""Neurons of one or two sessions of each mouse."""
 CELLS = {
     "blood cells": {
         "pbmc log": 765,

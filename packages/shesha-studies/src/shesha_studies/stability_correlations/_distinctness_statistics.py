@@ -25,7 +25,7 @@ DOMAINS = {
     "Protein": ("proteins",),
     "Molecular": ("blood cells", "brain cells"),
 }
-"""Published domains, and ours."""
+"""Domains of the paper and of this study."""
 
 
 NETWORKS = ("language", "clothes", "photographs")
@@ -66,10 +66,10 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Findings:
-    """The rows that are told of, those of either size, and what follows."""
+    """The rows of the page, those of both sizes, and statistics of them."""
 
     rows: pd.DataFrame
-    """Of a base whose cells of the published size are all there these, else its small ones."""
+    """Rows of each base: those of the published size if they are complete, otherwise the small ones."""
     smaller: pd.DataFrame
     larger: pd.DataFrame
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def tables(findings: Findings) -> tuple[tuple[str, pd.DataFrame], ...]:
     """Return all tables of the page."""
     makers: list[tuple[str, Callable[[Findings], pd.DataFrame]]] = [
-        ("What is ranked within what", _levels),
-        ("By kind of transformation", _kinds_table),
+        ("Rank correlation of stability and similarity, by the groups within which ranks are taken", _levels),
+        ("Rank correlation with CKA by kind of transformation", _kinds_table),
         ("By domain", lambda source: _as_table(source.domains)),
         ("Subsets", lambda source: _as_table(source.subsets)),
         ("Distributions", _distributions),
@@ -27,7 +27,7 @@ def tables(findings: Findings) -> tuple[tuple[str, pd.DataFrame], ...]:
     if findings.alternatives:
         result.append(("Other measures, language", _alternatives(findings)))
     if len(findings.larger) and len(findings.smaller):
-        result.append(("The published number of rows and seeds, compared with the small ones", _sizes(findings)))
+        result.append(("Scores with the published rows and seeds, and with the small ones", _sizes(findings)))
     return tuple(result)
 
 

@@ -74,8 +74,7 @@ def _scores(findings: Findings) -> Mapping[str, Any]:
         **{"few_rows": code, "few_rows_exact": exact, "few_rows_apart": abs(code - exact)},
         "ranks across in words": _join_signed(stability["all"]),
         "ranks across at equal width in words": _join_signed(stability["same width"]),
-        "ranks across": stability["same width"].min(),
-        "ranks across_p": stability.p.max() if stability["same width"].min() > 0 else 1.0,
+        "ranks across": rank_correlation(float(stability["same width"].min()), len(findings.rows)),
         "ranks after rotation in words": _join_signed(ranks),
     }
 
@@ -105,8 +104,12 @@ def _ranks_of_dino(published: pd.DataFrame) -> Mapping[str, Any]:
     places = {name: float(text.split("/")[0]) / float(text.split("/")[1]) for name, text in ranks.items()}
     others = [place for name, place in places.items() if name != "EuroSAT"]
     first = sum(text.startswith("1/") for text in _column(published, f"{_L}, Table 25", number="LogME rank"))
+    below = [int(text.split("/")[1]) - int(text.split("/")[0]) for name, text in ranks.items() if name != "EuroSAT"]
+    error = _error_of_dino(published)
+    fewest, most = (_most_below_dino(published, sign * error) for sign in (-1, 1))
     return {
-        "dino_place": min(others),
+        "dino_below": Fact(max(below), min(fewest, max(below)), max(most, *below)),
+        "dino_error": error,
         "dino_last": sum(place == 1 for place in others),
         "dino_not_last": sum(place < 1 for place in others),
         "dino_best": ", ".join(
@@ -115,6 +118,21 @@ def _ranks_of_dino(published: pd.DataFrame) -> Mapping[str, Any]:
         "dino_first": first,
         "dino_first_off": abs(first - 4),
     }
+
+
+def _error_of_dino(published: pd.DataFrame) -> float:
+    """Twice the standard error of DINOv2's stability over its four models, which are printed for CIFAR-100 alone."""
+    scores = _column(published, f"{_L}, Table 36", number="CIFAR-100 FS").astype(float)
+    models = scores[scores.index.str.contains("dinov2")]
+    return float(2 * models.std(ddof=1) / np.sqrt(len(models)))
+
+
+def _most_below_dino(published: pd.DataFrame, moved: float) -> int:
+    """Most families of Table 29 below DINOv2 on one set of images but EuroSAT, with DINOv2's score moved."""
+    table = published[published["where"] == f"{_L}, Table 29"]
+    wide = table.pivot_table(index="row", columns="number", values="published", aggfunc="first").astype(float)
+    others = wide.drop(columns=["EuroSAT", "mean"])
+    return int((others.drop("DINOv2") < others.loc["DINOv2"] + moved).sum().max())
 
 
 def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:

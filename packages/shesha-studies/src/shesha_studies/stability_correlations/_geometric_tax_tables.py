@@ -26,14 +26,14 @@ TOP = 5
 def tables(findings: Findings, published: pd.DataFrame) -> tuple[tuple[str, pd.DataFrame], ...]:
     """Return all tables of the page."""
     return (
-        ("Stability against transfer, over networks", _trade(findings)),
-        ("Rank correlation with the number of features", dimension(findings)),
-        ("The same networks on two sets of images: rank agreement", agreement(findings)),
+        ("Rank correlations of stability and transfer scores over networks", _trade(findings)),
+        ("Rank correlations of scores with the number of features, and mean scores", dimension(findings)),
+        ("Rank correlation of the same score between two image sets", agreement(findings)),
         ("Families", _families(findings)),
-        ("Objectives and shapes, as Mann and Whitney compare them", _comparisons(findings)),
-        ("Top five by two scores: Jaccard", _tops(findings)),
-        ("Published families: stability against LogME", families_published(published)),
-        ("The best and the worst, by the sum of z-scores", _composite(findings)),
+        ("Comparison of objectives and architectures (Mann-Whitney test)", _comparisons(findings)),
+        ("Overlap of the top five networks by two scores (Jaccard index)", _tops(findings)),
+        ("Published families: rank correlation of stability and LogME", families_published(published)),
+        ("Best and worst networks by the sum of z-scores", _composite(findings)),
     )
 
 

@@ -1,0 +1,106 @@
+"""A grid of layers: every layer of one model against every layer of another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shesha.report import Page
+from shesha.results.base import Result
+from shesha.results.plot_docstring import draws_axes
+from shesha.results.similarity.pairwise import PairScore, PairTables, draw_pair_heat_map
+from shesha.results.similarity.printed_grid import printed_grid
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class LayerComparison(PairTables, Result):
+    """Every layer of one model against every layer of another."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    scores: tuple[PairScore, ...]
+    closer: str
+    seed: int | None = None
+    interrupted: bool = False
+    names: tuple[str, str] | tuple[()] = ()
+    """Names of the two models, where they are known."""
+    n_rows: int = 0
+    """Number of rows (inputs)."""
+
+    @property
+    def measure(self) -> str:
+        """Name of the measure."""
+        return self.scores[0].score.measure
+
+    @property
+    def best(self) -> PairScore:
+        """The closest pair of layers."""
+        pairs = [pair for pair in self.scores if pair.score.has_value]
+        if not pairs:
+            raise ValueError(f"there must be a value for at least one pair of layers, got none: {self.reason}")
+        return (max if self.closer == "higher" else min)(pairs, key=lambda pair: pair.score.value)
+
+    @property
+    def reason(self) -> str:
+        """Reasons for missing values."""
+        return "; ".join(dict.fromkeys(pair.score.reason for pair in self.scores if pair.score.reason))
+
+    @property
+    def size(self) -> str:
+        """The number of layers and inputs, with the names of the models if they are known."""
+        sizes = f"{len(self.rows)} x {len(self.columns)} layers"
+        if self.names:
+            first, second = self.names
+            sizes = f"{len(self.rows)} layers of {first} (rows) and {len(self.columns)} of {second} (columns)"
+        return f"{sizes} over {self.n_rows:,} inputs" if self.n_rows else sizes
+
+    @property
+    def pair_of_best(self) -> str:
+        """The closest layers, with their models where these are known."""
+        pair = (self.best.first, self.best.second)
+        return " and ".join(map(" of ".join, zip(pair, self.names, strict=True)) if self.names else pair)
+
+    @property
+    def same_layers(self) -> tuple[PairScore, ...]:
+        """Pairs of layers with the same name, closest first; empty unless both models have the same layer names."""
+        if self.rows != self.columns or len(self.rows) < 2:
+            return ()
+        pairs = [pair for pair in self.scores if pair.first == pair.second and pair.score.has_value]
+        return tuple(sorted(pairs, key=lambda pair: pair.score.value, reverse=self.closer == "higher"))
+
+    def matrix(self) -> pd.DataFrame:
+        """Return the grid: one row per layer of the first, one column per layer of the second."""
+        return self._grid(self.measure, self.rows, self.columns)
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the grid as a heat map."""
+        return draw_pair_heat_map(self.matrix(), self.measure, self.closer, ax)
+
+    def _page(self) -> Page:
+        from shesha.results.similarity.layer_pages import layers_page
+
+        return layers_page(self)
+
+    def __str__(self) -> str:
+        """Print the closest pair, how far apart the same layers are, and the grid."""
+        from shesha.results.similarity.layer_pages import answer_lines, projection_lines
+
+        lines = [self.size]
+        if any(pair.score.has_value for pair in self.scores):
+            lines += answer_lines(self)
+            if not self.best.score.has_null:
+                lines.append(
+                    "The closest of many pairs is close by chance alone. Calibrate the maximum, not a single entry."
+                )
+        lines += ["", *printed_grid(self.measure, self.closer, self.matrix())]
+        lines += projection_lines(self)
+        if self.reason:
+            lines.append(f"no value: {self.reason}")
+        if self.interrupted:
+            lines.append("Interrupted: the remaining values were not computed.")
+        return "\n".join(lines)
