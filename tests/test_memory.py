@@ -1,7 +1,5 @@
 """The memory budget is read from the environment, and what exceeds it is refused with a way out."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

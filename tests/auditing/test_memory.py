@@ -1,7 +1,5 @@
 """Every path of an audit and of an estimate keeps to the memory budget."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

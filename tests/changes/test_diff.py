@@ -1,7 +1,5 @@
 """What a change changed: verdicts beside noise, rows that moved, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import sys
 

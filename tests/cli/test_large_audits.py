@@ -1,7 +1,5 @@
 """`shesha audit` of files beyond the memory whose rows cannot be mapped."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

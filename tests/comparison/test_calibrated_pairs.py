@@ -1,7 +1,5 @@
 """Every pair beside one null: the numbers of `calibrate`, corrected over pairs, kept in stores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The shape that representations share: laws of the mean, netrep as oracle, and who lies apart."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What chance gives, by a formula: the mean over every permutation of the rows."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Repeated measurements: ceilings are the textbook's, and noise is taken off where that can be done."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Distances of sampled pairs and triples are those of SciPy, whichever way they are computed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist

@@ -1,7 +1,5 @@
 """Matrices that are read in stretches have the rows of the whole file, wherever a stretch begins and ends."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """What cannot be compared gives NaN with the reason; what is no representation, or no option, is refused."""
 
-from __future__ import annotations
-
 import re
 import warnings
 

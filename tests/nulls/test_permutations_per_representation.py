@@ -1,7 +1,5 @@
 """One null for many representations: each is permuted by its own content, whatever it is compared with."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Versions follow what computes, and nothing else."""
 
-from __future__ import annotations
-
 import importlib
 import linecache
 import shutil

@@ -1,7 +1,5 @@
 """Label scores of numbers whose squares would overflow."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Predictors are the library's own scores beside shuffled labels; partial correlations are those of the textbook."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import spearmanr

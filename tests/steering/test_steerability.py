@@ -1,7 +1,5 @@
 """The protocol: a twin that moves rows for real, false positives, groups, units, bad input."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Steering vectors: the directions of their definitions, the coherence of brute force, arithmetic, bad input."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A user's own study: run from the user's folder, by module or by file, with what lies beside it."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

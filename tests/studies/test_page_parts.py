@@ -1,7 +1,5 @@
 """Parts of pages of studies: notes, lines of scorecards, ticks, heat maps, and means of draws."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

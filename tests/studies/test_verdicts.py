@@ -1,7 +1,5 @@
 """No p-value above 0.05 decides a claim: an interval does, or the claim is inconclusive."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from importlib.util import find_spec

@@ -122,12 +122,6 @@ def setting_groups(**degrees: Collection[float]) -> dict[str, Groups]:
     return groups
 
 
-def _groups(
-    labels: tuple[float, ...], shortcut: tuple[float, ...], augmentation: tuple[float, ...]
-) -> dict[str, Groups]:
-    return setting_groups(label_randomization=labels, shortcut=shortcut, augmentation=augmentation)
-
-
 def task(domain: str, dataset: str, architecture: str, suite: str = "paper", **changes: Any) -> Task:
     """Return the task of a network on a data set of a domain, with their declarations.
 

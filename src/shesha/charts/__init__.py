@@ -1,7 +1,5 @@
 """Functions that draw plain arrays on matplotlib Axes; the plots of results use them."""
 
-from __future__ import annotations
-
 from shesha.charts._axes import PALETTE, pyplot
 from shesha.charts._box_plot import boxes, legend_of_colours
 from shesha.charts._class_values import class_values

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from shesha.studies.page import Page
 
 Cell = Callable[..., Mapping[str, Any]]
+MakePage = Callable[["pd.DataFrame", Any], "Page"]
+"""Takes what `MakeFacts` takes."""
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]
 """Values of each parameter, whose combinations are the cells, or the cells themselves."""
 
@@ -46,7 +48,7 @@ class Study:
     cell: Cell
     published: str | None
     """File of published numbers next to the studies, if any."""
-    pages: list[Callable[[pd.DataFrame, pd.DataFrame | None], Page]]
+    pages: list[MakePage]
     """The function that makes the page."""
     stand_ins: str = ""
     """Models or data that replace those of the paper; "" if the paper's own or its recipe are used."""
@@ -90,7 +92,7 @@ class Study:
         self.fact_makers.append(function)
         return function
 
-    def page(self, function: Callable[[pd.DataFrame, pd.DataFrame | None], Page]) -> Study:
+    def page(self, function: MakePage) -> Study:
         """Mark the function that makes the page of all rows (one line per cell) and of the published numbers."""
         self.pages.append(function)
         return self

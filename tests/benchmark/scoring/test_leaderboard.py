@@ -1,7 +1,5 @@
 """The table of submissions: places follow resampled trainings and tasks, ties are ties, nobody stands alone at 1."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -7,15 +7,13 @@ import os
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from shesha.studies.study_definition import Unreachable
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PUBLISHED = Path(__file__).with_name("published")
 """Published numbers and claims."""
@@ -71,8 +69,6 @@ def opened(*names: str) -> dict[str, NDArray[Any]]:
 @cache
 def table(*names: str) -> pd.DataFrame:
     """Return a table as pandas reads it."""
-    import pandas as pd
-
     return pd.read_csv(place(*names))
 
 

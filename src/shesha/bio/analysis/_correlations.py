@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.bio.analysis._bootstrap_ranks import bootstrap_rank_correlations, rank_correlations
 from shesha.bio.complete_lines import complete_lines
@@ -17,9 +18,6 @@ from shesha.support import argument_types as kinds
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _LOST = 0.05
 """A warning is raised if the correlation is undefined in more than this share of the resamples."""
@@ -178,11 +176,9 @@ def correlations(
     2   unbiased             0.12
     3   unbiased          n  0.02
     """
-    import pandas as pd
-
     sets = [
-        tuple(kinds.sequence(names, "covariates"))
-        for names in kinds.sequence(covariates, "covariates", "lists of columns")
+        tuple(kinds.sequence(columns, "covariates"))
+        for columns in kinds.sequence(covariates, "covariates", "lists of columns")
     ]
     lines = []
     for name, part in parts(table, by):

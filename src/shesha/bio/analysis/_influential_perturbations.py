@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from shesha.bio.analysis._bootstrap_ranks import rank_correlations
 from shesha.bio.analysis._correlations import numbers
 from shesha.bio.complete_lines import complete_lines
 from shesha.support import argument_types as kinds
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def influence(
@@ -48,8 +45,6 @@ def influence(
     d         -0.2     0.2
     e          1.0    -1.0
     """
-    import pandas as pd
-
     columns = numbers(table, [x, y, *kinds.sequence(covariates, "covariates")])
     n = len(columns)
     if n < len(covariates) + 4:

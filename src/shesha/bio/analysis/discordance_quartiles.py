@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.bio.analysis._correlations import parts
 from shesha.bio.complete_lines import complete_lines
 from shesha.bio.discordance import as_deviations
 from shesha.support import argument_types as kinds
 from shesha.support.types import Vector
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def discordances(
@@ -55,8 +53,6 @@ def discordances(
     >>> discordances(table).round(2).tolist()
     [0.0, -1.22, 1.22]
     """
-    import pandas as pd
-
     complete = complete_lines(
         table, [x, y, *kinds.sequence(covariates, "covariates"), *([] if by is None else [by])], "table"
     )
@@ -116,8 +112,6 @@ def discordance_quartiles(
     coherence_mean   0.60   0.60   0.54   0.23
     magnitude_mean   0.27   0.55   0.62   0.70
     """
-    import pandas as pd
-
     scores = discordances(table, x, y, by=by, covariates=covariates)
     complete = complete_lines(
         table, [x, y, size, *kinds.sequence(covariates, "covariates"), *([] if by is None else [by])], "table"

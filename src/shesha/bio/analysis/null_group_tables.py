@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from shesha.coherence.scores import NO_DIRECTION
@@ -15,9 +15,6 @@ from shesha.results.base import Result
 from shesha.support import argument_types as kinds
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _FEWEST = 5
 """Minimum number of controls that remain when a null group is removed."""
@@ -73,8 +70,6 @@ def fake_tables(
     >>> round(float(np.mean([table.loc["STAT1", "coherence"] for table in found])), 2)
     0.32
     """
-    import pandas as pd
-
     rows = check.matrix(controls, "controls")
     kinds.mapping(sizes, "sizes")
     check.count(n_tables, "n_tables")

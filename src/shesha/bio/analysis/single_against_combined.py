@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from shesha.bio.analysis._correlations import correlation, derive_seed, numbers
 from shesha.bio.complete_lines import complete_lines
 from shesha.results.base import Result
 from shesha.support import argument_types
 from shesha.support.types import Matrix, Vector
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -33,8 +30,6 @@ class Combined(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for single and one for combined perturbations."""
-        import pandas as pd
-
         return pd.DataFrame(list(self.kinds), index=["single", "combined"])
 
 

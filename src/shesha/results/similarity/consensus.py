@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-NAN = float("nan")
-
 
 @dataclass(frozen=True)
 class Member(Result):

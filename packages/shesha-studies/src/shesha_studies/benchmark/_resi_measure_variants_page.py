@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.page import Picture
 from shesha.studies.pictures import figure
 from shesha_studies.benchmark._resi_measure_variants import AXES, DESIGNS, EPOCHS, MEASURES, N_PERMUTATIONS, N_ROWS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MARKS = "os^"
 NOTE = (
@@ -29,8 +25,6 @@ NOTE = (
 
 def option_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one line per test and measure: AUPRC in each design, means over networks, with the range of chance."""
-    import pandas as pd
-
     options, records = rows[rows.part == "options"], []
     for test, lines in options.groupby("test", sort=False):
         chance = lines["chance auprc"].mean()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.checks import AGREES, DIFFERS, UNREACHABLE, Check
@@ -15,9 +15,6 @@ from shesha.studies.published_checks import against
 from shesha_studies.benchmark import _resi_scores as tables
 from shesha_studies.benchmark._resi_facts import CHANCE, DOMAINS, Places
 from shesha_studies.benchmark._resi_measure_variants_page import NOTE, option_table, options_picture
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TESTS = ("accuracy", "jsd", "disagreement", "label_randomization", "shortcut", "augmentation", "layer_monotonicity")
 TABLES = {"graph": (7, 1), "language": (13, 1), "vision": (19, 2)}
@@ -55,7 +52,7 @@ NOTES = (
 
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
-    """Make the page of all cells."""
+    """Agreement by table, positions by domain, and every claim in words."""
     table_rows = rows[rows.part == "table"]
     by_test = _test_table(table_rows)
     checks = (*against(published, {}), *_table_checks(table_rows))
@@ -75,8 +72,6 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 def _cora() -> pd.DataFrame:
     """Say how far our numbers on Cora lie from the published ones; without a printed spread none is judged alone."""
-    import pandas as pd
-
     keys = [*tables.BLOCK, "measure"]
     published, suite = (table[table.dataset == "Cora"] for table in map(tables.scores, ("published", "small")))
     both = published.merge(suite, on=keys, suffixes=("", " here")).dropna(subset=["value", "value here"])
@@ -106,8 +101,6 @@ def _test_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _positions(rows: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
     places, lines = Places(rows), []
     names = [name for name in tables.scores("published").measure.unique() if name in places.of["graph", "small"].index]
     for name in names:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.benchmark import rank
 from shesha.charts import PALETTE
@@ -12,9 +13,6 @@ from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha_studies.benchmark import _resi_scores as tables
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 BY = ["data", "widths", "measure"]
 CALIBRATED = ("CKA", "RSA", "mutual kNN")
@@ -38,8 +36,8 @@ NOTES = (
 )
 
 
-def make_page(rows: pd.DataFrame) -> Page:
-    """Make the page of all cells."""
+def make_page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Raw compared with calibrated: models of known groups, and the cells of the benchmark."""
     lines = _lines(rows)
     return Page(
         "",
@@ -75,8 +73,6 @@ def _readable(lines: pd.DataFrame) -> pd.DataFrame:
 
 def _benchmark() -> pd.DataFrame:
     """Positions of the three measures and of their calibrated variants, and how alike their scores are."""
-    import pandas as pd
-
     scores, rows = tables.scores("all"), []
     ranks = rank(scores)
     place = {(line.domain, line.measure): int(line.position) for _, line in ranks.iterrows()}
@@ -99,7 +95,7 @@ def _benchmark() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def make_facts(rows: pd.DataFrame) -> Facts:
+def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """How many measures gain and lose by calibration in each design, and how far it moves places on the benchmark."""
     lines, benchmark = _lines(rows), _benchmark()
     facts: dict[str, Any] = {}

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 
 from shesha_studies.biology import _perturbed_cells as screens
 from shesha_studies.biology._crispr_checks import BOTH, SCORES, SCREEN, STIMULATION
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Row = dict[str, float | int | str]
 DRAWS = {"standard": 999, "whitened": 999, "knn": 99}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+import pandas as pd
 
 from shesha.studies import tolerance
 from shesha.studies.checks import (
@@ -18,10 +20,6 @@ from shesha.studies.checks import (
     judge_number,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-PAPER = "Geometric Stability"
 SCREEN, STIMULATION, BOTH, GAUSSIAN = "papalexi2021", "kang2018", "both", "Gaussian"
 SCORES = ("coherence", "unbiased")
 AT_HAND = "not available. We have only Papalexi 2021, with 299 of the genes."

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
@@ -12,16 +13,13 @@ from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import against, split_numbers_and_claims
 from shesha_studies.biology._crispr_checks import BOTH, GAUSSIAN, OF_READING, STIMULATION, Found, published_checks
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 _GREY = "0.55"
 _METHODS = {"standard": "Euclidean", "whitened": "whitened", "knn": "k-NN"}
 _NAMED = ("STAT1", "IFNGR1", "SMAD4", "SPI1", "IRF1", "ATF2")
 
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
-    """Return the page of all rows."""
+    """Compare the screen with Tables 59 to 74, and with groups without an effect."""
     statistics = Found(rows)
     printed, worded = split_numbers_and_claims(published)
     checks = (*published_checks(statistics, printed), *against(worded, {}))

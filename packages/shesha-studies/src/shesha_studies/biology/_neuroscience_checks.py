@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 from scipy.stats import spearmanr, ttest_rel
 
 from shesha.studies import tolerance
 from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, LOOSE, UNREACHABLE, Check, judge_number
 from shesha_studies.biology._recordings import over_sessions, session_correlation
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-PAPER = "Geometric Stability"
 SIZES = ("n_neurons", "n_trials", "rate")
 _HAND = "We have {sessions:.0f} of 39 sessions, of four mice (the paper: 26 sessions)."
 _WINDOW = "We have the spikes in the 400 ms after the stimulus (the paper: 500 ms)."

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.facts import Fact
@@ -14,9 +15,6 @@ from shesha.studies.pictures import draw_with_intervals, figure
 from shesha.studies.published_checks import against, split_numbers_and_claims
 from shesha_studies.biology._neuroscience_checks import SIZES, drift_z, published_checks
 from shesha_studies.biology._recordings import add_regions, count_areas, over_sessions, session_correlation
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _CALLED = {
     "shesha": "odd and even trials",
@@ -31,7 +29,7 @@ _REGIONS = ("Striatum", "Motor", "Visual", "Thalamus", "Midbrain", "Other", "Fro
 
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
-    """Return the page of all rows."""
+    """Compare areas, regions and drift with Tables 75 to 78."""
     rows = add_regions(rows)
     lines, worded = split_numbers_and_claims(published)
     printed = lines.assign(published=lines.published.astype(float))
@@ -50,8 +48,6 @@ def interval_text(found: tuple[float, float, float], decimals: int = 3) -> str:
 
 
 def _tables(rows: pd.DataFrame) -> Iterator[tuple[str, Any]]:
-    import pandas as pd
-
     yield "All areas", pd.DataFrame([_line(rows, name) for name in _CALLED])
     yield "Regions (Tables 76 and 77)", pd.DataFrame([_region(rows, name) for name in _REGIONS])
     lines = []

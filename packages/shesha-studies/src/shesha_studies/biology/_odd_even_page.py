@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
@@ -14,16 +15,13 @@ from shesha.studies.published_checks import against
 from shesha.studies.rates import binomial_limits
 from shesha_studies.biology._recordings import count_areas, over_sessions
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 WAVE, EVEN, UNEVEN = "slow wave", "untuned, equal numbers", "untuned, numbers of a session"
 _SCORES = {"value": "all trials", "equal": "4 trials each", "wuc": "whitened unbiased cosine"}
 _EQUAL, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"
 
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Return the page of all rows."""
+    """Count what is called stable, by split and null."""
     recorded, wave, still = split_data(rows)
     shows = (
         "Rates of false positives under slow drift; scores of untuned neurons; scores of recorded areas with two "
@@ -50,8 +48,6 @@ def _splits(rows: pd.DataFrame) -> list[str]:
 
 
 def _recording_table(rows: pd.DataFrame) -> Any:
-    import pandas as pd
-
     lines = []
     for split in _splits(rows):
         subset = rows[rows.split == split].dropna(subset=["value"])
@@ -72,8 +68,6 @@ def _recording_table(rows: pd.DataFrame) -> Any:
 
 
 def _rates(rows: pd.DataFrame) -> Any:
-    import pandas as pd
-
     lines = []
     for split in _splits(rows):
         group = rows[rows.split == split]

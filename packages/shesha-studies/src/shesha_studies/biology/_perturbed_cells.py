@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from shesha.support.types import Matrix
@@ -13,7 +14,6 @@ from shesha_studies.external_data import place
 
 if TYPE_CHECKING:
     import anndata
-    import pandas as pd
 
 TARGETS = (
     *("ATF2", "BRD4", "CAV1", "CD86", "CMTM6", "CUL3", "ETV7", "IFNGR1", "IFNGR2", "IRF1", "IRF7", "JAK2", "MARCH8"),
@@ -36,7 +36,6 @@ def _file(folder: str, where: str) -> Any:
 def papalexi() -> anndata.AnnData:
     """All 20,729 cells, as the paper takes them, in 50 components of 299 genes."""
     import anndata
-    import pandas as pd
 
     with _file("papalexi2021", "GEO GSE153056") as file:
         obs = pd.DataFrame({name: file[name] for name in ("target", "guide")})
@@ -68,7 +67,6 @@ def components(k: int = 100, reading: str = READINGS[0]) -> Matrix:
 def kang() -> anndata.AnnData:
     """1,975 blood cells with and without interferon-beta, in 50 components of the source."""
     import anndata
-    import pandas as pd
 
     with _file("kang2018", "GEO GSE96583") as file:
         obs = pd.DataFrame({name: file[name] for name in ("condition", "cell_type")})
@@ -149,8 +147,6 @@ def shuffled_within(labels: NDArray[Any], groups: NDArray[Any], rng: np.random.G
 
 def both(tables: list[pd.DataFrame] | None = None) -> pd.DataFrame:
     """Return the two data sets in one table, or those that are given in their place."""
-    import pandas as pd
-
     first, second = tables or [targets().to_frame(), types().to_frame()]
     return pd.concat([first.assign(dataset="papalexi2021"), second.assign(dataset="kang2018")])
 

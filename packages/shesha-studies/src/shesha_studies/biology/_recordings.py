@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import t as student
 
 from shesha.neuro import Session, session_table
@@ -15,9 +16,6 @@ from shesha.neuro.score_correlations import partial_rank_correlation
 from shesha.results import AreaLine
 from shesha.support.types import Array
 from shesha_studies.external_data import lines, place
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 AREAS: Mapping[str, str] = {
     "Cori 1": "ACA CA3 DG LS MOs SUB VISp",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from shesha.coherence import coherence_by_group, expected_mean_cosine
 from shesha.studies.checks import Check, judge_number
@@ -24,9 +24,6 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SIZES = (10, 25, 50, 100, 200, 400)
 SPECTRA = ("equal", "as cells")

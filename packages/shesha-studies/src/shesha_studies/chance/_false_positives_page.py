@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.nulls import holm
@@ -13,9 +14,6 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.rates import binomial_limits
 from shesha_studies.chance._pooled_rates import dots, outside, pool_rates
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SCALED = ("row scale about an offset", "depth of counts")
 BY = ["score", "data", "design", "n"]
@@ -84,8 +82,6 @@ def _lines(nothing: pd.DataFrame, level: float) -> pd.DataFrame:
 
 
 def _measures_table(rows: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
     nothing, signal = rows[rows.truth == "nothing"], rows[rows.truth != "nothing"]
     clustered = nothing[nothing.data == "clusters of rows"]
     columns = {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.facts import Facts, as_facts
@@ -13,9 +14,6 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.rates import rate_interval
 from shesha_studies.chance._interval_coverage import LEVELS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 BY = ["part", "data", "n", "d", "told", "score"]
 FEWEST = 20
@@ -64,8 +62,8 @@ FAILING = (
 """Kinds of data, measures, and why their intervals are too narrow; a reason is reported if the rows show it."""
 
 
-def make_page(rows: pd.DataFrame) -> Page:
-    """Make the page of all batches."""
+def make_page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Coverage of similarities and of scores, with the limits of its rates."""
     lines = pool_coverage(rows)
     tables = (
         ("Similarities", _wide(lines[lines.part == "similarities"])),
@@ -93,8 +91,6 @@ def _failing(lines: pd.DataFrame) -> tuple[str, ...]:
 
 def pool_coverage(rows: pd.DataFrame) -> pd.DataFrame:
     """Pool the batches: one line per condition and score that has enough runs, with rates and limits at 95 %."""
-    import pandas as pd
-
     return pd.DataFrame(list(_pool_rows(rows)))
 
 
@@ -118,8 +114,6 @@ def _label(line: Any) -> str:
 
 def _wide(lines: pd.DataFrame) -> pd.DataFrame:
     """One line per measure, one column per kind of data."""
-    import pandas as pd
-
     table = pd.DataFrame({"measure": lines.score.unique()})
     for _, group in lines.groupby(["data", "n", "d"], sort=False):
         cells = {line.score: _cell(line) for _, line in group.iterrows()}
@@ -133,8 +127,6 @@ def _cell(line: Any) -> str:
 
 
 def _long(lines: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.DataFrame(
         [
             {
@@ -150,7 +142,7 @@ def _long(lines: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def make_facts(rows: pd.DataFrame) -> Facts:
+def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Coverage of similarities and of scores: median, worst case, and how often it is too low."""
     lines = pool_coverage(rows)
     facts: dict[str, Any] = {"narrow": (lines["to"] < ASKED).mean()}

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from shesha.studies.published_checks import Answers, Found, unreachable
 from shesha_studies.chance._two_modality_models import trends
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MODELS_MISSING = "We do not have layers of the published models for the WIT images"
 MISSING = {

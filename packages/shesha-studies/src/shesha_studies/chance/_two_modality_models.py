@@ -6,17 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from shesha.support.types import Matrix
 from shesha_studies.external_data import opened, table
 from shesha_studies.networks.images import IMAGES, Labels, as_rows
 from shesha_studies.networks.perceptrons import Perceptron, network
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STAND_IN = (
     "The published language, vision and video models are not available. As stand-ins we use pairs of models with "
@@ -98,8 +95,6 @@ def sentence_network(width: int, epochs: int, seed: int) -> Perceptron:
 
 def trends(rows: pd.DataFrame, names: Sequence[str], axis: str = "capability") -> pd.DataFrame:
     """Correlate scores with the rank of the first model's capability or width, per set of data, partner and measure."""
-    import pandas as pd
-
     keys = [key for key in ("measure", "data", "partner") if key in rows]
     lines = []
     for key, group in rows.groupby(keys, sort=False):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate_layers
 from shesha.nulls.null_summary import summarise
@@ -14,9 +15,6 @@ from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LEVELS = (0.01, 0.05, 0.1)
 NAMES = [f"score_{level:g}" for level in LEVELS]
@@ -54,9 +52,8 @@ def alpha(data: str, epochs: int, width: int, measure: str) -> dict[str, float]:
 
 
 @alpha.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw scores at the three levels, and correlate each with capability."""
-    assert published is not None
     table, wide = trends(rows, ["raw", *NAMES]), trends(rows, ["raw", *NAMES], "width")
     measures = list(rows.measure.unique())
     fig, axes = figure(len(measures), width=3.6, sharey=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
@@ -16,9 +17,6 @@ from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.synthetic_data import shared
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RATIOS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)
 
@@ -58,9 +56,8 @@ def analytical_debiasing(strength: float, n: int, ratio: float, seed: int) -> di
 
 
 @analytical_debiasing.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw the differences of both corrections from the unbiased estimator, and the estimator of all columns."""
-    assert published is not None
     rows = rows.assign(adjusted_off=rows.adjusted - rows.unbiased, gated_off=rows.gated - rows.unbiased)
     columns = ["raw", "unbiased", "adjusted", "gated", "over_columns", "adjusted_off", "gated_off"]
     table = rows.groupby(["strength", "n", "ratio"])[columns].mean().reset_index()

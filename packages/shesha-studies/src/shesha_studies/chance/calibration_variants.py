@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
@@ -17,9 +18,6 @@ from shesha.studies.pictures import grid, lines, logarithmic
 from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
 from shesha_studies.synthetic_data import shared
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 N = 128
 MEASURES = ("CKA", "CKA(kernel=rbf)", "CCA", "RSA", "mutual kNN")
@@ -87,9 +85,8 @@ def calibration_variants(measure: str, strength: float, ratio: float, seed: int)
 
 
 @calibration_variants.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw each summary of unrelated and of related data against the width."""
-    assert published is not None
     table = _table(rows)
     fig, axes = grid(2, len(VARIANTS), width=2.7, height=2.3)
     for line, strength in enumerate(sorted(rows.strength.unique())):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha import measures
 from shesha.calibration import calibrate
@@ -17,9 +18,6 @@ from shesha.studies.study_definition import study
 from shesha_studies.chance import _doubt_cases as doubtful
 from shesha_studies.chance import _independent_data as unrelated
 from shesha_studies.chance._false_positives_page import SCALED, make_facts, make_page
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LEVEL, RUNS, BATCHES = 0.05, 20, 10
 PERMUTATIONS = {"measures": 19, "scores": 39, "designs": 39}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, difference, group_means, largest, over_draws, smallest
@@ -13,9 +12,6 @@ from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 N, HIDDEN = 256, 256
 MAPS = ("noise", "linear", "MLP")
@@ -52,9 +48,8 @@ def _apply_map(map_of: str, rows: Matrix, d: int, rng: np.random.Generator) -> M
 
 
 @generative.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw raw and calibrated CKA against the width, for each map and dimension of the inputs."""
-    assert published is not None
     rows = rows.assign(what=rows.map_of + ", " + rows.inputs.astype(str) + " inputs")
     rows.loc[rows.map_of == "noise", "what"] = "noise"
     table = rows.groupby(["map_of", "inputs", "d"], sort=False)[["raw", "score"]].mean().reset_index()

@@ -8,6 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import (
@@ -30,7 +31,6 @@ from shesha_studies.chance._neighbour_distance_agreement import distance_agreeme
 from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 SIZES = (10, 20, 50, 100)
@@ -126,9 +126,8 @@ def _noisy(X: Matrix, share: float) -> Matrix:
 
 
 @locality.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw scores against neighbourhood size and bandwidth, compared with a copy with noise."""
-    assert published is not None
     rows = rows.assign(hit=(rows.p_value <= 0.05).astype(float))
     keys = ["kind", "noise", "data", "lens", "scale", "value"]
     table = rows.groupby(keys, sort=False)[["raw", "chance", "score", "hit"]].mean().reset_index()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.measures import cka, mutual_knn
@@ -14,9 +13,6 @@ from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 N, K, RHO = 64, 5, 0.5
 DRAWS = 100
@@ -92,9 +88,8 @@ def _related_scores(d: int, seed: int) -> dict[str, float]:
 
 
 @null_baselines.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Compare means with the formulas."""
-    assert published is not None
     table = rows.groupby("d").mean(numeric_only=True).drop(columns="seed").reset_index()
     fig, axes = figure(2)
     axes[0].errorbar(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, rate, resampled
@@ -14,9 +15,6 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MEASURES = ("CKA", "RSA", "mutual kNN")
 BUDGETS = (19, 49, 99, 199, 499, 999)
@@ -48,9 +46,8 @@ def permutation_budget(measure: str, budget: int, pairs: str, seed: int) -> dict
 
 
 @permutation_budget.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw the error of the threshold over seeds, and calibrated scores of unrelated pairs."""
-    assert published is not None
     one_pair, new = (rows[rows.pairs == kind] for kind in (ONE, NEW))
     table = _spreads(one_pair)
     fig, axes = figure(2)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import Facts, as_facts, group_means, largest, smallest
@@ -13,9 +14,6 @@ from shesha.studies.pictures import grid, heat
 from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
 from shesha_studies.synthetic_data import noise
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 N, RANK = 128, 5
 KINDS = ("Gaussian", "Student's t", "Laplace", "mixture")
@@ -52,9 +50,8 @@ def phase_diagrams(kind: str, ratio: float, sigma: float, seed: int) -> dict[str
 
 
 @phase_diagrams.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw both planes per kind of noise."""
-    assert published is not None
     kinds = list(rows.kind.unique())
     fig, axes = grid(2, len(kinds), width=2.9, height=2.3)
     for column, kind in enumerate(kinds):

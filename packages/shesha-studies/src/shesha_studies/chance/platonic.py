@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from shesha.calibration import calibrate_layers
 from shesha.charts import PALETTE
 from shesha.studies.facts import Facts
@@ -26,7 +28,6 @@ from shesha_studies.chance._two_modality_models import EPOCHS, SENTENCES, STAND_
 from shesha_studies.networks.images import IMAGES
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 GLOBAL = {
@@ -122,9 +123,8 @@ _KNOWN = {
 
 
 @platonic.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Correlate scores with capability, before and after calibration."""
-    assert published is not None
     free = rows[(rows.null == "free") & (rows.epochs > 0)]
     table = mean_trends(rows)
     called = {measure: name for name, measure in MEASURES.items()}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, rate, resampled
@@ -15,9 +16,6 @@ from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.synthetic_data import shared
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ALPHA, _POINT = 0.05, 1.645
 """Level, and the quantile of the normal distribution for it."""
@@ -56,9 +54,8 @@ def power(measure: str, rank: int, strength: float, seed: int) -> dict[str, floa
 
 
 @power.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw detection rates and scores against the strength, and compare with a threshold of the true null."""
-    assert published is not None
     rows = _add_known_null(rows.assign(hit=(rows.p_value <= ALPHA).astype(float)))
     columns = ["raw", "score", "hit", "hit_known"]
     table = rows.groupby(["measure", "rank", "strength"], sort=False)[columns].mean().reset_index()

@@ -7,6 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, resampled, smallest, steps
@@ -16,7 +17,6 @@ from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 N, D = 128, 256
@@ -54,9 +54,8 @@ def snr(power: str, rank: int, strength: float, noise: float, seed: int) -> dict
 
 
 @snr.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw both heat maps per rank, and find the edge of detection under both readings of the signal's size."""
-    assert published is not None
     ranks = sorted(rows["rank"].unique())
     planes = _planes(rows[rows.power == rows.power.iloc[0]])
     fig, axes = grid(2, len(ranks), width=3.1, height=2.3)
@@ -127,8 +126,6 @@ def _edge(rows: pd.DataFrame) -> float:
 
 
 def _edges(rows: pd.DataFrame) -> pd.Series[float]:
-    import pandas as pd
-
     edges = pd.Series({key: _edge(group) for key, group in rows.groupby(["power", "rank"], sort=False)})
     edges.index.names = ["power", "rank"]
     return edges

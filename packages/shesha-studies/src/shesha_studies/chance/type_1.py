@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.charts import PALETTE
@@ -20,9 +21,6 @@ from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.support.warnings import CalibrationWarning
 from shesha_studies.synthetic_data import noise
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ALPHA = 0.05
 NOISES = ("Gaussian", "Student's t")
@@ -97,9 +95,8 @@ def _dependent(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> M
 
 
 @type_1.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Count rejections per configuration, with the limits of chance."""
-    assert published is not None
     table = (
         rows.assign(hit=rows.p_value <= ALPHA)
         .groupby(_CONFIGURATION, sort=False)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.chance._width_facts import make_facts
 from shesha_studies.synthetic_data import noise
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 GLOBAL = ("CKA", "CKA(kernel=rbf)", "RV", "DistCorr")
 LOCAL = ("mutual kNN", "cycle kNN", "CKNNA")
@@ -75,9 +72,8 @@ def width(measure: str, kind: str, n: int, ratio: float, seed: int) -> dict[str,
 
 
 @width.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw raw and calibrated scores, count what calibration calls significant, and judge each description."""
-    assert published is not None
     n = 512 if (rows.n == 512).any() else rows.n.min()
     gaussian = rows[(rows.kind == "Gaussian") & (rows.n == n)]
     fig, axes = figure(2, sharey=True)
@@ -109,7 +105,4 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 
 
-@width.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Gather what the claims are judged by."""
-    return make_facts(rows)
+width.facts(make_facts)

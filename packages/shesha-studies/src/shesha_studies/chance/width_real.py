@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import combinations_with_replacement
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.descriptors import participation_ratio
@@ -16,9 +17,6 @@ from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.networks.images import IMAGES, as_rows
 from shesha_studies.networks.perceptrons import network
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 N = 1024
 WIDTHS = (32, 64, 128, 256, 512, 1024)
@@ -74,15 +72,12 @@ def width_real(data: str, epochs: int, first: int, second: int, variant: str) ->
 
 
 @width_real.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw the threshold against the width, and against the effective dimension."""
-    assert published is not None
     rows = rows.assign(trained=np.where(rows.epochs > 0, "trained", "untrained"))
     plain = rows[rows.variant == AS_TRAINED]
     groups = plain.groupby(["data", "trained"], sort=False)
     columns = {"width": "total_width", "effective dimension": "effective"}
-    import pandas as pd
-
     correlations = {key: group[list(columns.values())].corrwith(group.threshold) for key, group in groups}
     table = (
         pd.DataFrame(correlations)

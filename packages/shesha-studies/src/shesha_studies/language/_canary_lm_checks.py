@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pandas as pd
+
 from shesha.studies.checks import Check
 from shesha.studies.published_checks import Table, against, lines_of, number, stand_ins, text_checks
 from shesha_studies.language._detection import area, first_detection, sensitivity
@@ -28,8 +30,6 @@ def model_tables(rows: Table, real: str) -> dict[str, Table]:
 
 def _numbers(changes: Table) -> Table:
     """Correlations under noise by task, and how well each number tells losses from none over all changes."""
-    import pandas as pd
-
     noise, every = changes[changes.kind == "noise"], changes[changes.kind != "precision"]
     lost, stable = (every["drop"] > STABLE).to_numpy(), every[every["drop"] < STABLE]
     numbers = {}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from shesha.studies.checks import Check
 from shesha.studies.published_checks import (
@@ -100,14 +101,10 @@ def _last_layers(noise: Table, early: dict[str, Table]) -> dict[str, Table]:
 
 
 def _means(last: dict[str, Table]) -> Table:
-    import pandas as pd
-
     return pd.DataFrame({name: table.mean() for name, table in last.items()}).T
 
 
 def _correlations(noise: Table) -> Table:
-    import pandas as pd
-
     names = (*METRICS, "level")
     every = {name: noise[name].corr(noise["drop"], method="spearman") for name in names}
     return pd.DataFrame({"rho": every, "last": last_layer_correlations(noise).mean()})
@@ -115,24 +112,18 @@ def _correlations(noise: Table) -> Table:
 
 def last_layer_correlations(noise: Table) -> Table:
     """Rank correlations with the loss over the levels of noise: one line per encoder, task and draw."""
-    import pandas as pd
-
     units = noise[noise["last"]].groupby(["model", "task", "seed"])
     names = (*METRICS, "level")
     return pd.DataFrame([{name: df[name].corr(df["drop"], method="spearman") for name in names} for _, df in units])
 
 
 def _layer_correlations(noise: Table) -> Table:
-    import pandas as pd
-
     rows = {name: within(noise, name, ["model", "task", "level", "seed"], "depth") for name in METRICS}
     return pd.DataFrame.from_dict(rows, orient="index", columns=["rho", "p"])
 
 
 def _equal_alarm_bounds(noise: Table) -> Table:
     """Bounds that 5 % of harmless changes pass, set on one draw of the noise and tried on the others."""
-    import pandas as pd
-
     lost = (noise.p_drop <= LOST).to_numpy()
     rows = {}
     for name in (*METRICS, "level"):

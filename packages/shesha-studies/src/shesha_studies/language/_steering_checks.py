@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from shesha.studies.checks import AGREES, DIFFERS
 from shesha.studies.published_checks import Found
 from shesha_studies.language._steering_page import Tables
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-def published_numbers(tables: Tables, published: pd.DataFrame | None) -> dict[str, Found]:
+def published_numbers(tables: Tables, published: pd.DataFrame) -> dict[str, Found]:
     """Return ours for shuffled labels, and what follows from the published tables themselves."""
     assert published is not None
     shuffled = {name: float(table.alignment_chance.mean()) for name, table in tables.items()}

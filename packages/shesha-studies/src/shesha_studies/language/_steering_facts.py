@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import rankdata
 
 from shesha.studies.facts import (
@@ -23,9 +24,6 @@ from shesha.studies.facts import (
 from shesha.support.types import Index
 from shesha_studies.language._steering_page import Tables, correlations, networks
 from shesha_studies.sentences import SETS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _AT = "supervised_alignment"
 

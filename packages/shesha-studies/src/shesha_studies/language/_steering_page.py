@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE, pyplot
 from shesha.steering import partial_correlations
@@ -14,7 +15,6 @@ from shesha_studies.causal_lm_embeddings import CAUSAL, CAUSAL_FAMILIES
 from shesha_studies.sentence_encoders import FAMILIES
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 Tables = Mapping[str, "pd.DataFrame"]
@@ -66,8 +66,6 @@ def encoder_tables(
     tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any], whole: Mapping[str, Any]
 ) -> tuple[tuple[str, pd.DataFrame], ...]:
     """Tables of encoders: correlations, those at small strengths, what max drop is, controls."""
-    import pandas as pd
-
     return (
         ("Rank correlations with max drop over encoders", _correlation_table(found, small, whole)),
         ("Max drop and controls (means over encoders)", pd.DataFrame(_controls(tables))),
@@ -82,8 +80,6 @@ def causal_tables(
     tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]
 ) -> tuple[tuple[str, pd.DataFrame], ...]:
     """The same tables of the layers of the causal model, which is one network."""
-    import pandas as pd
-
     if not tables:
         return ()
     alone = [{"rows": family, **line} for family in CAUSAL_FAMILIES for line in _layers(tables, family, "small_drop")]
@@ -100,8 +96,6 @@ def causal_tables(
 def _correlation_table(
     results: Mapping[str, Any], small: Mapping[str, Any], by_network: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
-    import pandas as pd
-
     lines = [
         {
             "sentences": name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
@@ -14,7 +15,7 @@ from shesha_studies.language._transfer_statistics import LABELS, NUMBERS, metric
 
 
 def make_page(rows: Table, lines: Table) -> Page:
-    """Say what survives families and widths."""
+    """Correlate scores with accuracies over models, and say what survives families and widths."""
     published, claims = split_numbers_and_claims(lines)
     correlations, paper_rhos = metric_correlations(rows), table_57_correlations(published)
     all_of = correlations[correlations.accuracy == "accuracy 512"].set_index("number")
@@ -54,8 +55,6 @@ def _shots_table(correlations: Table) -> Table:
 
 
 def _published_table(paper_rhos: dict[str, Table]) -> Table:
-    import pandas as pd
-
     return pd.DataFrame(paper_rhos).T.reset_index(names="what")
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from shesha.studies.facts import Facts
-from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha_studies.language._canary_lm_facts import make_facts
 from shesha_studies.language._canary_lm_page import make_page
@@ -19,11 +17,6 @@ from shesha_studies.language._tasks_and_prompts import sst2
 from shesha_studies.language._tiny_gpt import TINY, right_verdicts
 from shesha_studies.language.structured_perturbation import PUBLISHED, RANKS
 from shesha_studies.language_models import SMOLLM2
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from shesha.studies.page import Page
 
 SENTENCES, ADAPTERS = 320, 2
 LEVELS = tuple(round(0.02 + 0.04 * step, 2) for step in range(13))
@@ -95,14 +88,5 @@ def _seen(name: str, kind: str, amount: float, seed: int) -> dict[str, Any]:
     return outputs | {"probe": np.asarray(answers(outputs["rows"], labels))}
 
 
-@canary_lm.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Judge what Tables 48 to 51 and the text say."""
-    assert published is not None
-    return make_page(rows, published)
-
-
-@canary_lm.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Gather what the claims are judged by."""
-    return make_facts(rows, split_numbers_and_claims(published)[0])
+canary_lm.page(make_page)
+canary_lm.facts(make_facts)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from shesha.steering import halves, predictors, steerability
 from shesha.studies.facts import Facts
@@ -25,9 +26,6 @@ from shesha_studies.language._steering_page import (
 )
 from shesha_studies.sentence_encoders import ENCODERS
 from shesha_studies.sentences import SETS, read_set
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SEEDS = (3, 7)
 SMALL = (-0.1, -0.05, 0.0, 0.05, 0.1)
@@ -86,7 +84,7 @@ def steering(sentences: str, encoder: str, seed: int) -> dict[str, float]:
 
 
 @steering.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Correlate predictors with max drop over encoders, and over layers of a causal model; ask what max drop is."""
     of_causal = rows.encoder.str.startswith(CAUSAL)
     tables, causal = average_encoders(rows[~of_causal]), average_encoders(rows[of_causal])

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from shesha.studies.published_checks import Found, draws
 from shesha_studies.stability._ten_tests import n_unbalanced
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 UNREACHABLE = {
     "model/": "This number belongs to published vision models (weights of timm) on CIFAR-10 or CIFAR-100, which we "

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from shesha.data import digits
 from shesha.stability import feature_split
@@ -14,9 +13,6 @@ from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
 from shesha_studies.stability._stand_in_representations import DIGITS, NETWORKS, SENTENCES, stand_in
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PIXELS = "digits, pixels"
 SIZES = (50, 100, 200, 400, 800, 1600)
@@ -60,9 +56,8 @@ def convergence(representation: str, n: int, draw: int) -> dict[str, float]:
 
 
 @convergence.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Compare scores of few rows with those of the most there are."""
-    assert published is not None
     table = _drifts(rows)
     fig, (ax,) = figure(width=6)
     for name, group in rows.groupby("representation", sort=False):
@@ -121,9 +116,8 @@ def _printed_number(published: pd.DataFrame, key: str) -> float:
 
 
 @convergence.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
     """How far scores of few rows lie from those of the most there are."""
-    assert published is not None
     table = _drifts(rows)
     sizes, models = table["drift of one draw at 400"].abs(), _table_2(published)
     trend, few = (table[f"{n} rows"] - table["1600 rows"] for n in (400, 50))

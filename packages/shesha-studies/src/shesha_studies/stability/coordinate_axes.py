@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.stability import basis_averaged_split, chance, feature_split
@@ -16,11 +17,9 @@ from shesha_studies.causal_lm_embeddings import CAUSAL, SINK
 from shesha_studies.stability._coordinate_axes_representations import STANDARDISED, every, read_rows
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 _CHEAP = ("synthetic", "digits", "cells", "neurons")
-PARTS = ("score", "without the mean row", "averaged over bases", "turned once")
 
 
 @study(

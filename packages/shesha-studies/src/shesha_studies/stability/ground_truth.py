@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
@@ -16,9 +17,6 @@ from shesha.studies.published_checks import Found, against, draws
 from shesha.studies.rates import rank_correlations
 from shesha.studies.study_definition import study
 from shesha_studies.synthetic_data import D, N, mixture
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LEVELS = [level / 20 for level in range(21)]
 FORMULAS = ("unit variance", "as printed")
@@ -81,7 +79,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 
 def published_numbers(rows: pd.DataFrame, rhos: np.ndarray) -> dict[str, Found]:
     """Return the correlation over levels, and what noise alone scores."""
-    import pandas as pd
     from scipy.stats import spearmanr
 
     subset = rows[rows.formula == FORMULAS[0]]

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from shesha.measures import cka, procrustes_similarity, pwcca
 from shesha.stability import basis_averaged_split, feature_split
@@ -21,7 +22,6 @@ from shesha_studies.stability._invariance_transformations import CHANGES, apply_
 from shesha_studies.synthetic_data import D, N, mixture
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 DATA = ("isotropic", "redundant axes", "one-sided axes")

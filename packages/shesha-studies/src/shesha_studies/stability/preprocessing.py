@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.measures import unbiased_cka
 from shesha.stability import feature_split
@@ -16,9 +17,6 @@ from shesha.studies.study_definition import study
 from shesha.studies.tolerance import BY_CHANCE
 from shesha.support.types import Matrix
 from shesha_studies.synthetic_data import power_law, remove_top_components
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SHRINKAGE = 0.1
 CONDITIONS = ("raw", "centred", "normalised", "whitened", "whitened to scale")
@@ -110,7 +108,6 @@ _WHYS = {
 
 def _curves(rows: pd.DataFrame) -> dict[str, Found]:
     """Compare the curve of the plain with that of the whitened split, draw by draw."""
-    import pandas as pd
     from scipy.stats import spearmanr, t
 
     both = rows[rows.condition.isin(["raw", "whitened"])].pivot_table(

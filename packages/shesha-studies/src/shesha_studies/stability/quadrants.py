@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.measures import cka, unbiased_cka
@@ -17,9 +18,6 @@ from shesha.studies.rates import rank_correlations
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.synthetic_data import D, N, mixture
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 QUADRANTS = ("stable, similar", "stable, not similar", "neither", "similar, not stable")
 ANY = "any level"
@@ -87,8 +85,6 @@ def _correlation_within_quadrants(rows: pd.DataFrame) -> Any:
 
 def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return means of the quadrants, and the correlation over all pairs."""
-    import pandas as pd
-
     answers: dict[str, Found] = {}
     for quadrant, group in rows.groupby("quadrant"):
         for name in ("shesha", "unbiased_cka"):

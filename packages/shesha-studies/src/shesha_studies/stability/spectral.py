@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.measures import procrustes_similarity, pwcka, unbiased_cka
@@ -17,9 +16,6 @@ from shesha.studies.study_definition import study
 from shesha.studies.tolerance import BY_CHANCE
 from shesha.support.types import Matrix
 from shesha_studies.synthetic_data import power_law, remove_top_components
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TABLE = [*range(11), *range(15, 55, 5)]
 REMOVED = sorted({*TABLE, *range(21, 35)})

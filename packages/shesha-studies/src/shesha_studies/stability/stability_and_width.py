@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from shesha.stability import chance
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.study_definition import study
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 WIDTHS = (8, 16, 32, 64, 128, 256, 512)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from shesha.charts import PALETTE
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
@@ -16,7 +18,6 @@ from shesha_studies.stability._validation_checks import UNREACHABLE, published_n
 from shesha_studies.stability._validation_facts import make_facts
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 NOISE = {"noise, 10 classes": (500, 128, 10), "noise, 100 classes": (500, 512, 100)}
@@ -62,9 +63,8 @@ def validation(representation: str, seed: int) -> dict[str, float]:
 
 
 @validation.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Compare the tests with the published ones, and the tables with their own lines."""
-    assert published is not None
     models, noise = _split_rows(rows)
     checks = against(published, published_numbers(models, noise, published), UNREACHABLE)
     columns = [name for name in models.columns if name not in ("seed", "feature_split_noise")]
@@ -95,9 +95,8 @@ def _split_rows(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 @validation.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
     """Return what decides the claims."""
-    assert published is not None
     return make_facts(*_split_rows(rows), published)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from shesha.studies import tolerance
 from shesha.studies.checks import NOT_RUN, UNREACHABLE, Check, judge_number
@@ -13,9 +14,6 @@ from shesha_studies.stability_correlations._bootstrap_correlations import Correl
 from shesha_studies.stability_correlations._distinctness_statistics import Findings
 from shesha_studies.stability_correlations._distinctness_tables import distribution
 from shesha_studies.stability_correlations._distinctness_transformations import COMPONENTS, NOISE, PROJECTED, variants
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 OTHER_BASES = (
     "We do not have the published representations. Ours are MiniLM layers, small networks trained here, 9 protein "

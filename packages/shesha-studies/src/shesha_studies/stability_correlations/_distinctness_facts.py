@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import rankdata
 
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled
@@ -13,8 +14,6 @@ from shesha_studies.stability_correlations._distinctness_statistics import Findi
 from shesha_studies.stability_correlations._distinctness_transformations import KINDS
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
 
 

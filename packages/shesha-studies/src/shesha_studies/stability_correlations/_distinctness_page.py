@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.page import Picture
 from shesha.studies.pictures import figure
 from shesha_studies.stability_correlations._distinctness_statistics import Findings, related
 from shesha_studies.stability_correlations._distinctness_transformations import COMPONENTS, KINDS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _HOUR = 3600.0
 
@@ -131,8 +129,6 @@ def _sized(findings: Findings) -> str:
 
 def _cost(findings: Findings) -> str:
     """Fit seconds of one score of 30 splits to powers of rows and features, and add up the full size."""
-    import pandas as pd
-
     both = pd.concat([findings.smaller, findings.larger.query("n > 150")])
     design = np.column_stack([np.ones(len(both)), np.log(both.n), np.log(both.d)])
     y = np.log(both.microseconds.clip(lower=1))

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from shesha.support.types import Vector
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation, correlation
 from shesha_studies.stability_correlations._distinctness_transformations import KINDS
 from shesha_studies.stability_correlations._random_intercept import MixedModel, random_intercept
 from shesha_studies.stability_correlations._rounded_rows import round_as_stored
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DOMAINS = {
     "Language": ("language",),
@@ -76,8 +73,6 @@ class Findings:
     @classmethod
     def build(cls, rows: pd.DataFrame) -> Findings:
         """Take the rows of a run apart."""
-        import pandas as pd
-
         rows = round_as_stored(rows)
         rows = rows.assign(group=rows.domain + " " + rows.base, adjusted=(rows.cka - rows.chance) / (1 - rows.chance))
         small, large = rows[rows["size"] == "small"], rows[rows["size"] != "small"]

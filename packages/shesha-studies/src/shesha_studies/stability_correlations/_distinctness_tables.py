@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation, correlation
 from shesha_studies.stability_correlations._distinctness_statistics import LEVELS, PAIRS, TITLES, Findings, related
 from shesha_studies.stability_correlations._distinctness_transformations import COMPONENTS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def tables(findings: Findings) -> tuple[tuple[str, pd.DataFrame], ...]:
@@ -32,8 +30,6 @@ def tables(findings: Findings) -> tuple[tuple[str, pd.DataFrame], ...]:
 
 
 def _levels(findings: Findings) -> pd.DataFrame:
-    import pandas as pd
-
     lines = []
     for level in LEVELS:
         line = {"": level}
@@ -47,8 +43,6 @@ def _levels(findings: Findings) -> pd.DataFrame:
 
 
 def _as_table(rhos: Mapping[str, Correlation]) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.DataFrame([{"": name, **_line(rho)} for name, rho in rhos.items()])
 
 
@@ -62,8 +56,6 @@ def _line(rho: Correlation) -> dict[str, object]:
 
 
 def _kinds_table(findings: Findings) -> pd.DataFrame:
-    import pandas as pd
-
     lines = []
     for kind, rho in findings.kinds.items():
         subset = findings.distinct[findings.distinct.kind == kind]
@@ -87,8 +79,6 @@ def _kinds_table(findings: Findings) -> pd.DataFrame:
 
 
 def _distributions(findings: Findings) -> pd.DataFrame:
-    import pandas as pd
-
     names = ("stability", "averaged", "shuffled", "cka", "chance", "unbiased")
     return pd.DataFrame([{"": TITLES.get(name, name), **distribution(findings.rows[name])} for name in names])
 
@@ -115,16 +105,12 @@ def components(found: Findings) -> pd.DataFrame:
 
 
 def _alternatives(findings: Findings) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.DataFrame(
         [{"measure": measure, "kind": kind, **_line(rho)} for (measure, kind), rho in findings.alternatives.items()]
     )
 
 
 def _sizes(findings: Findings) -> pd.DataFrame:
-    import pandas as pd
-
     keys = ["domain", "base", "variant"]
     both = findings.smaller.merge(findings.larger, on=keys, suffixes=("", " larger"))
     lines = []

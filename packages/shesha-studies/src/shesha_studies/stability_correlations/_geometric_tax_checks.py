@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from shesha.studies.checks import UNREACHABLE, Check, judge_number
 from shesha.studies.published_checks import against, as_number
 from shesha_studies.stability_correlations._geometric_tax_statistics import Findings
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _L, _J = "Geometric Stability", "Geometric Stability (journal)"
 _WEIGHTS = "We do not have the weights of the published models. Claims are tested on small networks."

@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import cycle
-from typing import TYPE_CHECKING, NamedTuple, SupportsFloat
+from typing import NamedTuple, SupportsFloat
 
 import numpy as np
+import pandas as pd
 
 from shesha.descriptors import participation_ratio
 from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
@@ -34,9 +35,6 @@ from shesha_studies.stability_correlations._distinctness_transformations import 
     transformed,
     variants,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 """The published seeds; the first is that of the released code, and the small size uses it alone."""
 SMALL = 150

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from shesha.stability import basis_averaged_split, feature_split, variance_ratio
@@ -23,9 +23,6 @@ from shesha_studies.stability_correlations import _geometric_tax_page as words
 from shesha_studies.stability_correlations import _geometric_tax_tables as tables
 from shesha_studies.stability_correlations._geometric_tax_facts import make_facts
 from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, Findings
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 WIDTHS = (64, 128, 384)
 N, N_FEW, N_STABILITY, N_PROBED = 800, 200, 300, 400
