@@ -81,7 +81,7 @@ CALLS = {
     "widths, Wasserstein": (lambda: measures.sliced_wasserstein(X, Y[:, 1:]), "needs equal widths, got 5 and 4"),
     "MMD, equal rows": (lambda: measures.mmd(EQUAL, EQUAL), "median distance between rows is zero"),
     "AngShape": (lambda: measures.angular_shape(EQUAL, Y), "all rows are equal"),
-    "AlignCos": (lambda: measures.aligned_cosine(ZERO, Y), "every row is zero in one of the two"),
+    "AlignCos": (lambda: measures.aligned_cosine(ZERO, Y), "no row is nonzero in both representations"),
     "stability difference": (lambda: measures.stability_difference(X[:, :3], Y), "at least 4 features, got 3"),
     "Procrustes": (lambda: measures.procrustes_similarity(ZERO, Y, center=False), "all entries are zero"),
     "spectrum": (lambda: measures.eigenspectrum_similarity(EQUAL, Y), "all rows are equal"),
