@@ -385,8 +385,8 @@ def main() -> None:
         "\n",
         "\n".join(line for line, _ in traps),
         f"\n\n## Clean data\n\nThe table shows the percentage of {asked.runs} samples that raise any doubt, and the "
-        "number of samples that raise each doubt.\nCounts with 8 features have a common offset (mean cosine about 0.8), "
-        "so the doubt *offset* is correct.\n\n",
+        "number of samples that raise each doubt.\nCounts with 8 features have a common offset (mean cosine about "
+        "0.8), so the doubt *offset* is correct.\n\n",
         markdown_table(["rows", *(f"{n} x {d}" for n, d in SIZES)], []),
         "\n",
         "\n".join(clean),
