@@ -253,8 +253,9 @@ def group_sizes() -> str:
     return "\n".join(
         [
             "**Group size** is a trap for coherence, the mean cosine between the shifts of single cells and their mean "
-            "shift. The table\nshows medians over 20 groups of cells without an effect (50 features, 1,000 controls). Use "
-            "the *unbiased* score,\nor the p-value, which compares each group with equally large groups of control cells.",
+            "shift. The table\nshows medians over 20 groups of cells without an effect (50 features, 1,000 controls). "
+            "Use the *unbiased* score,\nor the p-value, which compares each group with equally large groups of control "
+            "cells.",
             "",
             markdown_table(["cells in a group", "coherence", "magnitude", "chance", "unbiased", "p at most 0.05"], []),
             *lines,
