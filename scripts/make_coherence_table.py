@@ -31,11 +31,11 @@ HEAD = """# How far to trust coherence
 
 This page reports error rates of coherence, which measures how much the rows of a group shift in a common direction:
 false positives, and the coverage of intervals. Use it to judge the p-value or the interval of a group. The columns
-*coherence*, *unbiased* and *magnitude* give the percentage of {runs} groups without an effect that have p <= 0.05 (200
-controls, 10 features, 99 draws). *Mean* is the mean coherence of these groups, and *chance level* is the mean of their
-null distributions. The columns *interval* give the percentage of 95 % intervals that contain the mean score, for
-coherence and for unbiased coherence. They come from {runs} groups with an effect (a step of 1 in one feature). `python
-scripts/make_coherence_table.py --runs {runs}` makes the table.
+*coherence*, *unbiased* and *magnitude* give the percentage of {runs} groups without an effect that have p <= 0.05
+({controls} controls, {features} features, {draws} draws). *Mean* is the mean coherence of these groups, and *chance
+level* is the mean of their null distributions. The columns *interval* give the percentage of 95 % intervals that
+contain the mean score, for coherence and for unbiased coherence. They come from {runs} groups with an effect (a step of
+1 in one feature). `python scripts/make_coherence_table.py --runs {runs}` makes the table.
 """
 READ = """\
 - False positive rates are about 5 % or lower. (At a true rate of 5 %, values from 2.4 to 9 % are expected in 200 runs.)
