@@ -399,8 +399,9 @@ alarm).
 ## Something changed
 
 Gaussian noise is added to all weights of MiniLM, in units of each tensor's standard deviation. The encodings and the
-re-encodings include all precisions. The table gives the share of single checks that raise an alert, the median number
-of successive checks to the alarm, and the share of pairs of encodings for which other tools raise an alarm.
+re-encodings include all precisions. The table gives the share of single checks that raise an alert, and the median
+number of successive checks to the alarm. For other tools, it gives the share of pairs of encodings for which they raise
+an alarm.
 
 {later}
 
