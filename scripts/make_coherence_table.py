@@ -29,8 +29,8 @@ NOISE = {
 }
 HEAD = """# How far to trust coherence
 
-This page reports error rates of coherence, which measures how much the rows of a group shift in a common direction:
-false positives, and the coverage of intervals. Use it to judge the p-value or the interval of a group. The columns
+Coherence measures how much the rows of a group shift in a common direction. This page reports the false positive rate
+of its test and the coverage of its intervals. Use it to judge the p-value or the interval of a group. The columns
 *coherence*, *unbiased* and *magnitude* give the percentage of {runs} groups without an effect that have p <= 0.05
 ({controls} controls, {features} features, {draws} draws). *Mean* is the mean coherence of these groups, and *chance
 level* is the mean of their null distributions. The columns *interval* give the percentage of 95 % intervals that
