@@ -106,11 +106,6 @@ def confounded(rng: Rng) -> Data:
     return {**data, "y": (data["covariates"] > 0).astype(int)}
 
 
-def scaled_pair(rng: Rng) -> Data:
-    scale = np.exp(0.7 * noise(rng, N, 1))
-    return {side: scale * noise(rng) + 3 * noise(rng, 1, D) for side in "XY"}
-
-
 def without(X: np.ndarray, quantity: np.ndarray) -> float:
     """The split of what a quantity, numbers or labels, does not explain."""
     labels = quantity.dtype.kind == "i"

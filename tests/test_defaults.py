@@ -1,7 +1,5 @@
 """One word, one default: seeds, levels and confidences are the same in every public function."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

@@ -1,7 +1,5 @@
 """The long description: links lead somewhere from any page."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every dotted name in the documentation is an attribute after `import shesha` alone."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """docs/extending.md keeps its word: its listings are added from outside, and to the package by its diffs, and used."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """docs/first_contribution.md is followed literally, in a copy of the repository."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

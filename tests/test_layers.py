@@ -1,7 +1,5 @@
 """One meaning for arrays of three dimensions: layers where several representations can be, and how to say otherwise."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

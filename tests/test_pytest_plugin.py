@@ -1,7 +1,5 @@
 """The fixture `canary`: it writes a reference, passes while nothing changed, and says what changed."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What repeats the commands and versions of the project agrees with them: hooks, workflows, README."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The documented namespace `shesha.sim`: its names, its numbers, and the debiased CKA that deserves the word."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from functools import cache

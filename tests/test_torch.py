@@ -1,7 +1,5 @@
 """Torch tensors in the host's memory give the very numbers that arrays give; `test_devices.py` has those on devices."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Three representations of the same rows, and one audit of them that tests read but never change."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A program that audits files, and notes what it has begun: python stored_run.py FOLDER STORE CALLS."""
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

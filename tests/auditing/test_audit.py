@@ -1,7 +1,5 @@
 """An audit gathers numbers; each is the one that its own function gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Labels: which are refused before any work, which scores they add, and what is said of scores that are not given."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The picture of an audit: a point, an interval and a label for each representation, wherever it is drawn."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np
@@ -10,12 +8,6 @@ import pytest
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def closed_figures():
-    yield
-    plt.close("all")
 
 
 def drawn(container):

@@ -1,7 +1,5 @@
 """The report, the table and the plain values of an audit all hold the same numbers, and say how to read them."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from dataclasses import FrozenInstanceError

@@ -1,7 +1,5 @@
 """Faults of the data: counted and named exactly as a plain loop over the rows would."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import tracemalloc

@@ -1,7 +1,5 @@
 """A report fits one screen: the verdict, one table, the first doubt, and what to do next."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A report explains what its numbers call for, and nothing else."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

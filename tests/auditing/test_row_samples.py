@@ -1,7 +1,5 @@
 """Files beyond the memory: scores of labels come from random rows, and say so."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The three summaries of the spectrum, against singular values, closed forms and the laws that they obey."""
 
-from __future__ import annotations
-
 from unittest import mock
 
 import numpy as np
@@ -108,12 +106,7 @@ def test_blocks_of_rows_add_up():
 
 
 @pytest.mark.parametrize("value", [0.0, 0.5, 0.1, -1 / 3, 1e8 + 0.1, 1e-150])
-def test_equal_rows_have_no_spectrum(value):
-    assert np.isnan(summaries(np.full(TALL, value))).all()
-    assert np.isnan(summaries(value * np.tile(np.linspace(0.3, 1.7, TALL[1]), (TALL[0], 1)))).all()
-
-
-@pytest.mark.parametrize("value", [0.1, -1 / 3, 1e8 + 0.1, 1e-150])
-def test_equal_rows_have_no_spectrum_with_more_features_than_rows(value):
-    assert np.isnan(summaries(np.full(WIDE, value))).all()
-    assert np.isnan(summaries(value * np.tile(np.linspace(0.3, 1.7, WIDE[1]), (WIDE[0], 1)))).all()
+@pytest.mark.parametrize(("n", "d"), [TALL, WIDE])
+def test_equal_rows_have_no_spectrum(n, d, value):
+    assert np.isnan(summaries(np.full((n, d), value))).all()
+    assert np.isnan(summaries(value * np.tile(np.linspace(0.3, 1.7, d), (n, 1)))).all()

@@ -1,7 +1,5 @@
 """Audits of files, kept in a store: the findings about arrays in memory, each computed once."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import weakref

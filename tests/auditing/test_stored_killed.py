@@ -1,7 +1,5 @@
 """An audit that is killed goes on where it was."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Numbers of tokens that an extraction recorded are asked as a covariate, in memory and from files."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Representations of different widths are ranked with as many features each."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What cannot be calibrated is refused in words."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

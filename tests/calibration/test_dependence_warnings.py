@@ -1,7 +1,5 @@
 """Warnings about rows that depend on one another, and about covariates whose effect is left."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

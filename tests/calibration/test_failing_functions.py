@@ -1,7 +1,5 @@
 """A function that fails or is interrupted on the way is told, and never makes significance."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -4,8 +4,6 @@ What this guards against: a null from another kernel than the observed value, ti
 views of permuted rows that differ from relabelled ones, and rows exchanged that are not exchangeable.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom

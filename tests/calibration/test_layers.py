@@ -1,7 +1,5 @@
 """Layer grids: aggregates and closest pairs by hand, names and shapes of layers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

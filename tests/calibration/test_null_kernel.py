@@ -1,7 +1,5 @@
 """Relabelled views give what views of permuted rows would give, at once or one by one, by any number of threads."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

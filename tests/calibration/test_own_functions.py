@@ -1,7 +1,5 @@
 """Functions and aggregates of one's own: what they get, what they may return, and what is made of it."""
 
-from __future__ import annotations
-
 import json
 
 import matplotlib

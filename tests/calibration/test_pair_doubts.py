@@ -1,7 +1,5 @@
 """Doubts about calibrated pairs: what is left out, what the effect counts in, and which warnings they give."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

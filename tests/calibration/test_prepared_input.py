@@ -1,7 +1,5 @@
 """What is calibrated: layers in every form, and designs that follow from covariates."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

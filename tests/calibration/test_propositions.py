@@ -1,7 +1,5 @@
 """The propositions of the null-calibration paper, for our measures and our nulls."""
 
-from __future__ import annotations
-
 from itertools import permutations as all_permutations
 from itertools import product
 

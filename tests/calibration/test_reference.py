@@ -1,7 +1,5 @@
 """Every recorded calibration of the published study, on three inputs, with the recorded permutations."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What calibration returns becomes plain values, tables, text and pictures; many pairs are corrected."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from dataclasses import FrozenInstanceError, asdict, replace

@@ -1,7 +1,5 @@
 """Seeds repeat what is drawn, in whatever form they come."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

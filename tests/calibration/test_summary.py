@@ -1,7 +1,5 @@
 """What a calibration returns is the summary of its null, in the direction of the measure."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 import numpy as np

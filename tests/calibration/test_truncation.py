@@ -1,7 +1,5 @@
 """Calibrations of leading principal components are those of components by hand."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

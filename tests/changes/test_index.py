@@ -1,7 +1,5 @@
 """May new queries meet old vectors? Answers that are known: the same, a rotation, a shear, another model."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Shares of neighbours that classes lost are the means over their rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Maps of rows: what they show is what a full decomposition gives, and they say how much that is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

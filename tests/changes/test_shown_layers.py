@@ -1,7 +1,5 @@
 """Of many layers a screen shows the first that changed, the one before it, the largest change, and both ends."""
 
-from __future__ import annotations
-
 import itertools
 from types import SimpleNamespace
 

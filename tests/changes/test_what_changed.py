@@ -1,7 +1,5 @@
 """What kind of change it was: answers that are known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

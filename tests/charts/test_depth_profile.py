@@ -1,7 +1,5 @@
 """Change over depth: what is drawn where, on a logarithmic scale that zero has no place on."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from shesha.charts import depth_profile

@@ -1,7 +1,5 @@
 """Pictures of plain arrays: what is drawn is what was given, wherever it is drawn."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

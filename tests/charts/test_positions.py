@@ -1,7 +1,5 @@
 """Where marks are drawn: every number that was given lies at its place, and marks stay within the axes."""
 
-from __future__ import annotations
-
 from itertools import pairwise, permutations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`shesha audit` of directories and many files."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Bad input ends the program with status 2 and one line that says what is wrong and what would be right."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

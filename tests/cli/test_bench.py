@@ -1,7 +1,5 @@
 """`shesha bench`: results on standard output, everything else beside it, bad input ends with status 2."""
 
-from __future__ import annotations
-
 import importlib
 import io
 import json

@@ -1,7 +1,5 @@
 """`shesha compare`: arrays of files in, a table or matrices out, and a status that scripts can trust."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Covariates of a comparison, from files or columns."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The demo: four questions on one screen, commands that give the same numbers, and a page."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

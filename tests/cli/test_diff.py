@@ -1,7 +1,5 @@
 """`shesha diff`: files and models before and after."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What an installation is made of, and what is noticed of other packages in its place."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tomllib

@@ -1,7 +1,5 @@
 """Options that say which rows may take each other's place, from files or columns."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Every kind of file gives the numbers that the library gives for the same arrays and labels."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

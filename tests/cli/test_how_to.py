@@ -1,7 +1,5 @@
 """The pages that say how to do a thing, done as they say."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`--layer-axis`: how a 3-D array in a file is read, said where the shape leaves a doubt."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`shesha layers`, and `shesha compare --calibrate`."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`shesha measures`: the list, a card by any name, help with names that are none, and measures of other packages."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

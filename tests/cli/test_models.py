@@ -1,7 +1,5 @@
 """One line from a model to an audit, a comparison or a file."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

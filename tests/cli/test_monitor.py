@@ -1,7 +1,5 @@
 """`shesha monitor`: from a file to a verdict with a status that a pipeline can read."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

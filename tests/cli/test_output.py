@@ -1,7 +1,5 @@
 """What the program writes: the report, JSON, a picture, and nothing else."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a command writes: never over what it reads, numbers before pages, each file by itself."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """No output takes the place of what a command reads, and no output is lost because another one is."""
 
-from __future__ import annotations
-
 import errno
 import json
 import shutil

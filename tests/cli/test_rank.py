@@ -1,7 +1,5 @@
 """`shesha rank`: models against the data of several subjects."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Messages and reports name options, not the arguments of functions."""
 
-from __future__ import annotations
-
 import inspect
 
 import pytest

@@ -1,7 +1,5 @@
 """Controls: the nearest ones, those that are stored, and their covariance."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist

@@ -1,7 +1,5 @@
 """Correlations of scores over groups are rank correlations, beside those of null groups of the same sizes."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace as Group
 
 import numpy as np

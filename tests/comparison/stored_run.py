@@ -1,7 +1,5 @@
 """A program that compares files, in blocks that are soon done: python stored_run.py FOLDER STORE WORKERS."""
 
-from __future__ import annotations
-
 import sys
 
 from shesha import compare_all

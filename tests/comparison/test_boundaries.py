@@ -1,7 +1,5 @@
 """Parts of a comparison at their limits: names, widths, sizes of groups, intervals, and sums."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

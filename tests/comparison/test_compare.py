@@ -1,7 +1,5 @@
 """A comparison of two gives what the measures give one by one, in the order asked, whatever the data are."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

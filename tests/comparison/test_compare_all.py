@@ -1,7 +1,5 @@
 """All pairs of several representations: the numbers of pair by pair, each view made once and freed again."""
 
-from __future__ import annotations
-
 import gc
 from dataclasses import fields
 from importlib import import_module

@@ -1,7 +1,5 @@
 """The grid of all layers of two models: the numbers of pair by pair, whatever the layers are called."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Scores less what covariates explain: what they are, and that nothing is found where nothing else is shared."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What may be exchanged reaches the nulls and the intervals of a comparison; functions of one's own take part."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Embeddings: representations as points whose distances show one measure."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

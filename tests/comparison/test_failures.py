@@ -1,7 +1,5 @@
 """What fails or is interrupted has a reason, and what can be compared is compared nevertheless."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Held-out values: fitted on training rows, judged on test rows, as netrep does and as the definitions say."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.linalg import orthogonal_procrustes

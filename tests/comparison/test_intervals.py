@@ -1,7 +1,5 @@
 """Intervals hold the mean over samples as often as they say, contain their value, and stay within the bounds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import t

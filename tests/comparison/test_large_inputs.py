@@ -1,7 +1,5 @@
 """Arrays of files and clusters: rows are read some at a time, and the answers are those of arrays in memory."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

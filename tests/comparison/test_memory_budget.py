@@ -1,7 +1,5 @@
 """What would not fit into memory is left out, and said so before the work starts; the rest is compared."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Heat maps of what was compared: darker is closer, and what has no value is empty."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np
@@ -12,12 +10,6 @@ from shesha import compare_all, compare_layers
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def closed_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """How comparisons print, and what they become: every number says which way is closer, what is missing says why."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from dataclasses import FrozenInstanceError, fields, replace

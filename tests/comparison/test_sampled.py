@@ -1,7 +1,5 @@
 """Scores from sampled rows and pairs: those of all rows when all are drawn, and errors that hold."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A comparison that is killed, or whose workers die, goes on where it was, on processes and on a cluster."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import random

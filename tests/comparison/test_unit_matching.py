@@ -1,7 +1,5 @@
 """Units matched one to one: beside an assignment of all pairs, planted matches, noise, and sparse beside dense."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

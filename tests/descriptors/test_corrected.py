@@ -1,7 +1,5 @@
 """The corrected participation ratio, beside brute force over rows and columns and populations of known value."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from unittest import mock
 

@@ -3,8 +3,6 @@
 The tests are made from the marks, so that a new descriptor is tested as soon as it is marked.
 """
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Intrinsic dimension: beside the likelihood maximised by brute force, data of known dimension, and its errors."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Associations of labels with covariates, and what a covariate explains of pairs, by their definitions."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

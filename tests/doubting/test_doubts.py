@@ -1,7 +1,5 @@
 """Planted faults come first, clean rows raise nothing, and what is asked is checked."""
 
-from __future__ import annotations
-
 import json
 import re
 

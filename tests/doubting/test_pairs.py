@@ -1,7 +1,5 @@
 """Doubts beside similarities and their nulls."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

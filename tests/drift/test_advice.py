@@ -1,7 +1,5 @@
 """What a verdict tells to do must fit what it reports."""
 
-from __future__ import annotations
-
 from shesha.drift import DriftMonitor
 
 

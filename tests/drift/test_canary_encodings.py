@@ -1,7 +1,5 @@
 """Re-encodings for a monitor: each row is its own input again, made once, in batches drawn anew."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

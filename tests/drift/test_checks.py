@@ -1,7 +1,5 @@
 """A check holds its rate on unchanged encodings, finds a change, and says where it is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ranks within groups and with weights are uniform, the composite jumper is the published one, and its bound holds."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations
 from math import prod

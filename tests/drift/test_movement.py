@@ -1,7 +1,5 @@
 """How far rows moved, against loops, and what must not move them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import ortho_group

@@ -1,7 +1,5 @@
 """The page about monitoring runs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

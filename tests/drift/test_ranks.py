@@ -1,7 +1,5 @@
 """Rank p-values and their thresholds say the same, and the rate that K nulls allow is that of a Beta distribution."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Evidence adds up as the recursions say, and reaches the alarm no earlier than stated on average."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

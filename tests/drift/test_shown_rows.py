@@ -1,7 +1,5 @@
 """A verdict tells the rows and classes that moved most, and what a stream's ranks add up to."""
 
-from __future__ import annotations
-
 from math import log10
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The page of a monitor for people: what it says now, drift over time, and nothing that a browser fetches."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree

@@ -1,7 +1,5 @@
 """P-values among all earlier rows are uniform, the martingale is the published one, and alarms keep their promise."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Two-sample tests: statistics against their definitions, rates under no change, changes found."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist

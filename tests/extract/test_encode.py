@@ -1,7 +1,5 @@
 """Texts and images go through a model as its makers meant them to, and what was chosen is said."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

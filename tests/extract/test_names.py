@@ -1,7 +1,5 @@
 """Names and patterns stand for the modules they should, and a silent nothing is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 torch = pytest.importorskip("torch")

@@ -1,7 +1,5 @@
 """docs/activations.md keeps its word: its listing runs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

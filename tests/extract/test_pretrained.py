@@ -1,7 +1,5 @@
 """Models that are loaded by name are the same at every start."""
 
-from __future__ import annotations
-
 import pytest
 
 torch = pytest.importorskip("torch")

@@ -1,7 +1,5 @@
 """Checks of single values: what lies on a boundary is taken or refused as the message says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Rows that are left out of large data leave a view of the rest, not a copy."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

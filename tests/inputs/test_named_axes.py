@@ -1,7 +1,5 @@
 """Arrays with named axes: axes come in the order of their roles, and coordinates tell where they stand."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np

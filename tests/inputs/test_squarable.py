@@ -1,7 +1,5 @@
 """Numbers whose squares leave the range of floats are refused by name, not turned into infinities."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Formats of one's own: a marked function is enough for every way to read, and whatever it raises names the file."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

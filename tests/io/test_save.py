@@ -1,7 +1,5 @@
 """What is saved is read back as it was, is there whole or not at all, and takes nothing's place unasked."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 

@@ -1,7 +1,5 @@
 """Chunks of Zarr arrays that unpack to far more than they declare are refused before they are unpacked."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Distances are SciPy's, in its order, with their digits kept where a Gram matrix would lose them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

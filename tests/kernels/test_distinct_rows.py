@@ -1,7 +1,5 @@
 """Rows that repeat no earlier one, and corrections for the diagonals of Gram matrices, by their definitions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

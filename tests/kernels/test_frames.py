@@ -1,7 +1,5 @@
 """Rotations are uniform, and do not see how the rows were rotated before."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

@@ -1,7 +1,5 @@
 """Both ways to compute the closeness in two halves give what each half's own distances give."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

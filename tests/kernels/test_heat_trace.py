@@ -1,7 +1,5 @@
 """Heat traces are those of the eigenvalues, whichever way they are computed, and of graphs whose spectrum is known."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

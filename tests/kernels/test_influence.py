@@ -1,7 +1,5 @@
 """Influence of single pairs on a rank correlation, and the standard errors made of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

@@ -1,7 +1,5 @@
 """Logistic regressions: scikit-learn's solution, the gradient's zero, and many at once as one at a time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Compiled inner products are those of NumPy, on every instruction set, and nothing depends on their being there."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib.util
 import shutil
@@ -254,19 +252,16 @@ def test_an_editable_install_puts_the_library_beside_its_sources(hook, tree, mon
     assert not (tree / "src" / INSIDE).exists()
 
 
-def test_without_a_compiler_nothing_is_built(hook, monkeypatch, tmp_path):
-    source = tmp_path / "native.c"
-    source.write_text("int shesha_abi(void) { return 1; }\n", encoding="utf-8")
-    monkeypatch.setenv("CC", "no-such-compiler")
-    assert not hook.compiled(tmp_path, tmp_path / "libshesha.so")
-    assert [path.name for path in tmp_path.iterdir()] == ["native.c"]
-
-
-@COMPILER
-def test_what_does_not_compile_is_not_built(hook, monkeypatch, tmp_path):
-    source = tmp_path / "native.c"
-    source.write_text("this is not C\n", encoding="utf-8")
-    monkeypatch.setenv("CC", "cc")
+@pytest.mark.parametrize(
+    ("source", "compiler"),
+    [
+        ("int shesha_abi(void) { return 1; }", "no-such-compiler"),
+        pytest.param("this is not C", "cc", marks=COMPILER),
+    ],
+)
+def test_nothing_is_built_without_a_compiler_or_of_what_does_not_compile(hook, monkeypatch, tmp_path, source, compiler):
+    (tmp_path / "native.c").write_text(f"{source}\n", encoding="utf-8")
+    monkeypatch.setenv("CC", compiler)
     assert not hook.compiled(tmp_path, tmp_path / "libshesha.so")
     assert [path.name for path in tmp_path.iterdir()] == ["native.c"]
 

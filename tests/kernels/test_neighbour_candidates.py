@@ -1,7 +1,5 @@
 """Candidates from single precision: no nearer row is missed, and lists are those of the search in double precision."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

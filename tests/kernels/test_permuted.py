@@ -1,7 +1,5 @@
 """Relabelling rows is gathering: of views, and of many inner products at once."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

@@ -1,7 +1,5 @@
 """Two principal axes, turning, and trustworthiness, against brute force and scikit-learn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

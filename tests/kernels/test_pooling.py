@@ -1,7 +1,5 @@
 """Averages of feature maps over a coarser grid are those of adaptive pooling."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Compiled ranks are those of NumPy, bit for bit, however the work is cut."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

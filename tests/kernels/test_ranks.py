@@ -1,7 +1,5 @@
 """Rank and linear correlation are the textbook ones, for values of any size and with any ties."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

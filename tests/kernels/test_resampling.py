@@ -1,7 +1,5 @@
 """Weighted tables of cells give the rank correlation of rows that are really replicated."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

@@ -1,7 +1,5 @@
 """Held-out predictions of ridge regression, against their errors and against a fit by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from shesha.kernels.ridge_regression import decompose_folds, predict_held_out, prediction_errors

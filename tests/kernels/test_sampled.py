@@ -1,7 +1,5 @@
 """Sampled pairs have the closeness that their rows have in each half, however the rows are read."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

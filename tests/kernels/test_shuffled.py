@@ -1,7 +1,5 @@
 """Statistics under many shuffles of the labels at once are those of one shuffle after another."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

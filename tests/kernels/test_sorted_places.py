@@ -1,7 +1,5 @@
 """Places by a table are those of a binary search, and medians of columns those of NumPy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

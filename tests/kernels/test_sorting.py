@@ -1,7 +1,5 @@
 """Both ways of sorting packed keys give the sorted array."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Distances of clouds of trials are those of netrep where both minimise the same, and never larger."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

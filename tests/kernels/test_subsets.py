@@ -1,7 +1,5 @@
 """Scores of many subsets at once are those of each subset alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

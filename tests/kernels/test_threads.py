@@ -1,7 +1,5 @@
 """Work over threads comes back in order, fails as it would alone, and leaves the BLAS as it was."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -1,7 +1,5 @@
 """Transport between units: assignments of copies beside the linear program, on gains of all kinds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Rank agreement of distances between conditions is Spearman's, over the pairs that both sides know."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr

@@ -1,7 +1,5 @@
 """Symmetric matrices as triangles: sums, centring, products and the largest eigenvalue are those of the matrix."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

@@ -1,7 +1,5 @@
 """Ranks and correlations under weights are those of the entries written out as often as they occur."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import rankdata

@@ -1,7 +1,5 @@
 """All registered measures, made small and repeatable, and pairs of representations to try them on."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import numpy as np

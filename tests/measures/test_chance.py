@@ -1,7 +1,5 @@
 """What cards say of chance is so."""
 
-from __future__ import annotations
-
 from itertools import combinations, permutations
 
 import numpy as np

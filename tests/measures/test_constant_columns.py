@@ -1,7 +1,5 @@
 """A feature that never varies changes no measure of differences between rows; each exception has its reason."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,8 +3,6 @@
 The tests are made from the marks, so that a new measure is tested as soon as it is marked.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import ortho_group

@@ -1,7 +1,5 @@
 """Uniformity where no two rows are near: digits that a sum with log n would cost, and what is told of it."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations
 

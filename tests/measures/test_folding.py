@@ -1,7 +1,5 @@
 """Token sequences and feature maps: pooled to one grid, folded into rows or into columns."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

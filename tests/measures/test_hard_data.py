@@ -1,7 +1,5 @@
 """Data of any scale, offset, rank and tail: a number within the bounds, or NaN with its reason; never anything else."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

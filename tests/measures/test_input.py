@@ -1,7 +1,5 @@
 """Any array of real numbers will do, none is modified, and what comes back is a plain float."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 

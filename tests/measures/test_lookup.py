@@ -1,7 +1,5 @@
 """Measures are found by any of their names, with options, by family and by group."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """Matchings of features: units that never fire, and offsets that would use up the digits."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a view says that it needs is about what it takes: the budget refuses neither too early nor too late."""
 
-from __future__ import annotations
-
 import tracemalloc
 import warnings
 

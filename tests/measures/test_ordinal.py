@@ -1,7 +1,5 @@
 """Orders of distances on random data with ties and repeats, samples beside all comparisons, and both directions."""
 
-from __future__ import annotations
-
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 

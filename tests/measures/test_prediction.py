@@ -1,7 +1,5 @@
 """Held-out prediction: rows that are predicted have no part in the prediction, and groups stay together."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

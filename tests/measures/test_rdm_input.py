@@ -1,7 +1,5 @@
 """Distances between rows, given instead of features."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

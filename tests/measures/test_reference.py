@@ -1,7 +1,5 @@
 """Every recorded value of the published measures, on three inputs."""
 
-from __future__ import annotations
-
 import json
 from contextlib import nullcontext
 from functools import cache

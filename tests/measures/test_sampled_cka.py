@@ -1,7 +1,5 @@
 """CKA of sampled features: what its numerator and norms estimate does not depend on how many were sampled."""
 
-from __future__ import annotations
-
 from itertools import combinations, permutations
 
 import numpy as np

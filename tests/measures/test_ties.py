@@ -1,7 +1,5 @@
 """Directions of equal correlation or variance are arbitrary: no value depends on which ones rounding picks."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every measure is what its definition gives, written out as loops over rows, pairs and columns."""
 
-from __future__ import annotations
-
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 

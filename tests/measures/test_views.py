@@ -1,7 +1,5 @@
 """Views of every measure: permuted, shared, made once, and the same for any number of threads."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Kernel alignment, distances between rows, and the clouds of rows as distributions, pair by pair."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Transport of units as the linear program that defines it."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import linprog
 

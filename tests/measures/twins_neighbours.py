@@ -1,7 +1,5 @@
 """Neighbours found by sorting all rows, ties by row number, and what is made of them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

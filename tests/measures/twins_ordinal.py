@@ -1,7 +1,5 @@
 """Orders of distances, counted one comparison after another, with ties as they are in exact arithmetic."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np

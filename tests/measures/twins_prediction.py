@@ -1,7 +1,5 @@
 """Held-out prediction, by normal equations and hat matrices, fold by fold and penalty by penalty."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -1,7 +1,5 @@
 """Best rotations, and best matchings of columns found by trying all of them."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Canonical correlations, regression and leading subspaces, from covariance matrices and projections."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.linalg import subspace_angles
 

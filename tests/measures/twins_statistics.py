@@ -1,7 +1,5 @@
 """One number per representation, and the topology of the two, from their definitions."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import spearmanr

@@ -1,7 +1,5 @@
 """Tests of pairs of conditions: level for unrelated pairs beside others that differ, power, and all exchanges."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

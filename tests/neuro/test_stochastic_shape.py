@@ -1,7 +1,5 @@
 """The shape distance of two recordings: what few trials add is taken off, and other noise is seen."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import ortho_group

@@ -1,7 +1,5 @@
 """Groups of rows that are near one another in several respects."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

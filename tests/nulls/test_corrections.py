@@ -1,7 +1,5 @@
 """Corrected p-values follow their definitions, and say how many draws they need."""
 
-from __future__ import annotations
-
 from math import isnan
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Strata of numbers: the best of all cuts, in each block, with whole groups; what they leave of a number."""
 
-from __future__ import annotations
-
 from itertools import combinations, pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Dependent rows are found where they lie one after another or repeat; clean data raise no alarm."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """False-positive rates of the designs where they hold, and where another one does not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom

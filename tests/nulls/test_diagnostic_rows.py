@@ -1,7 +1,5 @@
 """Rows that stand for all, and signs that a screened search finds as well."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

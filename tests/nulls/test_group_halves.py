@@ -1,7 +1,5 @@
 """Halves that keep groups whole, and the score of class centroids that is made of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

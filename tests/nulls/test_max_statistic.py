@@ -1,7 +1,5 @@
 """P-values corrected by the maximum over common draws: exact, never below the single ones, and better than Holm's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

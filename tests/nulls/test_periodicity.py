@@ -1,7 +1,5 @@
 """Series that repeat are told from noise, memory and drifts, and the advice holds."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Threshold, p-value and calibrated score follow from the observed value and its null, in both directions."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import ceil, isnan
 

@@ -1,7 +1,5 @@
 """Ranking models: values are those of the measure, resamples those of the data written out, places follow the tests."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The variance over rows and subjects: measurement noise counts once."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

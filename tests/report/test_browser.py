@@ -4,8 +4,6 @@ Runs where `playwright` is installed, a Chromium is found (SHESHA_BROWSER, or on
 SHESHA_AXE names the file axe.min.js of axe-core, which is not ours to ship.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

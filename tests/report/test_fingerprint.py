@@ -1,7 +1,5 @@
 """A fingerprint tells other values from the same ones, whatever holds them."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

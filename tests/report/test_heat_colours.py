@@ -1,7 +1,5 @@
 """Colours of heat maps: dark is close, equal values are in the middle, and letters can be read."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tables keep to the page in as few parts as they need, and marks lie at their share of a scale."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

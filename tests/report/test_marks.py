@@ -1,7 +1,5 @@
 """Marks of Markdown in sentences: a small subset, in which nothing can become a script."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Maps of rows in a page: names are text, numbers lie on a grid, colours go to the largest classes."""
 
-from __future__ import annotations
-
 import json
 import re
 from html import unescape

@@ -1,7 +1,5 @@
 """Every class of results, of all rooms: equality, files, JSON, tables, printing and notebooks, by one mechanism."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import subprocess

@@ -1,7 +1,5 @@
 """Values fit the types of fields: containers by themselves and by what they hold."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a result holds under a name is found by that name, and unknown names are told the known ones."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import pytest

@@ -1,7 +1,5 @@
 """Verdicts print within 80 columns whatever they hold, and come back from plain values."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import FrozenInstanceError, replace

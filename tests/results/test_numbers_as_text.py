@@ -1,7 +1,5 @@
 """Numbers as texts: what is printed is the number up to its last digit, and counts agree with their verbs."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -302,7 +302,7 @@ def test_a_page_in_a_folder_that_is_not_there_is_refused_before_the_work(layers,
                 run(tmp_path)
             with pytest.MonkeyPatch.context() as patching:
                 patching.setattr("os.access", lambda place, mode, **_: mode != os.W_OK)
-                with pytest.raises(PermissionError, match="must be writable"):
+                with pytest.raises(PermissionError, match="must be in a writable folder"):
                     run(tmp_path / "x")
 
 

@@ -1,7 +1,5 @@
 """Sentences on ranked models name the ties, the others and the weights that count."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace as Ranking
 
 import pytest

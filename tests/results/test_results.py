@@ -1,7 +1,5 @@
 """What is returned prints its number with its uncertainty, converts to plain values and tables, and never changes."""
 
-from __future__ import annotations
-
 import json
 import math
 import pickle

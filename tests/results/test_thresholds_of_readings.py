@@ -1,7 +1,5 @@
 """Sentences of an audit appear from the number on that they state: each rule at its boundary, and without a number."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace as Finding
 

@@ -1,7 +1,5 @@
 """Where work is done: each process has its share of the cores and finds the modules of the process that asks."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

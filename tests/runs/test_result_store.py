@@ -1,7 +1,5 @@
 """Results are kept under their keys, whatever ends the process; files of other kinds are refused and left alone."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import subprocess

@@ -1,7 +1,5 @@
 """Jobs on workers that may die."""
 
-from __future__ import annotations
-
 import errno
 import os
 from concurrent.futures import Future

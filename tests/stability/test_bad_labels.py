@@ -1,7 +1,5 @@
 """What are no labels for the rows is refused by every supervised score."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

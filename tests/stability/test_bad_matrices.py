@@ -1,7 +1,5 @@
 """What is no representation is refused by every function, in a message that names argument, rule and what came."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

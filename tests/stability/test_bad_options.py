@@ -1,7 +1,5 @@
 """Options of the wrong kind or value are refused with the name of the option; unknown names list the known ones."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Chance levels, thresholds and p-values are what they say, and noise is rarely called a signal."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom

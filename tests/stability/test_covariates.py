@@ -1,7 +1,5 @@
 """Stability beyond what covariates explain."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom

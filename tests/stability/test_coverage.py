@@ -1,7 +1,5 @@
 """Intervals hold the value that the population has as often as they claim, or nearly."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """`shesha.rdm_drift` and the measure 'RDM drift' are one computation: they agree to the last bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """An estimate's value is the documented function's, and what stands beside it is what it says."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -21,11 +19,6 @@ SUPERVISED = [
     "lda_stability",
     "lda_subspace_stability",
 ]
-
-
-@pytest.fixture(params=["cosine", "correlation", "euclidean"])
-def metric(request):
-    return request.param
 
 
 @pytest.fixture(params=["feature_split", "basis_averaged_split"])

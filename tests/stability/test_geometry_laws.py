@@ -1,7 +1,5 @@
 """What leaves the similarity of two geometries alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

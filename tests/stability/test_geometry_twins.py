@@ -1,7 +1,5 @@
 """Scores of two representations, and of an encoder, are what their definitions give, written out with SciPy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -11,11 +9,6 @@ from scipy.stats import pearsonr, spearmanr
 import shesha
 
 CORRELATE = {"spearman": spearmanr, "pearson": pearsonr}
-
-
-@pytest.fixture(params=["cosine", "correlation", "euclidean"])
-def metric(request):
-    return request.param
 
 
 @pytest.fixture(params=list(CORRELATE))

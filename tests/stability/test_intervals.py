@@ -1,7 +1,5 @@
 """Intervals allow for rows, sampled pairs and partitions, for few units, and for what is resampled together."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

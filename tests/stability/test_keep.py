@@ -1,7 +1,5 @@
 """What a row is by itself can be kept in the null: stability is then told beyond scale and depth."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

@@ -1,7 +1,5 @@
 """Scores against labels are what their definitions give, written out as loops."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -16,11 +14,6 @@ from shesha.kernels.distances import PANEL
 from shesha.stability.class_labels import Classes
 from shesha.stability.scores.class_separation import ratios
 from shesha.views import Representation, Standard
-
-
-@pytest.fixture(params=["cosine", "correlation", "euclidean"])
-def metric(request):
-    return request.param
 
 
 def classes(rng, n=45, d=6, k=3, gap=1.0):

@@ -1,7 +1,5 @@
 """A score that the data cannot give is NaN with a stated reason, never a silent one and never a zero."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

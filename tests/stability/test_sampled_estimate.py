@@ -1,7 +1,5 @@
 """Estimates from sampled pairs agree with those from all pairs, and work on files."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np
@@ -11,13 +9,6 @@ import shesha
 from shesha.stability.estimators import sampled_pairs, split_scores
 from shesha.support.memory import MemoryBudgetError
 from shesha.views import SampledHalves
-
-METRICS = ["cosine", "correlation", "euclidean"]
-
-
-@pytest.fixture(params=METRICS)
-def metric(request):
-    return request.param
 
 
 def both(X, variant, pairs=60_000, **options):

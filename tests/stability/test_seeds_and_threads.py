@@ -1,7 +1,5 @@
 """The same seed gives the same number, bit for bit, on any number of threads, and global state is left alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

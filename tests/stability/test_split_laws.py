@@ -1,7 +1,5 @@
 """What leaves the split scores alone, what changes them, and within which bounds they stay."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -21,11 +19,6 @@ EXACT = 1e-9
 seeds = st.integers(0, 2**32)
 metrics = st.sampled_from(METRICS)
 shapes = st.tuples(st.integers(4, 25), st.integers(6, 20))
-
-
-@pytest.fixture(params=METRICS)
-def metric(request):
-    return request.param
 
 
 @pytest.fixture(params=SPLITS)

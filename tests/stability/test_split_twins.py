@@ -1,20 +1,11 @@
 """The split scores are what their definitions give, written out with SciPy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 from scipy.stats import ortho_group, spearmanr
 
 from shesha import anchor_stability, basis_averaged_split, estimate, feature_split, sample_split
-
-METRICS = ["cosine", "correlation", "euclidean"]
-
-
-@pytest.fixture(params=METRICS)
-def metric(request):
-    return request.param
 
 
 def correlation(X, Y, metric):

@@ -1,7 +1,5 @@
 """The null of the basis-averaged score: features that nothing links, with their scales, tails and zeros."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

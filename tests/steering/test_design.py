@@ -1,7 +1,5 @@
 """Halves keep groups whole and share classes out; shuffles keep what groups hold."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Hooks add the vector while a block lasts, and leave the model as it was however the block ends."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 
 import numpy as np

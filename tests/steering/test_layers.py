@@ -1,7 +1,5 @@
 """The best of many layers: calibrated as a maximum, compared on the same rows, ranked by what was asked for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The listings of docs/steering.md run, one after the other."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every answer of a page is made from facts: when a fact changes, so does the sentence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

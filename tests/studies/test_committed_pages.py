@@ -10,7 +10,9 @@ from shesha.studies import Unreachable, find, studies
 from shesha.studies.checks import AGREES, NOT_RUN, as_table
 from shesha.studies.facts import as_table as facts_table
 from shesha.studies.facts import from_table
-from shesha.studies.run_files import CHECKS, FACTS, SUMMARY, build_page
+from shesha.studies.page_from_rows import build_page
+from shesha.studies.run_files import CHECKS, FACTS, SUMMARY
+from shesha.studies.study_rules import read_rules
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 NAMES = [one.name for one in studies()]
@@ -30,6 +32,8 @@ def test_the_page_says_what_its_rows_say(name):
     assert page.answer.endswith(".")
     assert page.answer in text
     assert (page.tables or page.checks) and page.pictures
+    shown = {column for _, table in page.tables for column in table.columns}
+    assert set(read_rules(one).get("columns", {}).values()) <= shown
     made = as_table(page.checks)
     kept = pd.read_csv(PAGES / name / CHECKS, keep_default_na=False)
     assert made.verdict.tolist() == kept.verdict.tolist()

@@ -1,7 +1,5 @@
 """Facts and their intervals: laws, references, and the smallest numbers of cases."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -98,7 +98,7 @@ def test_ctrl_c_keeps_what_was_computed_and_says_how_to_go_on(tmp_path, workers)
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert f"finished cells are in {out}; rerun the same command" in told.decode()
+    assert f"finished cells are in {out}. Rerun the same command" in told.decode()
     assert "Traceback" not in told.decode()
     done = kept(out)
     assert 10 <= len(done) < 400
@@ -114,7 +114,7 @@ def test_a_store_of_another_layout_is_refused_and_stays_as_it_is(tmp_path):
     place = tmp_path / "studies.sqlite"
     with closing(sqlite3.connect(place)) as connection, connection:
         connection.execute("UPDATE about SET value = '99' WHERE name = 'schema'")
-    expected = r"store must have layout 2, got 99 in .*: it was written by another version of shesha; .*--out\), or use"
+    expected = r"store must have layout 2, got 99 in .*, which another version of shesha wrote. .*--out\), or use"
     for asked in (lambda: run([MINE], out=tmp_path), lambda: write_page(MINE, tmp_path)):
         with pytest.raises(ValueError, match=expected):
             asked()

@@ -1,7 +1,5 @@
 """A user's own study: run from the user's folder, by module or by file, with what lies beside it."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -72,7 +70,7 @@ def test_an_error_of_a_page_is_told_as_what_it_is(folder):
     assert "Traceback" not in said
     part = command("run", "mine_alone:own", "--where", "x=1", "--out", "part")
     assert "own: 1 of 2 cells" in part
-    assert "The page was not made: AttributeError" in (folder / "part" / "own" / "page.md").read_text()
+    assert "The page could not be made: AttributeError" in (folder / "part" / "own" / "page.md").read_text()
 
 
 def test_a_study_without_a_page_keeps_its_rows(folder):

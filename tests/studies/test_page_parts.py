@@ -1,7 +1,5 @@
 """Parts of pages of studies: notes, lines of scorecards, ticks, heat maps, and means of draws."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -123,10 +121,10 @@ def test_published_numbers_meet_the_means_of_their_draws():
     ("verdicts", "sentence"),
     [
         ((), ""),
-        (("agrees",), "The one published number or claim agrees."),
-        (("not run",), "The one published number or claim was not run."),
-        (("agrees", "differs"), "Of 2 published numbers and claims 1 agrees, 1 differs."),
-        (("differs", "agrees", "agrees"), "Of 3 published numbers and claims 2 agree, 1 differs."),
+        (("agrees",), "The only published number or claim agrees."),
+        (("not run",), "The only published number or claim was not run."),
+        (("agrees", "differs"), "Of 2 published numbers and claims, 1 agrees, 1 differs."),
+        (("differs", "agrees", "agrees"), "Of 3 published numbers and claims, 2 agree, 1 differs."),
     ],
 )
 def test_verdicts_are_counted_in_a_sentence(verdicts, sentence):

@@ -197,7 +197,7 @@ def test_a_page_that_needs_other_cells_costs_neither_rows_nor_later_studies(tmp_
     first, second = run([MINE, MINE], out=tmp_path, only={"x": "4"})
     assert first.rows.square.tolist() == second.rows.square.tolist() == [16]
     page = (tmp_path / "mine" / "page.md").read_text()
-    assert "The page was not made: KeyError: 'no two' (mine.py, line " in page
+    assert "The page could not be made: KeyError: 'no two' (mine.py, line " in page
     assert not (tmp_path / "mine" / "checks.csv").exists()
     assert run([MINE], out=tmp_path)[0].complete
     assert (tmp_path / "mine" / "checks.csv").exists()
@@ -232,8 +232,8 @@ def find_no_data(folder, monkeypatch):
 @pytest.mark.parametrize(
     ("fail", "why", "n_rows"),
     [
-        (fail_on_a_part, "The page was not made: KeyError: 'no two' (mine.py, line ", 1),
-        (fail_on_the_whole_grid, "The page was not made: KeyError: 'no two' (test_running.py, line ", 4),
+        (fail_on_a_part, "The page could not be made: KeyError: 'no two' (mine.py, line ", 1),
+        (fail_on_the_whole_grid, "The page could not be made: KeyError: 'no two' (test_running.py, line ", 4),
         (find_no_data, "1 cell could not be reached: the number four", 0),
     ],
 )
@@ -295,7 +295,7 @@ def test_the_page_of_a_study_is_also_one_file_with_its_pictures(tmp_path):
     from shesha.report import as_html
     from shesha.studies.checks import VERDICTS
     from shesha.studies.html_page import study_page
-    from shesha.studies.study_runs import load_run
+    from shesha.studies.run_studies import load_run
 
     run([MINE], out=tmp_path)
     found = load_run(MINE, tmp_path)
@@ -316,7 +316,7 @@ def test_the_page_of_a_study_is_also_one_file_with_its_pictures(tmp_path):
     ("rows", "absent", "grid", "said"),
     [
         (4, 0, "full", ""),
-        (3, 1, "full", " (all 3 cells whose data or weights are at hand, of 4)"),
+        (3, 1, "full", " (3 of 4 cells; data or weights of the others are not available)"),
         (2, 1, "full", " (2 of 4 cells of the full grid)"),
         (4, 0, "quick", " (4 of 4 cells of the quick grid)"),
     ],

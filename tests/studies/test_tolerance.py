@@ -1,7 +1,5 @@
 """One rule says whether two numbers agree: joint uncertainty at 95 %, rounding, or readings of an open recipe."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import spearmanr

@@ -1,7 +1,5 @@
 """No p-value above 0.05 decides a claim: an interval does, or the claim is inconclusive."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from importlib.util import find_spec
@@ -12,9 +10,9 @@ import pytest
 from shesha.studies.checks import AGREES, DIFFERS, HOLDS_NOT, SAID, VERDICTS
 from shesha.studies.claims import OPERATORS
 from shesha.studies.facts import Fact
-from shesha.studies.run_files import checks_of_page, study_facts
+from shesha.studies.page_from_rows import checks_of_page, study_facts
+from shesha.studies.run_studies import load_run, write_page
 from shesha.studies.study_rules import read_published
-from shesha.studies.study_runs import load_run, write_page
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "studies"
 

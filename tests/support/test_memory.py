@@ -1,7 +1,5 @@
 """The memory budget: how it is written, how sizes read, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from shesha.support import memory

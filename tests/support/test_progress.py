@@ -1,7 +1,5 @@
 """Lines of progress: one each half minute, with the time that is left."""
 
-from __future__ import annotations
-
 import pytest
 
 from shesha.support import progress

@@ -1,7 +1,5 @@
 """Seeds: numbers repeat, generators go on, and streams of different purposes are independent."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

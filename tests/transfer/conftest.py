@@ -1,7 +1,5 @@
 """Rows of classes that tests share."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

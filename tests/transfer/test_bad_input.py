@@ -1,7 +1,5 @@
 """What is no representation, no labels or no option is refused by every score, in words."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

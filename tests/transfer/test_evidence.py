@@ -1,7 +1,5 @@
 """LogME is the maximum over alpha and beta of the evidence, however it is reached."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

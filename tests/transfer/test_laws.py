@@ -1,7 +1,5 @@
 """What leaves a score alone, what bounds it, and how scores are related."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

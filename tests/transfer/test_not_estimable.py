@@ -1,7 +1,5 @@
 """A score that the data cannot give is NaN with a stated reason, never infinite and never luck."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

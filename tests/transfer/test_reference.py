@@ -1,7 +1,5 @@
 """Every recorded value of the public transferability scores, on three inputs."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

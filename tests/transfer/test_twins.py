@@ -1,7 +1,5 @@
 """Scores are what their definitions give, written out as loops over rows and classes."""
 
-from __future__ import annotations
-
 import itertools
 from math import exp, log
 

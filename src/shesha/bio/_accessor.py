@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 from anndata import AnnData
 
 from shesha.bio import coherence_tables, integration
@@ -13,8 +14,6 @@ from shesha.results.similarity.within_classes import WithinClasses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pandas as pd
 
 
 class Shesha:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.bio.cell_design import CellDesign, cell_design
 from shesha.coherence.coherence_by_group import Method, Null, coherence_by_group
@@ -17,7 +18,6 @@ from shesha.support.plurals import agree, count
 from shesha.support.types import Seed
 
 if TYPE_CHECKING:
-    import pandas as pd
     from anndata import AnnData
 
 
@@ -261,8 +261,6 @@ def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) ->
 
 def _as_uns(result: CoherenceTable) -> dict[str, Any]:
     """Return values in types that AnnData can write to a file."""
-    import pandas as pd
-
     table = result.to_frame()
     table.attrs = {}
     excluded = pd.DataFrame({"reason": result.excluded.values()}, index=list(result.excluded), dtype=object)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def complete_lines(table: pd.DataFrame, names: Sequence[str], name: str) -> pd.DataFrame:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import pandas as pd
 
 from shesha.bio.complete_lines import complete_lines
 from shesha.inputs import validation as check
 from shesha.kernels.standardisation import is_constant, z_scores
 from shesha.support.optional import require
 from shesha.support.types import Vector
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _FEWEST = 10
 
@@ -67,8 +65,6 @@ def discordance(
 
 def as_deviations(values: Vector, index: pd.Index, size: float) -> pd.Series:
     """Return z-scores as a column; all 0 if what differs is rounding of numbers of this size."""
-    import pandas as pd
-
     flat = bool(is_constant(values + size, n_terms=len(values)))
     return pd.Series(np.zeros_like(values) if flat else z_scores(values), index=index, name="discordance")
 

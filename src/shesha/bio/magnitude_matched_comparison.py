@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.bio.complete_lines import complete_lines
 from shesha.inputs import validation as check
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def magnitude_matched_comparison(
@@ -52,8 +50,6 @@ def magnitude_matched_comparison(
     2      Q3  10       -0.29
     3      Q4  10       -0.13
     """
-    import pandas as pd
-
     names = [coherence_col, repro_col, magnitude_col]
     bins = check.count(n_bins, "n_bins", minimum=1)
     table = complete_lines(repro_df, names, "repro_df")

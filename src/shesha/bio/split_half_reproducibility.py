@@ -6,6 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.bio._anndata_fields import data_matrix, dense_rows, labels, require_anndata
 from shesha.bio.shifts_of_public_package import NO_LENGTH
@@ -15,7 +16,6 @@ from shesha.support import argument_types as kinds
 from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
-    import pandas as pd
     from anndata import AnnData
 
 _OFFSETS = 100_000
@@ -69,8 +69,6 @@ def split_half_reproducibility(
     split_half_cosine   0.09   0.97
     n_cells            60.00  60.00
     """
-    import pandas as pd
-
     require_anndata(adata)
     check.count(n_splits, "n_splits")
     check.count(min_cells, "min_cells", minimum=2)

@@ -10,8 +10,6 @@ from typing import Any
 from shesha.support.types import Array
 
 _BATCH = 32
-WAYS = "other batches and order; half precision"
-"""The differences between re-encodings."""
 
 
 def reencodings(model: Any, data: Sequence[Any], options: Mapping[str, Any]) -> Iterator[dict[str, Array]]:

@@ -1,7 +1,5 @@
 """Examples at the end of each command's help."""
 
-from __future__ import annotations
-
 _LINES = {
     "audit": (
         "shesha audit layers.npz --labels labels.csv",

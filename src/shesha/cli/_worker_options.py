@@ -1,7 +1,5 @@
 """Options of every command that distributes work over processes: `--workers` and `--scheduler`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

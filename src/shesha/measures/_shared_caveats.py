@@ -1,7 +1,5 @@
 """Caveats that the cards of several measures share."""
 
-from __future__ import annotations
-
 FEW_UNITS = (
     "A small number of recorded units lowers it: two populations with the same latent signals score 0.38 with 10 "
     "units of each and "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.comparison import ceilings_from_repeats as replicates
+from shesha.comparison.noise_ceiling import Repeats, ceiling_of_repeats
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures import as_measure
@@ -291,7 +291,7 @@ class _Lines:
 def _upper_ceiling(problem: Problem) -> float:
     """Mean over subjects of the value of each subject with the mean of all subjects."""
     try:
-        return replicates.ceiling(problem.measure, replicates.Repeats(problem.subjects), second=True).upper
+        return ceiling_of_repeats(problem.measure, Repeats(problem.subjects), second=True).upper
     except NotEstimable:
         return float("nan")
 

@@ -1,7 +1,5 @@
 """Reports from sections, as text or as pages, without knowledge of results."""
 
-from __future__ import annotations
-
 from shesha.report._array_fingerprint import fingerprint
 from shesha.report._card_layout import CHANGES, card, changes_in_words, options_in_words, range_in_words
 from shesha.report._colour import colour_report, use_colour

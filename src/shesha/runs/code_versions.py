@@ -16,9 +16,9 @@ from typing import Any
 
 _LIBRARY = "shesha"
 FOLLOWED = ("inputs", "kernels", "measures", "nulls", "support.device_arrays", "support.seeds", "views")
-"""Packages and modules of the library that count if they are imported, directly or indirectly."""
+"""Packages and modules of the library that are hashed if they are imported, directly or indirectly."""
 _NEUTRAL = {"shesha.kernels.threads", "shesha.measures.registry"}
-"""Modules that change no number, such as those for threads, registration and look-up."""
+"""Modules that cannot change a number, such as those for threads, registration and look-up."""
 _TOLD = {"caveats", "formula", "reference"}
 """Arguments that contain documentation."""
 _COMPILED = "shesha.kernels.native"

@@ -24,7 +24,7 @@ class Job:
     key: str
     """Key of the job within its plan."""
     kind: Hashable
-    """Kind of the job; jobs of a kind take about equally long per amount."""
+    """Kind of the job; all jobs of a kind take about the same time per unit of work."""
     amount: float
     call: Callable[..., Any]
     """Function that other processes can import."""

@@ -31,15 +31,18 @@ if TYPE_CHECKING:
 
 _MARKS = {AGREES: "✓", DIFFERS: "≠", HOLDS_NOT: "✗", NOT_FOUND: "✗", INCONCLUSIVE: "?", UNREACHABLE: "○", NOT_RUN: "…"}
 _MEANINGS = {
-    AGREES: "within the joint uncertainty at 95 %, or up to rounding; a claim that is repeated and survives its "
-    "control. The words in parentheses say what we tested it on; a check of *its own printed numbers* is no "
-    "experiment. *loose*: the uncertainty covers more than half of the possible range of the statistic",
-    DIFFERS: "outside the joint uncertainty, with the reason where we found one",
-    HOLDS_NOT: "a claim that is not repeated or fails its control on the paper's data, recipe or printed numbers",
-    NOT_FOUND: "a claim that other models or data do not show, or that fails its control there",
-    INCONCLUSIVE: "our interval neither supports the claim nor rules it out: a p-value above 0.05 decides nothing",
-    UNREACHABLE: "data or weights are not available here; the reason names them",
-    NOT_RUN: "these rows do not contain the cell",
+    AGREES: "our number is within the joint 95 % uncertainty of the published one, or equal up to rounding; a claim "
+    "is repeated and survives its control. The words in parentheses name the basis of our result. A check "
+    "of *its own printed numbers* is not an experiment. *loose* marks an uncertainty that covers more than "
+    "half of the possible range of the statistic",
+    DIFFERS: "our number is outside the joint uncertainty; the reason is given if we found one",
+    HOLDS_NOT: "a claim is not repeated, or fails its control, on the paper's own data, recipe or printed numbers",
+    NOT_FOUND: "a claim is not repeated, or fails its control, on other models or data",
+    INCONCLUSIVE: (
+        "our interval neither supports the claim nor rules it out; likewise, a p-value above 0.05 decides nothing"
+    ),
+    UNREACHABLE: "the required data or weights are not available here; the reason names them",
+    NOT_RUN: "this run does not contain the required cells",
 }
 
 
@@ -71,7 +74,7 @@ def write_appendix(folder: Path, summaries: list[dict[str, Any]], checks: pd.Dat
 
 def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[str]:
     yield "# Every published number, and ours"
-    yield f"Back to [the index](index.md). All lines in one file, to sort and filter: [{EVERY}]({EVERY})."
+    yield f"Back to [the index](index.md). The file [{EVERY}]({EVERY}) contains all lines, for sorting and filtering."
     yield _verdict_counts(checks)
     yield (
         "[The studies](#the-studies) · [claims that do not hold](#claims-that-do-not-hold) · "
@@ -89,9 +92,24 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
             for name in published_result_kinds.KINDS
         ],
     )
+    yield from _study_tables(summaries, checks)
+    results = checks[checks.counts != published_result_kinds.OWN]
+    for verdict, title in _LISTED:
+        yield f"## {title}"
+        yield _table(results[results.verdict == verdict], ("where", "what", "published", "ours", "why", "study"))
+    yield from _paper_tables(checks)
+    yield "## How claims are judged"
+    yield from _rules()
+
+
+def _study_tables(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[str]:
+    """List the studies of each paper with their answers and counts of verdicts."""
     yield "## The studies"
     yield (
-        "What each found, in a sentence (its page has the rest), and how many of its published numbers and claims "
+        (
+            "For each study, the table gives the first sentence of its answer. The last column counts its published "
+            "numbers and claims: "
+        )
         + ", ".join(f"{mark} {SAID[name][1]}" for name, mark in _MARKS.items())
         + "."
     )
@@ -103,10 +121,10 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
     absent = [study.name for study in studies() if study.name not in {line["name"] for line in summaries}]
     if absent:
         yield f"Not run: {', '.join(absent)}."
-    results = checks[checks.counts != published_result_kinds.OWN]
-    for verdict, title in _LISTED:
-        yield f"## {title}"
-        yield _table(results[results.verdict == verdict], ("where", "what", "published", "ours", "why", "study"))
+
+
+def _paper_tables(checks: pd.DataFrame) -> Iterator[str]:
+    """Count the verdicts of each table and section of the papers."""
     yield "## Table by table"
     for paper, paper_checks in _group_by_paper(checks):
         yield f"### {paper}, table by table"
@@ -117,23 +135,22 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
         ]
         lines.sort(key=lambda line: _in_order(line[0]))
         yield markdown_table(["where", *VERDICTS], [[_section_title(place), *counts] for place, *counts in lines])
-    yield "## How claims are judged"
-    yield from _rules()
 
 
 def _rules() -> Iterator[str]:
     """List the rule of every claim: fact, threshold and reason."""
     yield (
-        "The same rules judge all claims. *above* and *below* need the whole 95 % interval on one side of the "
-        "threshold. *within* is a yes if the interval lies between minus and plus the threshold, and a no if it "
-        "excludes zero. *significant* is a yes if the p-value is at most the threshold; a larger one decides nothing. "
-        "*often* is a share of resampled tables. A *premise* must hold before the claim can be tested. Everything "
-        "else is inconclusive."
+        "The same rules judge all claims. For *above* and *below*, the whole 95 % interval must lie on one side of "
+        "the threshold. *within* is answered with yes if the interval lies between minus and plus the threshold, "
+        "and with no if it excludes zero. *significant* is answered with yes if the p-value is at most the "
+        "threshold; a larger p-value decides nothing. *often* requires that share of resampled tables to show the "
+        "claim. A *premise* must be true before the claim can be tested. Everything else is inconclusive."
     )
     yield (
-        "Bars that several claims share: a test of level 5 % keeps its level if its rate is below 0.075, because 200 "
-        "to 400 runs cannot exclude less. A score that a figure shows as zero is below 0.02. A correlation is called "
-        "absent within 0.3, below a medium one (Cohen 1988), unless the paper has a bar of its own."
+        "Several claims share a threshold. A test of level 5 % counts as valid if its rate of false positives is "
+        "below 0.075, because 200 to 400 runs cannot exclude smaller excesses. A score below 0.02 counts as zero, "
+        "because it looks like zero in a figure whose axis ends at 1. A correlation counts as absent if it is "
+        "within 0.3 of zero, below a medium correlation (Cohen 1988), unless the paper gives a threshold of its own."
     )
     lines = [
         [
@@ -162,10 +179,10 @@ def _verdict_counts(checks: pd.DataFrame) -> str:
     on = [f"{rests[name]:,} on {name}" for name in BASES if rests.get(name, 0)]
     loose = int(agreeing.why.str.startswith(LOOSE).sum())
     return (
-        f"**{len(results):,} published results: {', '.join(phrases) or 'none'}.** The basis of those that "
-        f"agree: {', '.join(on) or 'nothing yet'}; {loose:,} of them agree loosely. The other "
-        f"{len(checks) - len(results):,} lines are transcription, arithmetic, repeats and claims of our own, and are "
-        "not counted."
+        f"**{len(results):,} published results: {', '.join(phrases) or 'none'}.** The basis of those that agree: "
+        f"{', '.join(on) or 'nothing yet'}; {loose:,} of them agree only loosely. The other "
+        f"{len(checks) - len(results):,} lines are transcriptions, arithmetic, repeats and claims of our own. They "
+        "are not counted here."
     )
 
 
@@ -235,7 +252,7 @@ def _part(summary: dict[str, Any]) -> str:
     """Return the finished part of the grid, if it is not complete."""
     rows, cells, absent = (summary.get(name, 0) for name in ("rows", "cells", "unreachable"))
     if summary["grid"] == "full" and rows + absent == cells:
-        return f" (all {rows:,} cells whose data or weights are at hand, of {cells:,})" if absent else ""
+        return f" ({rows:,} of {cells:,} cells; data or weights of the others are not available)" if absent else ""
     return f" ({rows:,} of {cells:,} cells of the {summary['grid']} grid)"
 
 

@@ -1,4 +1,4 @@
-"""Checks: published numbers and claims beside our values, with verdicts."""
+"""Checks: published numbers and claims, our values, and verdicts."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ class Check:
     where : str
         Paper and table or section: "Geometric Stability, Table 11".
     what : str
-        Which row and column, or the claim in words.
+        Row and column, or the claim in words.
     published, ours : float, str or None
-        Numbers, or words; ours is None where there is none.
+        Numbers or words; ours is None if we have no value.
     verdict : {"agrees", "differs", "does not hold", "inconclusive", "not reachable", "not run"}
-        "does not hold" is a claim that a control takes away, even where its numbers are found again; on stand-ins it
-        becomes "not found on stand-ins", as other models and data cannot take a claim away. "inconclusive" is
-        one that our interval neither supports nor rules out: no p-value above 0.05 is read as support or refutation.
+        "does not hold" is a claim that is not repeated or fails its control, even if its numbers agree. On stand-ins it
+        becomes "not found on stand-ins", because other models and data cannot refute a claim. "inconclusive" is a
+        claim that our interval neither supports nor rules out: a p-value above 0.05 is neither support nor refutation.
     why : str
-        Reason for every verdict but the first: what differs, which control, which data or weights are missing. Of the
-        first: that it is loose.
+        Reason for every verdict except "agrees": what differs, which control fails, or what is missing. For "agrees",
+        a note if nearly any value would agree.
     basis : {"", "the paper's data", "its recipe", "other models", "its own printed numbers"}
-        What ours was found on; "its own printed numbers" is no experiment, but arithmetic. "" where there is no ours.
+        Basis of our value; "its own printed numbers" is arithmetic and not an experiment. "" if we have no value.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def judge_number(
     >>> judge_number("Paper, Table 1", "CKA", 0.91, 0.92, error=0.01).verdict
     'agrees'
     >>> judge_number("Paper, Table 1", "correlation", 0.18, 0.32, error=0.13).why
-    'loose: anything from -0.0748 to 0.435 would agree'
+    'loose: any value from -0.0748 to 0.435 would agree'
     >>> judge_number("Paper, Table 1", "CKA", 0.91, 0.99, error=0.01, why="other weights").verdict
     'differs'
     """
@@ -133,7 +133,7 @@ def judge_number(
         return Check(where, what, published, None, NOT_RUN, why)
     within = tolerance.allowed_difference(error, published_error, decimals)
     if admissible is not None and admissible[0] <= published <= admissible[1]:
-        reason = f"{LOOSE} readings of what the paper leaves open give {admissible[0]:.3g} to {admissible[1]:.3g}"
+        reason = f"{LOOSE} choices that the paper leaves open give {admissible[0]:.3g} to {admissible[1]:.3g}"
         return Check(where, what, published, ours, AGREES, reason)
     if abs(ours - published) <= within:
         rounded = tolerance.allowed_difference(decimals=decimals) == within

@@ -39,16 +39,16 @@ NOT_NEEDED, IMPOSSIBLE, ABSENT = "no control needed", "not possible here", "not 
 QUESTIONS = ("premise", "repeated", "survives")
 _P_VALUE = "_p"
 _FINDINGS = "findings.toml"
-_UNDECIDED = {OPEN: "The interval lies on both sides of the threshold."}
-_NO_CELLS = "these rows do not contain the cells that decide it"
+_UNDECIDED = {OPEN: "The interval contains the threshold."}
+_NO_CELLS = "this run does not contain the cells that decide it"
 
 
-def _judge_above(fact: Fact, threshold: float) -> str:
+def _judge_lower_limit(fact: Fact, threshold: float) -> str:
     low, high = fact.limits
     return YES if low > threshold else NO if high <= threshold else OPEN
 
 
-def _judge_below(fact: Fact, threshold: float) -> str:
+def _judge_upper_limit(fact: Fact, threshold: float) -> str:
     low, high = fact.limits
     return YES if high < threshold else NO if low >= threshold else OPEN
 
@@ -72,8 +72,8 @@ def _judge_share(fact: Fact, threshold: float) -> str:
 
 
 OPERATORS: Mapping[str, Callable[[Fact, float], str]] = {
-    "above": _judge_above,
-    "below": _judge_below,
+    "above": _judge_lower_limit,
+    "below": _judge_upper_limit,
     "within": _judge_absence,
     "significant": _judge_p_value,
     "often": _judge_share,
@@ -125,16 +125,16 @@ class Claim:
     repeated, survives : Rule or None
         None: not possible here; no control needed.
     check : str
-        Words in the name of the check that it decides, "" if there is none.
+        Words in the name of the check that the claim decides, "" if there is none.
     card : bool
         Whether it is on the paper's scorecard.
     missing : str
-        What was not at hand or not tried, where it is not possible here to repeat it.
+        The reason if we cannot test the claim here: missing data, or an experiment that we did not run.
     premise : Rule or None
-        What must hold before the claim can be asked, such as a correlation that is said to vanish; where it does not
-        hold, both answers are inconclusive.
+        Condition that must be true before the claim can be tested, such as a correlation that is said to vanish. If it
+        is not true, both answers are inconclusive.
     otherwise : str
-        Verdict where an answer is no, if it is another than that of `on`.
+        Verdict if an answer is no, unless it is that of `on`.
     """
 
     paper: str

@@ -52,7 +52,8 @@ class Fact:
 
 
 Facts = Mapping[str, Fact]
-MakeFacts = Callable[["pd.DataFrame", "pd.DataFrame | None"], Facts]
+MakeFacts = Callable[["pd.DataFrame", Any], Facts]
+"""Takes all rows, and the published numbers: a DataFrame, or None if the study declares no file of them."""
 
 
 def as_facts(values: Mapping[str, Any], prefix: str = "") -> dict[str, Fact]:

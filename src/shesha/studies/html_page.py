@@ -11,7 +11,10 @@ from shesha.results.generic_page import as_table
 from shesha.studies.checks import SAID, VERDICTS, Check
 from shesha.studies.checks import as_table as checks_table
 from shesha.studies.page import Page, Picture
-from shesha.studies.run_files import StudyRun, _describe_run, build_page
+from shesha.studies.page_from_rows import build_page
+from shesha.studies.run_description import describe_run
+from shesha.studies.run_files import ROWS
+from shesha.studies.run_results import StudyRun
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,8 +22,9 @@ if TYPE_CHECKING:
 _FIRST = 3
 """Number of notes on the first screen."""
 _CHECKS = (
-    "Agrees: within the joint uncertainty at 95 %, or up to rounding. Does not hold: the claim fails its control, "
-    "even if its numbers are repeated. The last column explains numbers that differ."
+    '"Agrees" means within the joint 95 % uncertainty, or equal up to rounding. "Does not hold" means that the '
+    "claim is not repeated or fails its control, even if its numbers agree. The last column explains numbers that "
+    "differ."
 )
 
 
@@ -32,7 +36,7 @@ def study_page(run: StudyRun, about: Mapping[str, str]) -> report.Page:
     run : StudyRun
         With at least one row.
     about : mapping of str to str
-        What else to tell of what was run.
+        Further information on the run.
     """
 
     study = run.study
@@ -60,7 +64,7 @@ def _question_source(paper: str) -> str:
     first, _, others = paper.partition(";")
     if first != "new":
         return f"Repeated from {paper}"
-    return f"An experiment of our own; also{others}" if others else "An experiment of our own"
+    return f"An experiment of our own; related to{others}" if others else "An experiment of our own"
 
 
 def _verdict_sentence(checks: Sequence[Check]) -> str:
@@ -70,15 +74,16 @@ def _verdict_sentence(checks: Sequence[Check]) -> str:
     counts = Counter(check.verdict for check in checks)
     phrases = [f"{counts[name]} {SAID[name][counts[name] > 1]}" for name in VERDICTS if counts[name]]
     if len(checks) == 1:
-        return f"The one published number or claim {SAID[checks[0].verdict][0]}."
-    return f"Of {len(checks)} published numbers and claims {', '.join(phrases)}."
+        return f"The only published number or claim {SAID[checks[0].verdict][0]}."
+    return f"Of {len(checks)} published numbers and claims, {', '.join(phrases)}."
 
 
 def _incomplete(run: StudyRun) -> tuple[report.Part, ...]:
     if run.complete:
         return ()
     grid = "quick" if run.quick else "full"
-    return (report.Item(f"Made from {len(run.rows)} of the {run.n_cells} cells of the {grid} grid."),)
+    cells = f"{len(run.rows)} of the {run.n_cells} cells of the {grid} grid"
+    return (report.Item(f"This page uses {cells}, so its numbers may change."),)
 
 
 def _checks(page: Page) -> list[report.Section]:
@@ -103,7 +108,7 @@ def _notes(notes: Sequence[str]) -> tuple[report.Part, ...]:
 
 def _ran(run: StudyRun) -> list[tuple[str, str]]:
     names = ("study", *("cells without a number",) * (bool(run.failures) + bool(run.unreachable)), "versions")
-    return list(zip(names, _describe_run(run), strict=True))
+    return list(zip(names, describe_run(run, ROWS), strict=True))
 
 
 def _picture_part(picture: Picture) -> report.Drawing:

@@ -92,13 +92,13 @@ def _parts(
     yield "# Published results and ours"
     yield (
         "Three papers introduced these scores. This page counts which of their claims we could repeat, and which of "
-        "those survive a control. Where the published models or data are not available, other models replace them. "
-        "Such stand-ins can fail to show a claim but cannot refute it. Each scorecard names what was replaced."
+        "those survive a control for another explanation. Where the published models or data are not available, "
+        "other models replace them. Such stand-ins cannot refute a claim. Each scorecard says what was replaced."
     )
     if papers:
-        yield f"![Main claims of each paper: repeated or not, and with which result of the control]({_PICTURE})"
+        yield f"![Main claims of each paper, by whether they are repeated and survive their control]({_PICTURE})"
         yield markdown_table(["paper", *(name for name, _ in GROUPS)], [_line(*item) for item in papers.items()])
-        yield f"[All claims in full]({CLAIMS}) has what each control found."
+        yield f"[All claims in full]({CLAIMS}) reports the result of each control."
     sentences = [text.format_map(facts) for text, claim in findings() if _there(claim.study, text, facts)]
     if sentences:
         yield "## Five findings for users of these scores"

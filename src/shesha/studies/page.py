@@ -33,13 +33,13 @@ class Page:
     Parameters
     ----------
     answer : str
-        To the study's question, in a sentence or two, with the numbers that decide; "" if the study's rules have it.
+        Answer to the study's question in a few sentences with numbers; "" if the rules of the study contain it.
     tables : sequence of (title, table)
     pictures : sequence of Picture
     notes : sequence of str
-        What we make of differences, what cannot be compared, what would fool a reader.
+        Explanations of differences, limits of the comparison, and cautions.
     checks : sequence of Check
-        Every published number and claim that the study repeats, or cannot: lines of the index of all studies.
+        Every published number and claim on the subject of the study, including those that it cannot repeat.
     """
 
     answer: str = ""
@@ -56,9 +56,9 @@ def save_page(page: Page, folder: Path, title: str, question: str, ran: str) -> 
     ----------
     page : Page
     folder : path
-        Is made if need be.
+        Created if it does not exist.
     title, question, ran : str
-        Heading; what was asked; what was run, for its end.
+        Heading, question of the study, and description of the run.
     """
     folder.mkdir(parents=True, exist_ok=True)
     parts = [f"# {title}", question, f"**{page.answer}**"]

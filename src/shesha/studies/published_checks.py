@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PAPER = "Geometric Stability, "
-ABSENT = "these rows do not contain the cells that decide it"
+ABSENT = "this run does not contain the cells that decide it"
 _WORDED = "claim/"
 Table = Any
 """A DataFrame. The stubs of pandas know neither what a row nor what a cell holds."""
@@ -40,12 +40,12 @@ class Found:
     ----------
     ours : float, str or None
     error : float
-        Standard deviation of a single draw, where the published number is one draw.
+        Standard deviation of a single draw, if the published number is one draw.
     why : str
-        Reason, told unless it agrees.
+        Reason, reported unless the numbers agree.
     verdict : str, optional
-        Where the data decide nothing; otherwise numbers are judged by their distance, and words by whether they are the
-        same. Claims in words are answered by rules: see `study_rules`.
+        Verdict if the data decide nothing. Otherwise numbers are judged by their difference, and words by equality.
+        Claims in words are answered by rules: see `study_rules`.
     decimals : int, optional
         Of the published number; default: what its line says, else 3.
     note : str

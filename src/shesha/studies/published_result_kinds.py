@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 RESULT, TRANSCRIPTION, ARITHMETIC, REPEAT, OWN = "result", "transcription", "arithmetic", "repeat", "own"
 KINDS = (RESULT, ARITHMETIC, TRANSCRIPTION, REPEAT, OWN)
 MEANINGS = {
-    RESULT: "a number or claim that an experiment, or its absence, decides",
+    RESULT: "a number or claim that needs an experiment",
     ARITHMETIC: "a number, bound or count that follows from other numbers of the paper",
-    TRANSCRIPTION: "a label, a parameter, a sample size, or a definition that cannot come out otherwise",
-    REPEAT: "the same number of the paper with the same of ours, printed in another place",
+    TRANSCRIPTION: "a label, a parameter, a sample size, or a consequence of a definition",
+    REPEAT: "a number that the paper prints again in another place",
     OWN: "a claim or formula of our own, which no paper has published",
 }
 _OURS = "new"

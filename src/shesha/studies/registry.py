@@ -15,7 +15,7 @@ from shesha.studies.study_definition import Study
 from shesha.support import spelling as spelling
 
 GROUP = "shesha.studies"
-"""Entry points of packages of studies; a folder `published` of each holds published numbers and claims."""
+"""Entry points of packages of studies; the folder `published` of each contains published numbers and claims."""
 NOT_INSTALLED = "the papers' studies are in a separate package: pip install shesha-studies"
 
 

@@ -50,8 +50,8 @@ def scorecard(paper: str, found: list[Judged]) -> str:
         f"# {paper}: scorecard",
         limits()[paper],
         _brief_table([judgement for judgement in found if judgement.claim.card]),
-        f"[All claims in full]({CLAIMS}), with what each control found; [how they are judged]({_RULES}); "
-        "[the index](index.md).",
+        f"See also [all claims in full]({CLAIMS}) with the result of each control, [how claims are "
+        f"judged]({_RULES}), and [the index](index.md).",
     )
     return "\n\n".join(parts) + "\n"
 
@@ -60,13 +60,13 @@ def claims_page(papers: Mapping[str, list[Judged]]) -> str:
     """Return the page of all claims, paper by paper, with everything we found."""
     parts = [
         "# All claims in full",
-        "Quotations are verbatim. *Repeated?* asks whether we find the claim as the paper makes it. *Survives the "
-        "control?* asks whether it still holds when a control removes another explanation. An answer is yes or no only "
-        f"if the whole interval lies on one side of a [threshold]({_RULES}), and inconclusive otherwise. Back to "
-        "[the index](index.md).",
+        "Quotations are verbatim. *Repeated?* asks whether our results show what the paper claims. *Survives the "
+        "control?* asks whether they still do after a control excludes another explanation. An answer is yes or no "
+        f"only if the whole interval lies on one side of a [threshold]({_RULES}); otherwise it is inconclusive. Back "
+        "to [the index](index.md).",
     ]
     for paper, judgements in papers.items():
-        parts += [f"## {paper}", f"The main claims on one screen: [scorecard]({page_name(paper)})."]
+        parts += [f"## {paper}", f"For the main claims on one screen, see the [scorecard]({page_name(paper)})."]
         parts += [_full_table([judgement for judgement in judgements if judgement.claim.card])]
         if others := [judgement for judgement in judgements if not judgement.claim.card]:
             parts += [f"### {paper}, other claims", _full_table(others)]

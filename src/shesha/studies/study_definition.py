@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from shesha.studies.page import Page
 
 Cell = Callable[..., Mapping[str, Any]]
+MakePage = Callable[["pd.DataFrame", Any], "Page"]
+"""Takes what `MakeFacts` takes."""
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]
 """Values of each parameter, whose combinations are the cells, or the cells themselves."""
 
@@ -46,14 +48,14 @@ class Study:
     cell: Cell
     published: str | None
     """File of published numbers next to the studies, if any."""
-    pages: list[Callable[[pd.DataFrame, pd.DataFrame | None], Page]]
+    pages: list[MakePage]
     """The function that makes the page."""
     stand_ins: str = ""
     """Models or data that replace those of the paper; "" if the paper's own or its recipe are used."""
     own_numbers: tuple[str, ...] = ()
     """Words in the names of checks that follow from the paper's own numbers, without an experiment."""
     repeated: tuple[str, ...] = ()
-    """Words in the names of checks that are repeated as published, if the others use stand-ins."""
+    """Words in the names of checks that use the paper's own models or data although the study has stand-ins."""
     on: str = RECIPE
     """Default basis of our numbers."""
     fact_makers: list[MakeFacts] = field(default_factory=list)
@@ -90,7 +92,7 @@ class Study:
         self.fact_makers.append(function)
         return function
 
-    def page(self, function: Callable[[pd.DataFrame, pd.DataFrame | None], Page]) -> Study:
+    def page(self, function: MakePage) -> Study:
         """Mark the function that makes the page of all rows (one line per cell) and of the published numbers."""
         self.pages.append(function)
         return self
@@ -114,21 +116,21 @@ def study(
     Parameters
     ----------
     name : str
-        Words joined by hyphens, as people ask for it.
+        Words joined by hyphens.
     paper : str
         Section that it repeats, or "new".
     version : int
-        To be raised when the function's numbers change.
+        Raise it when the function's numbers change.
     full, quick : Grid
-        The cells of the paper; and cells that take less than two minutes on two cores.
+        The cells of the paper, and a selection that takes less than two minutes on two cores.
     published : str, optional
-        A CSV file of published numbers: beside the file of the study, or any path.
+        A CSV file of published numbers, in the folder of the study or at any path.
     stand_ins : str
-        What stands in for which models or data of the paper, in words, where its own are not at hand: pages and the
-        index tell agreement on stand-ins apart from numbers that are repeated.
+        Which models or data replace those of the paper, in words. Pages and the index distinguish agreement on
+        stand-ins from repeated numbers.
     own_numbers, repeated : sequence of str
         Words in the names of checks (paper, table, row) that follow from other numbers of the paper, without an
-        experiment; and of those that are repeated as published in spite of the stand-ins.
+        experiment; and of those that use the paper's own models or data although the study has stand-ins.
     on : str
         Default basis of our numbers.
 

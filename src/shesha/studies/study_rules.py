@@ -1,9 +1,10 @@
-"""What a study's page says, as data: rules of its lesser claims, and the sentences of its answer.
+"""What a study's page says, as data: rules of its lesser claims, sentences of its answer, headings of its tables.
 
 The file is `published/rules/NAME.toml`. An entry of `[claim]` has the key of a published line in words, which says its
 place and its label, and what decides it; the fields of the first rule may stand at the top of the entry. A key with a
 star is that of several lines, and a star in the fields is what it stands for. An entry of `[[answer]]` is a text with
-the names of facts in braces, or a rule whose words are the sentence.
+the names of facts in braces, or a rule whose words are the sentence. An entry of `[columns]` is the heading that
+replaces the name of a column in the page's tables.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from shesha.studies.study_definition import Study
 if TYPE_CHECKING:
     import pandas as pd
 
+Tables = tuple[tuple[str, "pd.DataFrame"], ...]
 _OF_RULES = ("fact", "reason", "control", YES, NO, OPEN, *OPERATORS)
 
 
@@ -91,6 +93,12 @@ def _claim_from_line(study: str, line: Line, entry: dict[str, Any]) -> Claim:
 def study_answer(study: Study, facts: Facts) -> str:
     """Return the answer of a study's page, "" if its rules hold none; sentences whose facts are absent are left out."""
     return " ".join(filter(None, (_sentence(entry, facts) for entry in read_rules(study).get("answer", ()))))
+
+
+def set_headings(study: Study, tables: Tables) -> Tables:
+    """Return the tables of a study's page with the headings of its rules instead of the names of their columns."""
+    headings: dict[str, str] = read_rules(study).get("columns", {})
+    return tuple((title, table.rename(columns=headings)) for title, table in tables)
 
 
 def _sentence(entry: dict[str, Any], facts: Facts) -> str:

@@ -14,7 +14,7 @@ from math import isnan, log10, sqrt
 JOINT = 1.96
 """Number of standard errors within which 95 % of differences lie."""
 LOOSE = "loose:"
-"""Beginning of the reason for an agreement that nearly any value would have."""
+"""First word of the note on an agreement that nearly any value would reach."""
 _QUARTER, _HALF, _FACTOR = 0.25, 0.5, 3.0
 
 
@@ -58,7 +58,7 @@ def loosely(published: float, within: float, ours: float = float("nan")) -> str:
     Examples
     --------
     >>> loosely(0.18, 0.39, 0.32)
-    'loose: anything from -0.21 to 0.57 would agree'
+    'loose: any value from -0.21 to 0.57 would agree'
     >>> loosely(0.91, 0.03, 0.93)
     ''
     """
@@ -67,11 +67,11 @@ def loosely(published: float, within: float, ours: float = float("nan")) -> str:
         loose = within > _HALF * abs(published)
     else:
         loose = 2 * within > _QUARTER * (1 if min(numbers) >= 0 and published - within >= 0 else 2)
-    return f"{LOOSE} anything from {published - within:.3g} to {published + within:.3g} would agree" if loose else ""
+    return f"{LOOSE} any value from {published - within:.3g} to {published + within:.3g} would agree" if loose else ""
 
 
-BY_CHANCE = "Just outside 95 % of our draws, as one number in twenty is by chance."
-UNDECIDED = "p-values above 0.05 cannot be compared for different numbers of observations"
+BY_CHANCE = "It is just outside the range of 95 % of our draws. One number in twenty is outside by chance."
+UNDECIDED = "P-values above 0.05 cannot be compared between different numbers of observations."
 
 
 def p_values_agree(published: str, ours: float) -> bool | None:

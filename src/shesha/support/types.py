@@ -1,7 +1,5 @@
 """Types of arrays and arguments that signatures share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

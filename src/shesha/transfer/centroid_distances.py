@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.kernels.distances import condensed_distances
+from shesha.kernels.symmetric_matrices import square
 from shesha.support import memory as memory
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.transfer.class_statistics import ClassedRows, check_classes
+from shesha.transfer.class_checks import check_classes
+from shesha.transfer.class_means_and_residuals import ClassedRows
 from shesha.transfer.not_estimable import nan_with_reason
 
 
@@ -115,7 +117,4 @@ def _squared_distances(data: ClassedRows) -> tuple[Vector, Matrix]:
 
 def _centroid_distances(data: ClassedRows) -> Matrix:
     """Squared distances between the class means."""
-    n_classes = len(data.names)
-    square = np.zeros((n_classes, n_classes))
-    square[np.triu_indices(n_classes, k=1)] = condensed_distances(data.means, "euclidean", squared=True)
-    return square + square.T
+    return square(condensed_distances(data.means, "euclidean", squared=True), len(data.names))

@@ -20,6 +20,7 @@ from shesha.kernels.distances import (
     standard_rows,
 )
 from shesha.kernels.rounding_and_scaling import ROUNDING, length_unit
+from shesha.kernels.symmetric_matrices import square
 from shesha.support.types import Index, Matrix, Vector
 from shesha.views.representation import Representation, View
 from shesha.views.undirected_rows import UndirectedRowsError
@@ -39,7 +40,7 @@ class Standard(View):
         """Bring the rows to standard form; given distances do not change."""
         check.choice(metric, METRICS, "metric")
         if source.has_distances_only:
-            return cls(metric, None, _square(source.distances.condensed, source.n_rows))
+            return cls(metric, None, square(source.distances.condensed, source.n_rows))
         if not centred:
             return cls(metric, source.standard(metric), None)
         shifted = source.rows / length_unit(source.rows)
@@ -105,9 +106,3 @@ class Standard(View):
             # Rounding may have left the distance of a row to itself below zero.
             np.sqrt(np.maximum(distances, 0.0, out=distances), out=distances)
         return distances
-
-
-def _square(distances: Vector, n: int) -> Matrix:
-    out = np.zeros((n, n))
-    out[np.triu_indices(n, k=1)] = distances
-    return out + out.T

@@ -1,7 +1,5 @@
 """Trained models on disk: what is saved is what is read, layer by layer."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

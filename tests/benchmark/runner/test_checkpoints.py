@@ -1,7 +1,5 @@
 """Weights that lie beside a store: used where they fit, told with their file where they do not."""
 
-from __future__ import annotations
-
 import pytest
 
 from shesha.benchmark import run_suite

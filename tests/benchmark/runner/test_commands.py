@@ -1,7 +1,5 @@
 """What `shesha bench` says of runs that are not complete, or rest on fewer rows."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Workers of a Dask cluster do what local processes do, even if one of them dies."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

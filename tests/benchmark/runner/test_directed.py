@@ -1,7 +1,5 @@
 """Rows without a direction are left out of the pairs and measures that they concern, and of nothing else."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What takes part: registered measures, calibrated ones, and functions of one's own."""
 
-from __future__ import annotations
-
 import importlib
 import linecache
 import pickle

@@ -1,7 +1,5 @@
 """What fails is told, and stops nothing else."""
 
-from __future__ import annotations
-
 import math
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool

@@ -1,7 +1,5 @@
 """Stores of earlier layouts: read as they are, brought up to date by a run, refused if nothing is known of them."""
 
-from __future__ import annotations
-
 import sqlite3
 
 import pytest

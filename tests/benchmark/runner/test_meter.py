@@ -1,7 +1,5 @@
 """How far a run of the benchmark is."""
 
-from __future__ import annotations
-
 from shesha.benchmark.progress_estimate import Meter
 
 

@@ -1,7 +1,5 @@
 """A data set and a network of one's own are one file, with one line in a suite: the real runner trains them."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from dataclasses import replace

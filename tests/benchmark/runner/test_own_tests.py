@@ -1,7 +1,5 @@
 """A test of one's own is one file and one line: own models, runs, tables, ranks and reports pick it up."""
 
-from __future__ import annotations
-
 import importlib
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint

@@ -1,7 +1,5 @@
 """Chunks hold exactly what the tests need: nothing twice, nothing that is done, nothing missing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,7 @@ from shesha.benchmark import run_plan
 from shesha.benchmark.measure_entries import entries, entry_version
 from shesha.benchmark.model_descriptions import Setting
 from shesha.benchmark.run_plan import plan_chunks, required_models, trials
-from shesha.benchmark.suites import Task, _groups
+from shesha.benchmark.suites import Task, setting_groups
 
 MEASURES = entries(["CKA", "RSA", "LinReg", "MagDiff", "RTD", "calibrated CKA", "ProcDist"])
 VERSION = {measure.name: entry_version(measure) for measure in MEASURES}
@@ -30,7 +28,7 @@ def random_tasks(rng):
             "D",
             f"A{number}",
             {},
-            _groups(degrees(), degrees(), degrees()),
+            setting_groups(label_randomization=degrees(), shortcut=degrees(), augmentation=degrees()),
             poolings=("",) if rng.random() < 0.5 else ("cls", "mean"),
             layers=Setting("deep") if rng.random() < 0.5 else Setting(),
             n_models=int(rng.integers(2, 6)),
@@ -133,7 +131,7 @@ def test_trials_are_each_test_through_each_pooling(toy):
         for test in ("accuracy", "output", "label_randomization", "shortcut", "augmentation", "layer_monotonicity")
     ]
     assert [trial.test for trial in trials(toy.tasks, ["shortcut", "accuracy"])] == ["accuracy", "shortcut"]
-    double = Task("toy_domain", "D", "A", {}, _groups((0, 1), (), ()), poolings=("cls", "mean"))
+    double = Task("toy_domain", "D", "A", {}, setting_groups(label_randomization=(0, 1)), poolings=("cls", "mean"))
     assert len(trials([double])) == 2 * 4
 
 

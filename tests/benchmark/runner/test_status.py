@@ -1,7 +1,5 @@
 """How far a run is, before and after the models of a test are trained."""
 
-from __future__ import annotations
-
 import shutil
 
 import pandas as pd

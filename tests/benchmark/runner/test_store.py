@@ -1,7 +1,5 @@
 """The file of a run: what is no store is refused, one run writes at a time, and a full disk loses nothing."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sqlite3

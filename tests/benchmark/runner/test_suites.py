@@ -1,7 +1,5 @@
 """The suites are as documented, and a model's name changes with everything that matters."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Work in other processes: a measure or a training that kills its worker costs that piece of work alone."""
 
-from __future__ import annotations
-
 import importlib
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool

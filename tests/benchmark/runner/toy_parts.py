@@ -1,7 +1,5 @@
 """Data sets and networks of one's own, as a user would write them, and the suite that they make up."""
 
-from __future__ import annotations
-
 import numpy as np
 from torch import nn
 

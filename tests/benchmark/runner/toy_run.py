@@ -10,7 +10,7 @@ from typing import Any
 
 from shesha.benchmark import run_plan
 from shesha.benchmark.run_suite import run
-from shesha.benchmark.suites import Suite, Task, _groups
+from shesha.benchmark.suites import Suite, Task, setting_groups
 
 CHUNK = 5
 """Comparisons per piece of work of the program, of measures that count as cheap."""
@@ -19,7 +19,7 @@ WORKERS = 2
 
 def task(**changed: Any) -> Task:
     """Six standard models, three per group, three whose layers are compared, unless changed."""
-    groups = _groups((0, 0.5, 1), (0, 0.5, 1), (0, 0.3, 0.9))
+    groups = setting_groups(label_randomization=(0, 0.5, 1), shortcut=(0, 0.5, 1), augmentation=(0, 0.3, 0.9))
     sizes = {"n_models": 6, "n_per_group": 3, "n_layered": 3} | changed
     return Task("toy_domain", "D", "A", {}, groups, **sizes)
 

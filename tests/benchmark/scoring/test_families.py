@@ -1,7 +1,5 @@
 """Models of families: related where the families are, so that models are relabelled within them, or families whole."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom

@@ -1,7 +1,5 @@
 """The table of submissions: places follow resampled trainings and tasks, ties are ties, nobody stands alone at 1."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -9,7 +7,8 @@ import numpy as np
 import pytest
 
 from shesha.benchmark import leaderboard, leaderboard_page, read_submissions
-from shesha.benchmark.submission_files import measure_file, training_influences
+from shesha.benchmark.submission_files import measure_file
+from shesha.benchmark.training_jackknife import training_influences
 
 TASKS = tuple(f"net {k}" for k in range(8))
 

@@ -1,7 +1,5 @@
 """Parts of the pages of a run: the answer, reasons without numbers of rows, places, and a table of ranks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

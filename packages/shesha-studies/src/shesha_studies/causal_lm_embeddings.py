@@ -1,4 +1,4 @@
-"""Rows of sentences by the layers of a causal language model, as well as by encoders: by its tokens in three ways."""
+"""Rows of sentences by the layers of a causal language model, with three poolings, and by encoders."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from shesha_studies.sentences import Text, read_set
 CAUSAL = "SmolLM2"
 DEPTHS = tuple(range(3, 31, 3))
 POOLINGS = ("mean", "later tokens", "last token")
-"""Of all tokens, as published; without the first, which is long and nearly the same in every text; what comes last."""
+"""All tokens, as published; all but the first, whose state is long and similar in every text; the last token."""
 CAUSAL_FAMILIES = tuple(f"{CAUSAL}, {pooling}" for pooling in POOLINGS)
 CAUSAL_ENCODERS = tuple(f"{family}: layer {depth}" for family in CAUSAL_FAMILIES for depth in DEPTHS)
 SINK = (
-    "A causal model's first token is an attention sink. From the middle layers on, its state is a hundred "
-    "times as long as those of other tokens. It is also nearly the same in every sentence. A mean over all tokens "
-    'is mostly this state divided by the number of tokens; "later tokens" omits it.'
+    "The first token of a causal model is an attention sink. From the middle layers on, the norm of its state is a "
+    "hundred times that of other tokens, and the state is nearly the same in every sentence. A mean over all tokens "
+    'is therefore mostly this state, divided by the number of tokens. The pooling "later tokens" omits the first '
+    "token."
 )
 _AT_ONCE, _MOST_TOKENS = 100, 128
 
@@ -46,7 +47,7 @@ def _of_set(sentences: str) -> dict[tuple[str, int], Matrix]:
 
 
 def _joined(text: Text) -> str:
-    """Return premise and hypothesis one after the other: a causal model has no other way to read a pair."""
+    """Return premise and hypothesis as one text, because a causal model reads a single text."""
     return " ".join(filter(None, text))
 
 

@@ -1,4 +1,4 @@
-"""Data sets that are not ours to ship, under the folder that SHESHA_DATA names, and libraries that not all have."""
+"""Data sets that we may not distribute, in the folder named by SHESHA_DATA, and optional libraries."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ import os
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from shesha.studies.study_definition import Unreachable
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PUBLISHED = Path(__file__).with_name("published")
 """Published numbers and claims."""
@@ -31,7 +29,10 @@ def place(*names: str, source: str = "") -> Path:
     """
     folder, deposit = os.environ.get("SHESHA_DATA"), f"; {source}" if source else ""
     if folder is None:
-        raise Unreachable(f"{'/'.join(names)}: SHESHA_DATA names no folder of data sets (docs/studies.md{deposit})")
+        raise Unreachable(
+            f"{'/'.join(names)} is not available, because SHESHA_DATA does not name a folder of data sets "
+            f"(docs/studies.md{deposit})"
+        )
     path = Path(folder).joinpath(*names)
     if not path.is_file():
         raise Unreachable(f"{'/'.join(names)} is not in the folder that SHESHA_DATA names{deposit}")
@@ -68,8 +69,6 @@ def opened(*names: str) -> dict[str, NDArray[Any]]:
 @cache
 def table(*names: str) -> pd.DataFrame:
     """Return a table as pandas reads it."""
-    import pandas as pd
-
     return pd.read_csv(place(*names))
 
 

@@ -17,7 +17,7 @@ NEGATIVE = ("poor", "bad", "mediocre", "lacking", "subpar", "terrible", "awful",
 N_ROWS = 800
 SETS = ("Synthetic", "SST-2", "MNLI")
 Text = tuple[str, str]
-"""A sentence alone (the second part is empty), or premise and hypothesis."""
+"""A single sentence with an empty second part, or premise and hypothesis."""
 Words = NDArray[np.str_]
 
 

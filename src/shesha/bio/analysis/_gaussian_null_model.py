@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from shesha.bio.shifts_of_public_package import mean_cosine
 from shesha.coherence.scores import NO_DIRECTION
@@ -13,9 +13,6 @@ from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds
 from shesha.support.seeds import generator
 from shesha.support.types import Seed
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def null_model(
@@ -66,8 +63,6 @@ def null_model(
     >>> round(correlation(still, n_bootstrap=100).rho, 2)
     1.0
     """
-    import pandas as pd
-
     check.count(n_simulations, "n_simulations")
     check.count(n_features, "n_features", minimum=2)
     check.count(n_controls, "n_controls")

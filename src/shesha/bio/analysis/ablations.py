@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from shesha.bio.analysis._ablation_table import Ablation, ablation
@@ -14,9 +15,6 @@ from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds
 from shesha.support.seeds import generator
 from shesha.support.types import Index
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SEEDS = (3, 7, 9, 11, 12, 18, 103, 108, 320, 411, 724, 1754, 1991, 2222, 7258)
 """Seeds of the ablation in the paper."""

@@ -68,15 +68,13 @@ def _score_columns(audit: Audit, name: str, findings: list[RepresentationAudit])
         # The reason is printed below the table.
         return []
     return [
-        Column(
-            title, tuple(interval(find_estimate(row, name)) for row in findings), "<", _strips(audit, name, findings)
-        ),
+        Column(title, tuple(interval(find_estimate(row, name)) for row in findings), "<", _strips(name, findings)),
         Column("chance up to", tuple("" if chance is None else f"{chance.threshold:.3f}" for chance in known)),
         Column("p", tuple("" if chance is None else f"{chance.p_value:.2g}" for chance in known)),
     ]
 
 
-def _strips(audit: Audit, name: str, findings: list[RepresentationAudit]) -> tuple[Strip | None, ...]:
+def _strips(name: str, findings: list[RepresentationAudit]) -> tuple[Strip | None, ...]:
     """Values on one scale, with the chance thresholds."""
     pairs = [(find_estimate(row, name), row.chances.get(name) or row.supervised_chances.get(name)) for row in findings]
     return tuple(

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Verdict = Literal["unchanged", "within noise", "changed", "replaced", "not estimable"]
-NAN = float("nan")
 
 
 @dataclass(frozen=True)

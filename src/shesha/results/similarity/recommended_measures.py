@@ -1,7 +1,5 @@
 """The three recommended measures."""
 
-from __future__ import annotations
-
 RECOMMENDED = {
     "unbiased CKA": "the whole geometry",
     "RSA": "the order of distances",

@@ -1,1 +1,1 @@
-"""Which measure: the benchmark's tables, raw and calibrated."""
+"""Studies of the benchmark's tables, with raw and calibrated measures."""

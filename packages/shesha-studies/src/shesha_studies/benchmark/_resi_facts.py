@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.benchmark import published_runtimes, rank
 from shesha.benchmark.tables import measure_type
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws
 from shesha_studies.benchmark import _resi_scores as tables
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DOMAINS = ("graph", "language", "vision")
 NEIGHBOURS = ("2nd-Cos", "Jaccard", "RankSim")
@@ -149,7 +147,7 @@ _ON_BERT = {
     "BERT concentricity": (("ConcDiff",), ("label_randomization", "auprc"), 0.5),
     "uniformity": (("UnifDiff",), ("augmentation", "auprc"), 0.75),
 }
-"""Measures, test and score, and the quantile of all measures that their mean is compared with."""
+"""Measures, test and score, and the quantile of all measures with which their mean is compared."""
 _QUANTILES = {0.5: "median measure", 0.75: "first quarter from"}
 
 

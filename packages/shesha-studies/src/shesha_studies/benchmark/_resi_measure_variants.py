@@ -1,4 +1,4 @@
-"""What calibration, restricted permutations and basis averaging make of the benchmark's own models and tests."""
+"""Effects of calibration, restricted permutations and basis averaging on the benchmark's models and tests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MEASURES = ("CKA", "RSA", "mutual kNN")
 DESIGNS = ("raw", "calibrated", "within classes")
 AXES = ("feature split", "basis-averaged")
 EPOCHS, N_MODELS, N_ROWS, N_PERMUTATIONS, N_CHANCE = 40, 3, 200, 99, 200
-"""A fifth of the suite's passes over Cora, three models of each setting instead of five, a fifth of the test nodes."""
+"""A fifth of the suite's epochs on Cora, three models of each setting instead of five, a fifth of the test nodes."""
 Values = dict[tuple[str, str], float]
 
 

@@ -1,34 +1,30 @@
-"""What calibration, restricted permutations and basis averaging change: words, table and picture."""
+"""The table, notes and picture on calibration, restricted permutations and basis averaging."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.page import Picture
 from shesha.studies.pictures import figure
 from shesha_studies.benchmark._resi_measure_variants import AXES, DESIGNS, EPOCHS, MEASURES, N_PERMUTATIONS, N_ROWS
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 _MARKS = "os^"
 NOTE = (
-    "Calibration, restricted permutations, basis averaging: nine networks per cell (three of each of three settings of "
-    f"a test, {EPOCHS} passes over Cora instead of the suite's 200, last layer, {N_ROWS} of the 1,000 test nodes, "
-    f"{N_PERMUTATIONS} permutations), so a score has 36 pairs and differences of 0.05 are noise. "
-    "Restricted: nodes are permuted within classes only, so the result is beyond the classes. Basis "
-    "averaging: the difference of two feature splits on the given axes, or averaged over random rotations "
-    "(`basis_averaged_split`). Chance: random values. For more on calibration, see the study `which-measure`."
+    "The table on calibration, restricted permutations and basis averaging uses nine networks per cell, three for "
+    f"each of three settings of a test. They were trained for {EPOCHS} epochs on Cora instead of the suite's 200. We "
+    f"compare their last layers on {N_ROWS} of the 1,000 test nodes with {N_PERMUTATIONS} permutations. Each score "
+    'is therefore based on 36 pairs, and differences of 0.05 are noise. In the column "within classes", nodes are '
+    "permuted within classes only, so the classes alone cannot raise the score. The columns on the feature split "
+    "compare networks by the difference of their splits on the given axes, or averaged over random rotations "
+    '(`basis_averaged_split`). The column "chance" is for random values. The study `which-measure` has more on '
+    "calibration."
 )
 
 
 def option_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one line per test and measure: AUPRC in each design, means over networks, with the range of chance."""
-    import pandas as pd
-
     options, records = rows[rows.part == "options"], []
     for test, lines in options.groupby("test", sort=False):
         chance = lines["chance auprc"].mean()
@@ -74,4 +70,11 @@ def options_picture(options: pd.DataFrame) -> Picture:
         ax.set(title=test, xlabel="AUPRC", xlim=(0, 1.02))
     handles, names = axes[0].get_legend_handles_labels()
     fig.legend(handles, names, frameon=False, fontsize="small", loc="outside lower center", ncol=len(names) // 2)
-    return Picture("options", fig, "AUPRC of small networks of Cora by measure: raw, calibrated, within classes; axes")
+    return Picture(
+        "options",
+        fig,
+        (
+            "AUPRC of small networks trained on Cora, by measure: raw, calibrated, permuted within classes, and with "
+            "the feature split on the axes and averaged"
+        ),
+    )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.checks import AGREES, DIFFERS, UNREACHABLE, Check
@@ -16,44 +16,43 @@ from shesha_studies.benchmark import _resi_scores as tables
 from shesha_studies.benchmark._resi_facts import CHANCE, DOMAINS, Places
 from shesha_studies.benchmark._resi_measure_variants_page import NOTE, option_table, options_picture
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 TESTS = ("accuracy", "jsd", "disagreement", "label_randomization", "shortcut", "augmentation", "layer_monotonicity")
 TABLES = {"graph": (7, 1), "language": (13, 1), "vision": (19, 2)}
-"""First table of a domain, and how many there are for each test, in their order."""
+"""First table of a domain, and the number of tables for each test, in order."""
 REASONS = {
-    "graph": "Flickr and OGBN-Arxiv are not in the small suites: training on them takes hours on a GPU",
-    "language": "MultiBERTs, ALBERT and SmolLM2 fine-tuned: gigabytes of weights and weeks of GPUs; the small suite "
-    "has MiniLM and a small transformer",
-    "vision": "networks of ImageNet-100 and CIFAR-100: data that need an agreement, and weeks of GPUs; the small suite "
-    "has small networks of Fashion-MNIST and CIFAR-10",
+    "graph": "Flickr and OGBN-Arxiv are not in our small suites, because training on them takes hours on a GPU.",
+    "language": "These networks are fine-tuned MultiBERTs, ALBERT and SmolLM2, which need gigabytes of weights and "
+    "weeks of GPU time. Our small suite has MiniLM and a small transformer.",
+    "vision": "These networks are trained on ImageNet-100 and CIFAR-100, which need a licence agreement and weeks "
+    "of GPU time. Our small suite has small networks trained on Fashion-MNIST and CIFAR-10.",
 }
 NOTES = (
-    "Our scores are those of docs/benchmark (`shesha bench run small`, then `shesha bench report`), with "
-    "two decimals as printed there and in the paper, so equal scores tie. Only the cells of options train "
-    "networks. RTD uses two subsets of rows there, ten in the paper.",
-    "The claims are words (`performs well`, `stands out`), and we chose the rules that decide them. We "
-    "set some rules after a first look at the results, so the numbers of each claim matter more than the count of "
-    "claims.",
-    "The numbers of Tables 7 to 30 are inferred from their order in the appendix (graphs, language, vision; accuracy, "
-    "outputs, labels, shortcuts, augmentation, layers): the values are stored by test and network, not by table.",
-    "Some checks cover a whole table and say so. Its numbers are in `shesha.benchmark.published()`, 8,640 "
-    "in all. Numbers of other networks and data are not repeated; we compare the order of the 24 "
-    "measures.",
-    "Agreement is Spearman's correlation over the measures between our column and each published column "
-    "of the same test and score (on Cora: of the same network), averaged. Unrelated orders have 0 +- "
-    "0.21. The second number is the agreement of published columns with one another, which limits what "
-    "can be expected.",
-    "A caution: first places are uncertain. Over 20 columns the leaders' median ranks differ by less than "
-    "a rank, and resampled data sets and networks have another leader. The column `first` says how often.",
-    "Scores that follow accuracy or outputs use ten models. Two disjoint sets of ten of our own models, "
-    "trained in the same way, agree at only 0.04 to 0.58.",
+    "Our scores are those of docs/benchmark (`shesha bench run small`, then `shesha bench report`). As in the "
+    "paper, they have two decimals, so scores can tie. This study itself trains networks only for the table on "
+    "calibration, restricted permutations and basis averaging. RTD uses two subsets of rows, and ten in the paper.",
+    'The paper states its claims in words ("performs well", "stands out"), and we chose the rules that decide '
+    "them. We set some rules after a first look at the results, so the numbers for each claim matter more than the "
+    "number of claims that agree.",
+    "The published values are stored by test and network, not by table. We inferred the numbers of Tables 7 to 30 "
+    "from their order in the appendix (graphs, language, vision; within each, accuracy, outputs, labels, shortcuts, "
+    "augmentation, layers).",
+    "Some checks cover a whole table and say so. The 8,640 numbers of all tables are in "
+    "`shesha.benchmark.published()`. We do not repeat numbers of other networks and data, but compare the order of "
+    "the 24 measures.",
+    "Agreement is Spearman's correlation over the measures between our column and a published column of the same "
+    "test and score (on Cora also of the same network), averaged over published columns. Unrelated orders have 0 +- "
+    '0.21. The column "published_agreement" is the mean agreement between published columns, which is about the '
+    "most that can be expected.",
+    "First places are uncertain. Over 20 columns, the median ranks of the leading measures differ by less than one "
+    'rank, and the leader changes when data sets and networks are resampled. The columns "first" give the share '
+    "of resampled choices in which a measure is first.",
+    "Tests of accuracy and outputs use ten models each. Even two disjoint sets of ten of our own models, trained in "
+    "the same way, have rank correlations of only 0.04 to 0.58.",
 )
 
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
-    """Make the page of all cells."""
+    """Agreement by table, positions by domain, and every claim in words."""
     table_rows = rows[rows.part == "table"]
     by_test = _test_table(table_rows)
     checks = (*against(published, {}), *_table_checks(table_rows))
@@ -73,21 +72,19 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 def _cora() -> pd.DataFrame:
     """Say how far our numbers on Cora lie from the published ones; without a printed spread none is judged alone."""
-    import pandas as pd
-
     keys = [*tables.BLOCK, "measure"]
     published, suite = (table[table.dataset == "Cora"] for table in map(tables.scores, ("published", "small")))
     both = published.merge(suite, on=keys, suffixes=("", " here")).dropna(subset=["value", "value here"])
-    both["apart"] = (both["value here"] - both.value).abs()
+    both["difference"] = (both["value here"] - both.value).abs()
     parts = [*both.groupby(["test", "quality"], sort=False), (("all", ""), both)]
     lines = [
         {
             "test": test,
             "quality": quality,
             "numbers": len(part),
-            "within 0.05": (part.apart <= 0.05).mean(),
-            "within 0.10": (part.apart <= 0.10).mean(),
-            "median distance": part.apart.median(),
+            "within 0.05": (part.difference <= 0.05).mean(),
+            "within 0.10": (part.difference <= 0.10).mean(),
+            "median distance": part.difference.median(),
             "Spearman": tables.correlation(part.value, part["value here"]),
             "spread over networks, published": part.groupby("measure").value.std().mean(),
             "spread over networks, here": part.groupby("measure")["value here"].std().mean(),
@@ -104,8 +101,6 @@ def _test_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _positions(rows: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
     places, lines = Places(rows), []
     names = [name for name in tables.scores("published").measure.unique() if name in places.of["graph", "small"].index]
     for name in names:
@@ -139,7 +134,7 @@ def _table_checks(table: pd.DataFrame) -> Iterator[Check]:
         "numbers",
         None,
         UNREACHABLE,
-        "GraphSAGE on Flickr, a BERT, a vision network: see those tables",
+        "These numbers are for GraphSAGE on Flickr, a BERT and a vision network; see those tables.",
     )
     yield Check(
         "ReSi, Table 31",
@@ -147,7 +142,7 @@ def _table_checks(table: pd.DataFrame) -> Iterator[Check]:
         "seconds",
         None,
         UNREACHABLE,
-        "seconds of other machines; ours are in docs/benchmark",
+        "The seconds were measured on other machines; ours are in docs/benchmark.",
     )
 
 
@@ -158,13 +153,22 @@ def _order_check(where: str, domain: str, test: str, quality: str, lines: pd.Dat
     # Columns of one domain are no independent witnesses: the limit is that of a single one, or what there is to find.
     same = "the same networks on Cora" if domain == "graph" else "our networks and data"
     what = f"{test.replace('_', ' ')}, {quality}: order of the measures, {same}, {n_numbers} numbers"
-    printed, result = "the table's columns", f"{mean:.2f} with ours (columns with each other: {ceiling:.2f})"
+    printed, result = (
+        "the table's columns",
+        (f"rank correlation with ours {mean:.2f} (published columns with each other {ceiling:.2f})"),
+    )
     if mean > 2 * CHANCE or (mean > CHANCE and mean > ceiling - 0.1):
         return Check(where, what, printed, result, AGREES)
     why = (
-        "over 45 pairs of ten models mostly noise of the models: two sets of our own models agree no better"
+        (
+            "With 45 pairs of ten models, most of the variation is due to the choice of models; two sets of our own "
+            "models agree no better."
+        )
         if quality == "spearman" and test != "layer_monotonicity"
-        else f"published columns agree with one another at {ceiling:.2f}; these are other networks and data"
+        else (
+            "Our networks and data differ from the published ones; even published columns have a rank correlation "
+            f"of only {ceiling:.2f} with each other."
+        )
     )
     return Check(where, what, printed, result, DIFFERS, why)
 
@@ -175,13 +179,17 @@ def _agreement_picture(by_test: pd.DataFrame) -> Picture:
         df = by_test[by_test.domain == domain]
         places = np.arange(len(df))[::-1]
         ax.axvspan(-2 * CHANCE, 2 * CHANCE, color="0.92", zorder=0)
-        ax.plot(df.published_agreement, places, "|", color="0.3", markersize=11, label="published, with each other")
+        ax.plot(
+            df.published_agreement, places, "|", color="0.3", markersize=11, label=("published columns with each other")
+        )
         ax.plot(df.agreement, places, "o", color=PALETTE[0], label="ours with published")
         ax.set(title=domain, xlabel="Spearman over 24 measures", xlim=(-0.6, 1.02))
     ax.set_yticks(places, [f"{row.test.replace('_', ' ')}, {row.quality}" for _, row in df.iterrows()], fontsize=7.5)
     fig.legend(*axes[0].get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside lower center", ncol=2)
     return Picture(
-        "agreement", fig, "Agreement of our columns with published ones by test; grey band: unrelated orders"
+        "agreement",
+        fig,
+        ("Rank correlation of our columns with the published columns, by test; the grey band is for unrelated orders"),
     )
 
 
@@ -197,4 +205,6 @@ def _position_picture(rows: pd.DataFrame) -> Picture:
             ax.annotate(name, (x, y), fontsize=5.5, xytext=(2, 2), textcoords="offset points")
         ax.set(title=domain, xlabel="published position")
     axes[0].set_ylabel("position in our small suite")
-    return Picture("positions", fig, "Positions of the 24 measures: published against our small suites, by domain")
+    return Picture(
+        "positions", fig, ("Places of the 24 measures in the published tables and in our small suites, by domain")
+    )

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from shesha.benchmark import published, rank_table
 from shesha.support.types import Matrix
 from shesha_studies.external_data import PUBLISHED
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COLUMN = ("domain", "dataset", "architecture", "pooling")
 BLOCK = (*COLUMN, "test", "quality")
@@ -24,8 +21,6 @@ def scores(source: str) -> pd.DataFrame:
     """Return scores in long form: "published", or those of our "small" suites (24 measures), or of "all" of ours."""
     if source == "published":
         return published()
-    import pandas as pd
-
     wide = pd.read_csv(PUBLISHED / "resi_small_suites.csv", comment="#", keep_default_na=False, na_values=[""])
     table = wide.melt(id_vars=list(BLOCK), var_name="measure")
     table["pooling"] = table.pooling.replace("-", "")
@@ -99,8 +94,6 @@ def _places(score_table: pd.DataFrame, seed: int = 0) -> tuple[list[str], np.nda
 @cache
 def drawn_places(source: str, domain: str, test: str = "") -> pd.DataFrame:
     """Return the positions of the measures in every draw of data sets and networks: draws down, measures across."""
-    import pandas as pd
-
     table = scores(source)
     names, _, drawn = _places(table[(table.domain == domain) & (table.test.str.startswith(test))])
     return pd.DataFrame(drawn, columns=names)

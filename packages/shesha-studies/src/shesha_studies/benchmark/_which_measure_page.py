@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.benchmark import rank
 from shesha.charts import PALETTE
@@ -13,32 +14,30 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha_studies.benchmark import _resi_scores as tables
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 BY = ["data", "widths", "measure"]
 CALIBRATED = ("CKA", "RSA", "mutual kNN")
-"""The measures whose calibrated variants took part in the small suites."""
+"""The measures with calibrated variants in the small suites."""
 NOTES = (
-    "Calibrated scores are 0 for all pairs within chance, so weak relations lose their order. With equal "
-    "widths calibration can only lose. With different widths the raw value of a biased measure follows "
-    "the widths, and calibration removes this. Measures without such a bias (unbiased CKA, RSA, "
-    "neighbours) lose there as well.",
-    "Groups of noise: two of four models, 48 rows, a shared part of rank 4 in noise, widths of 24 each or of 4 to "
-    "108. Digits: features drawn from the first and from the last layer of the network that ships, 4 to 32 of "
-    "them, so that width differs within groups and not between them. By chance AUPRC is 0.43 (6 of 14 distances "
-    "of a model's partners are of its group: 3 of 7), conformity 0.5.",
-    "On the benchmark: our small suites at the two decimals of docs/benchmark, positions among all 41 measures, "
-    "with three calibrated ones. Its pairs have equal widths and equal rows, so that chance is nearly the same "
-    "for each of them.",
-    "A caution: calibration changes the meaning of a number (0 is chance). It changes the order only if "
-    "chance differs between pairs, by width, rank or rows. The best measure here is the best for this "
-    "strength and these widths.",
+    "Calibrated scores are 0 for all pairs that do not exceed chance, so the order of weak relations is lost. With "
+    "equal widths, calibration therefore cannot help. With different widths, the raw value of a biased measure "
+    "follows the widths, and calibration removes this bias. Measures without such a bias (unbiased CKA, RSA, "
+    "neighbourhood measures) lose in this case as well.",
+    'The data set "noise" has two groups of four models with 48 rows. Models of a group share a signal of rank 4 '
+    'in noise. Their widths are all 24, or between 4 and 108. For "digits", the groups are the first and the last '
+    "layer of the network that the library contains. A model is a random choice of 4 to 32 features, so widths "
+    "differ within groups but not between them. Chance is 0.43 for AUPRC, because 3 of the 7 other models belong to "
+    "the group of a model, and 0.5 for conformity.",
+    "The table of the benchmark uses our small suites with the two decimals of docs/benchmark. Positions are among "
+    "all 41 measures, three of which are calibrated. Pairs of the benchmark have equal widths and equal numbers of "
+    "rows, so chance is nearly the same for all pairs.",
+    "Calibration changes the meaning of a score, because 0 is chance. It changes the order of pairs that exceed "
+    "chance only if chance differs between them, by width, rank or number of rows. The best measure here is the "
+    "best for this signal strength and these widths only.",
 )
 
 
-def make_page(rows: pd.DataFrame) -> Page:
-    """Make the page of all cells."""
+def make_page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Raw compared with calibrated: models of known groups, and the cells of the benchmark."""
     lines = _lines(rows)
     return Page(
         "",
@@ -74,8 +73,6 @@ def _readable(lines: pd.DataFrame) -> pd.DataFrame:
 
 def _benchmark() -> pd.DataFrame:
     """Positions of the three measures and of their calibrated variants, and how alike their scores are."""
-    import pandas as pd
-
     scores, rows = tables.scores("all"), []
     ranks = rank(scores)
     place = {(line.domain, line.measure): int(line.position) for _, line in ranks.iterrows()}
@@ -98,7 +95,7 @@ def _benchmark() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def make_facts(rows: pd.DataFrame) -> Facts:
+def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """How many measures gain and lose by calibration in each design, and how far it moves places on the benchmark."""
     lines, benchmark = _lines(rows), _benchmark()
     facts: dict[str, Any] = {}
@@ -130,8 +127,8 @@ def _picture(lines: pd.DataFrame) -> Picture:
         ax.plot(part["raw auprc"], places, "o", color=PALETTE[1], label="raw")
         ax.plot(part["calibrated auprc"], places, "o", color=PALETTE[0], markersize=4.5, label="calibrated")
         ax.set(
-            xlabel="AUPRC of pairs of a group",
-            title=f"{data}, {widths} widths" if data == "noise" else "layers of digits, 4 to 32 features",
+            xlabel="AUPRC of pairs within a group",
+            title=f"{data}, {widths} widths" if data == "noise" else "layers of a digits network, 4 to 32 features",
             xlim=(None, 1.03),
         )
     axes[0].set_yticks(range(len(names)), names[::-1])

@@ -1,22 +1,19 @@
-"""Do the small suites of the benchmark say of the measures what its published tables say?"""
+"""Do the small suites of the benchmark rank measures as its published tables do?"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.studies.facts import Facts, as_facts
-from shesha.studies.page import Page
 from shesha.studies.study_definition import study
 from shesha_studies.benchmark import _resi_scores as tables
 from shesha_studies.benchmark._resi_facts import make_facts
 from shesha_studies.benchmark._resi_measure_variants import option_scores
 from shesha_studies.benchmark._resi_measure_variants_page import option_facts, option_table
 from shesha_studies.benchmark._resi_page import make_page
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 OURS = {
     "graph": [("Cora", one, "-") for one in ("GCN", "SAGE", "GAT", "PGNN")],
@@ -68,8 +65,8 @@ READ, TRAINED = _grid(), _options()
     full=READ + TRAINED,
     quick=READ + TRAINED[:1],
     published="resi.csv",
-    stand_ins="small networks of our own on SST-2, MNLI, Fashion-MNIST and CIFAR-10 for the published language and "
-    "vision models; Cora with the published networks is repeated",
+    stand_ins="small networks of our own, trained on SST-2, MNLI, Fashion-MNIST and CIFAR-10, replace the published "
+    "language and vision models; Cora is repeated with the published architectures",
     own_numbers=("runtimes vary",),
     repeated=("the same networks on Cora",),
 )
@@ -108,11 +105,7 @@ def resi(
     }
 
 
-@resi.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Agreement by table, positions by domain, and every claim in words."""
-    assert published is not None
-    return make_page(rows, published)
+resi.page(make_page)
 
 
 @resi.facts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,14 +10,9 @@ from shesha.benchmark import tests
 from shesha.benchmark.measure_entries import calibrated
 from shesha.data import digits_network
 from shesha.measures import get
-from shesha.studies.facts import Facts
-from shesha.studies.page import Page
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.benchmark._which_measure_page import make_facts, make_page
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MEASURES = ("CKA", "unbiased CKA", "RSA", "DistCorr", "mutual kNN", "Jaccard", "OrthProc", "SVCCA", "LinReg")
 WIDTHS = {"equal": (24, 24, 24, 24), "unequal": (4, 12, 36, 108), "layers": (4, 8, 16, 32)}
@@ -82,13 +77,5 @@ def _digits(widths: tuple[int, ...], rng: np.random.Generator) -> dict[str, list
     }
 
 
-@which_measure.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Raw compared with calibrated: models of known groups, and the cells of the benchmark."""
-    return make_page(rows)
-
-
-@which_measure.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """How many measures gain and lose by calibration."""
-    return make_facts(rows)
+which_measure.page(make_page)
+which_measure.facts(make_facts)

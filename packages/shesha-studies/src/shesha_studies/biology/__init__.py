@@ -1,1 +1,1 @@
-"""Cells and neurons: perturbation screens and recordings, with chance of the same sizes and orders."""
+"""Studies of cells and neurons: perturbation screens and recordings, with null groups of the same sizes."""

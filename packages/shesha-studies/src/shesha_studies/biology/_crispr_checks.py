@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+import pandas as pd
 
 from shesha.studies import tolerance
 from shesha.studies.checks import (
@@ -18,31 +20,27 @@ from shesha.studies.checks import (
     judge_number,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-PAPER = "Geometric Stability"
 SCREEN, STIMULATION, BOTH, GAUSSIAN = "papalexi2021", "kang2018", "both", "Gaussian"
 SCORES = ("coherence", "unbiased")
-AT_HAND = "not available: only Papalexi 2021 is (its cells with 299 of the genes)"
+AT_HAND = "not available. We have only Papalexi 2021, with 299 of the genes."
 _MISSING = {
-    "Norman 2019": f"the screen of Norman et al. 2019 is {AT_HAND}",
-    "Adamson 2016": f"the screen of Adamson et al. 2016 is {AT_HAND}",
-    "Dixit 2016": f"the screen of Dixit et al. 2016 is {AT_HAND}",
+    "Norman 2019": f"The screen of Norman et al. 2019 is {AT_HAND}",
+    "Adamson 2016": f"The screen of Adamson et al. 2016 is {AT_HAND}",
+    "Dixit 2016": f"The screen of Dixit et al. 2016 is {AT_HAND}",
 }
-_POOLED = f"needs the four screens, three of which are {AT_HAND}"
+_POOLED = f"This needs the four screens, three of which are {AT_HAND}"
 _CONTRADICTED = {
     "perturbations": "appendix 12 counts 422",
     "rho(magnitude, stability | SNR)": "Table 64 has -0.258",
-    "p of it": "Table 64 has 8e-8 for a correlation of the other sign",
-    "beta of magnitude (interval as printed)": "its limits do not contain the value; Table 65 has [0.116, 0.131]",
+    "p of it": "Table 64 has 8e-8 for a correlation of the opposite sign",
+    "beta of magnitude (interval as printed)": "the limits do not contain the value; Table 65 has [0.116, 0.131]",
     "pooled rho after z-scores": "Table 66 has 0.913 [0.884, 0.936]",
     "lower end of the interval of rho": "Table 62 has 0.407",
     "rho of all": "Table 62 has 0.953 and 0.746",
     "mean rho over 15 seeds": "Table 62 has 0.953 and 0.746",
     "rho within single-gene perturbations": "Table 71 has 0.94 for Dixit",
 }
-"""Where the text contradicts itself."""
+"""Contradictions within the paper."""
 
 
 class Found:
@@ -104,34 +102,36 @@ def _reasons(statistics: Found) -> dict[str, str]:
     stats = {name: statistics.get(name, "reading", "10,000 counts") for name in OF_READING}
     spread, n = (", ".join(f"{rho:.2f}" for rho in reading.get(f"{name}_rho", ())) for name in ("spread", "n"))
     normalisation = (
-        "We have 299 genes and scale counts to their median total. Scaled to 10,000, the same cells have a mean "
-        f"magnitude of {stats['magnitude_mean']:.2f} (SD {stats['magnitude_sd']:.2f}, {stats['magnitude_low']:.2f} to "
-        f"{stats['magnitude_high']:.2f}) and stabilities up to {stats['coherence_high']:.2f}, so the normalisation "
-        "sets these numbers."
+        "We have 299 genes and scale counts to their median total. With counts scaled to 10,000, the same cells "
+        f"have a mean magnitude of {stats['magnitude_mean']:.2f} (SD {stats['magnitude_sd']:.2f}, "
+        f"{stats['magnitude_low']:.2f} to {stats['magnitude_high']:.2f}) and stabilities of up to "
+        f"{stats['coherence_high']:.2f}, so these numbers depend on the normalisation."
     )
     targets = len(statistics.build("group"))
-    ranks = f"Magnitude and SNR rank these {targets} targets in the same order, so nothing is left to correlate."
+    ranks = (
+        f"Magnitude and SNR rank these {targets} targets in the same order, so the partial correlation is not defined."
+    )
     guides, controls = (statistics.get(name, "counts", "cells") for name in ("n_guides", "n_controls"))
     reasons = {
         "": normalisation,
         **{"partial": ranks, "partial_p": ranks},
-        "rho_spread": f"The spread depends on genes and normalisation: three normalisations give {spread}. We "
-        "do not have the other genes.",
-        "rho_spread_p": "The spread depends on genes and normalisation; see its correlation.",
-        "rho_n": f"The same cells with other genes; three normalisations give {n}.",
+        "rho_spread": "The correlation of the spread depends on genes and normalisation: three normalisations give "
+        f"{spread}. We do not have the other genes.",
+        "rho_spread_p": "The correlation of the spread depends on genes and normalisation, as explained at its value.",
+        "rho_n": f"Ours are the same cells with other genes; three normalisations give {n}.",
         "rho_n_p": "This p-value belongs to the correlation of "
         f"{statistics.get('rho', 'confound', 'coherence and n'):.2f} (published -0.17).",
-        "n_control_guides": f"The file names {guides:.0f} guides among these {controls:,.0f} cells. The text says six, "
-        "and NTg1 to NTg7.",
+        "n_control_guides": f"The file names {guides:.0f} guides among these {controls:,.0f} cells. The text says "
+        "six in one place and NTg1 to NTg7 in another.",
     }
     if len(null):
-        open_ = f"The text gives neither effects nor numbers of cells. Our {len(null)} choices"
+        open_ = f"The text gives neither effect sizes nor numbers of cells. Our {len(null)} choices"
         reasons["null_magnitude"] = (
             f"{open_} give {null.magnitude_rho.min():.2f} to {null.magnitude_rho.max():.2f}, of either sign."
         )
         reasons["null_partial"] = (
-            f"{open_} leave {null.partial_rho.min():.2f} to {null.partial_rho.max():.2f}, because SNR ranks coherence "
-            f"at {null.snr_rho.min():.4f} or above."
+            f"{open_} give {null.partial_rho.min():.2f} to {null.partial_rho.max():.2f}, because SNR and coherence "
+            f"have a rank correlation of {null.snr_rho.min():.4f} or more."
         )
     return reasons
 
@@ -148,7 +148,7 @@ def published_checks(statistics: Found, published: pd.DataFrame) -> Iterator[Che
         if not key:
             why = _MISSING.get(str(line.data), _POOLED)
             contradiction = next((text for name, text in _CONTRADICTED.items() if _contradicts(line, name)), "")
-            why += f"; contradicts itself: {contradiction}" if contradiction else ""
+            why += f" The paper contradicts itself: {contradiction}." if contradiction else ""
             yield Check(line.where, what, _interval_text(line), None, UNREACHABLE, why)
         elif key.startswith("partial"):
             reason = statistics.build("given").reason if statistics.has("given") else None
@@ -200,7 +200,7 @@ def _number(line: Any, what: str, value: float, why: str, statistics: Found) -> 
 def _p_value(where: str, what: str, published: str, p_value: float, why: str) -> Check:
     """A p-value agrees if it is as small as was said, or within a factor of three."""
     if p_value != p_value:
-        return Check(where, what, published, None, NOT_RUN, "these rows do not contain the cell")
+        return Check(where, what, published, None, NOT_RUN, "this run does not contain the required cells")
     same = tolerance.p_values_agree(published, p_value)
     if same is None:
         return Check(where, what, published, f"{p_value:.2g}", INCONCLUSIVE, tolerance.UNDECIDED)

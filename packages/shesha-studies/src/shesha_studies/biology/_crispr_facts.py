@@ -1,4 +1,4 @@
-"""Facts of the study on perturbations: every correlation compared with what control cells that pose as targets have."""
+"""Facts of the study on perturbations: every correlation is compared with that of groups of control cells."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import pandas as pd
+
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, rank_correlation, rate, smallest
-from shesha_studies.biology import _screens as screens
+from shesha_studies.biology import _perturbed_cells as screens
 from shesha_studies.biology._crispr_checks import BOTH, GAUSSIAN, SCORES, Found
 
 
-def make_facts(found: Found) -> Facts:
-    """Return what decides the claims."""
+def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Correlations of the screen with control cells that pose as its targets, and of groups without an effect."""
+    found = Found(rows)
     parts = (_magnitude, _size, _methods, _models, _gaussian, _discordance)
     return as_facts({name: value for part in parts for name, value in part(found).items()})
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
@@ -12,23 +13,23 @@ from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import against, split_numbers_and_claims
 from shesha_studies.biology._crispr_checks import BOTH, GAUSSIAN, OF_READING, STIMULATION, Found, published_checks
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 _GREY = "0.55"
 _METHODS = {"standard": "Euclidean", "whitened": "whitened", "knn": "k-NN"}
 _NAMED = ("STAT1", "IFNGR1", "SMAD4", "SPI1", "IRF1", "ATF2")
 
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
-    """Return the page of all rows."""
+    """Compare the screen with Tables 59 to 74, and with groups without an effect."""
     statistics = Found(rows)
     printed, worded = split_numbers_and_claims(published)
     checks = (*published_checks(statistics, printed), *against(worded, {}))
     picture = Picture(
         "crispr",
         _draw(statistics),
-        "Scores by group size; magnitude against score; correlations of targets and of control groups",
+        (
+            "Scores of control groups against group size; magnitude against score; correlation of magnitude and "
+            "score for targets and control groups"
+        ),
     )
     return Page("", tuple(_tables(statistics)), (picture,), _notes(statistics), checks)
 
@@ -38,32 +39,38 @@ def _tables(statistics: Found) -> Any:
     score_columns = ["n", "coherence", "chance", "p_adj", "unbiased", "unbiased_ci_low", "unbiased_ci_high"]
     columns = [*score_columns, "guides_low", "guides_high", "magnitude"]
     yield (
-        "The targets, and intervals of the pairwise score over cells and over guides",
+        "Targets, with intervals of the pairwise score over cells and over guides",
         _rename(groups[columns], "target"),
     )
     kinds = statistics.build("group", STIMULATION).sort_values("unbiased", ascending=False)
     yield (
-        "Interferon-beta in seven types of cells (Kang 2018, no CRISPR)",
+        "Stimulation with interferon-beta of seven cell types (Kang 2018, not a CRISPR screen)",
         _rename(kinds[[*score_columns, "magnitude"]], "type"),
     )
     sizes = ["coherence", "low", "high", "expected", "unbiased", "magnitude"]
-    yield "Groups of control cells, by their number of cells", _rename(statistics.build("size")[sizes], "cells")
+    yield "Groups of control cells, by number of cells", _rename(statistics.build("size")[sizes], "cells")
     parts: tuple[tuple[str, str, str, list[str]], ...] = (
-        ("With 25 of its cells", "fewer cells", "papalexi2021", ["coherence", "unbiased", "magnitude"]),
-        ("Magnitude and score, controlling for another variable", "given", "papalexi2021", _BESIDE),
-        ("The same over both data sets", "given", BOTH, _BESIDE),
-        ("Score and a confound", "confound", "papalexi2021", _BESIDE),
-        ("Score and a confound over both data sets", "confound", BOTH, _BESIDE),
+        ("Targets with only 25 of their cells", "fewer cells", "papalexi2021", ["coherence", "unbiased", "magnitude"]),
+        ("Correlation of magnitude and score, controlling for another variable", "given", "papalexi2021", _BESIDE),
+        (
+            ("Correlation of magnitude and score over both data sets, controlling for another variable"),
+            "given",
+            BOTH,
+            _BESIDE,
+        ),
+        ("Correlation of score and a confounder", "confound", "papalexi2021", _BESIDE),
+        ("Correlation of score and a confounder over both data sets", "confound", BOTH, _BESIDE),
         ("Numbers of components", "components", "papalexi2021", [*_BESIDE, "rank_score", "rank_magnitude"]),
         ("Other normalisations", "reading", "papalexi2021", _READING),
-        ("Both data sets on one scale", "pooled", BOTH, _BESIDE),
+        ("Correlation of magnitude and score over both data sets, raw and standardised", "pooled", BOTH, _BESIDE),
         ("Mixed model of both data sets", "mixed", BOTH, _MIXED),
         ("Gaussian cells", "null model", GAUSSIAN, ["magnitude_rho", "snr_rho", "partial_rho", "within_noise"]),
     )
-    yield "Magnitude and score by three methods", _rename(statistics.build("method")[_LINKS], "method")
+    yield "Correlation of magnitude and score by three methods", _rename(statistics.build("method")[_LINKS], "method")
     for title, part, data, columns in parts:
         if statistics.has(part, data):
-            yield title, _rename(statistics.build(part, data)[columns], "setting")
+            highest = {"coherence_high": "highest coherence"} if part == "reading" else {}
+            yield title, _rename(statistics.build(part, data)[columns], "setting").rename(columns=highest)
 
 
 _BESIDE = ["rho", "rho_low", "rho_high", "chance", "fake_low", "fake_high", "fake_p"]
@@ -94,7 +101,7 @@ def _sizes(ax: Any, results: Found) -> None:
     ax.plot(n, sizes.unbiased, "s-", color=PALETTE[1], label="pairwise")
     logarithmic(ax, n)
     ax.axhline(0, color="0.7", linewidth=0.8)
-    ax.set(xlabel="control cells in a group", ylabel="score", title="No effect at all")
+    ax.set(xlabel="control cells in a group", ylabel="score", title="Control cells (no effect)")
     ax.legend(frameon=False, fontsize="small")
 
 
@@ -138,20 +145,25 @@ def _notes(statistics: Found) -> tuple[str, ...]:
     groups, kinds = statistics.build("group"), statistics.build("group", STIMULATION)
     alone = groups[groups.guides_low > 0]
     return (
-        "Null groups are groups of control cells of the sizes of the real ones, compared with the remaining controls: "
-        "999 of each (99 with nearest neighbours), and 400 tables of them. Kang's types have as many stimulated cells "
-        "as controls, so stimulation is shuffled within the type.",
-        "*unbiased* is the mean cosine of pairs of shifts. It is 0 without an effect, for any number of cells.",
-        "The normalisation sets the numbers of Table 61. Counts scaled to 10,000 give nearly the published magnitudes "
-        f"({stats['magnitude_mean']:.1f} +- {stats['magnitude_sd']:.1f}, {stats['magnitude_low']:.1f} to "
-        f"{stats['magnitude_high']:.1f}) from 299 genes.",
-        "The text contradicts itself: 422 and 811 perturbations; a pooled partial correlation of -0.258 and 0.374; "
-        "Norman's correlation of 0.953, 0.963 and 0.945; intervals that do not contain their value.",
-        f"{len(kinds)} types of cells cannot distinguish a correlation from chance: the mean cosine has "
-        f"{statistics.text('method', 'standard', 'coherence_', data=STIMULATION)}, and with shuffled stimulation "
-        f"{statistics.text('method', 'standard', 'coherence_', fake=True, data=STIMULATION)}. "
-        f"{int((kinds.p_adj <= 0.05).sum())} of the types answer to interferon beyond chance.",
-        "Cells of one guide are not replicates. With guides as the unit the pairwise score of "
-        f"{len(alone)} targets stays above 0 ({', '.join(sorted(alone.index))}). With cells as the unit, "
-        f"{int((groups.p_adj <= 0.05).sum())} targets are above chance.",
+        "Null groups are random groups of control cells with the sizes of the real groups, compared with the "
+        "remaining controls. There are 999 for each size (99 with nearest neighbours), and 400 tables of null "
+        "groups. In the data of Kang, cell types have as many stimulated cells as controls, so the null shuffles "
+        "stimulation within a type.",
+        (
+            "The pairwise score is the mean cosine between the shifts of two cells. Without an effect its expected "
+            "value is near 0 for any number of cells."
+        ),
+        "The numbers of Table 61 depend on the normalisation. Counts scaled to 10,000 give nearly the published "
+        f"magnitudes ({stats['magnitude_mean']:.1f} +- {stats['magnitude_sd']:.1f}, {stats['magnitude_low']:.1f} to "
+        f"{stats['magnitude_high']:.1f}), although we have only 299 genes.",
+        "The paper contradicts itself. It gives 422 and 811 perturbations, pooled partial correlations of -0.258 "
+        "and 0.374, three values of Norman's correlation (0.953, 0.963 and 0.945), and intervals that do not "
+        "contain their value.",
+        f"The {len(kinds)} cell types of Kang are too few to distinguish a correlation from chance: coherence and "
+        f"magnitude have {statistics.text('method', 'standard', 'coherence_', data=STIMULATION)}, and "
+        f"{statistics.text('method', 'standard', 'coherence_', fake=True, data=STIMULATION)} with shuffled "
+        f"stimulation. The response to interferon exceeds chance in {int((kinds.p_adj <= 0.05).sum())} of the types.",
+        "Cells with the same guide are not independent replicates. With guides as the units, the interval of the "
+        f"pairwise score is above 0 for {len(alone)} targets ({', '.join(sorted(alone.index))}). With cells as the "
+        f"units, {int((groups.p_adj <= 0.05).sum())} targets are above chance.",
     )

@@ -4,41 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 from scipy.stats import spearmanr, ttest_rel
 
 from shesha.studies import tolerance
 from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, LOOSE, UNREACHABLE, Check, judge_number
 from shesha_studies.biology._recordings import over_sessions, session_correlation
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-PAPER = "Geometric Stability"
 SIZES = ("n_neurons", "n_trials", "rate")
 _HAND = "We have {sessions:.0f} of 39 sessions, of four mice (the paper: 26 sessions)."
-_WINDOW = "Spikes are those of 400 ms after the stimulus (the paper: 500)."
+_WINDOW = "We have the spikes in the 400 ms after the stimulus (the paper: 500 ms)."
 _WHY = {
     "n_sessions": _HAND,
     "n_lines": _HAND,
     "n_areas": _HAND,
     "n": _HAND,
-    "n_conditions": "There are {conditions:.0f} pairs of contrasts. The paper says nine and does not say which. With "
-    "nine (no, weak and full contrast) stability is {nine:.2f} and chance {nine_chance:.2f}.",
+    "n_conditions": "The data have {conditions:.0f} pairs of contrasts. The paper has nine and does not say which. "
+    "With nine (no, weak and full contrast) stability is {nine:.2f} and chance is {nine_chance:.2f}.",
     "change": f"{_HAND} Accuracy depends on the mouse.",
     "accuracy": f"{_HAND} Accuracy depends on the mouse.",
-    "shesha": f"{_HAND} {_WINDOW} The order of regions depends on the numbers of neurons and trials; see the controls.",
+    "shesha": (
+        f"{_HAND} {_WINDOW} The order of regions depends on the numbers of neurons and trials, as the table of "
+        "regions shows."
+    ),
     "drift": f"{_HAND} {_WINDOW} The intervals of the regions overlap.",
-    "wuc": "The paper names WUC and a shrinkage of 0.1 without a definition. Ours multiplies no trial with itself and "
-    "uses the shrinkage of Ledoit and Wolf. Another reading, odd and even trials after whitening with 0.1, gives "
-    "{whitened:.2f}.",
+    "wuc": "The paper mentions WUC and a shrinkage of 0.1 without a definition. Our version uses products of "
+    "different trials only, and the shrinkage of Ledoit and Wolf. Another interpretation, odd and even "
+    "trials after whitening with 0.1, gives {whitened:.2f}.",
     "coupling": f"{_HAND} {_WINDOW}",
     "z": _HAND,
     "early_middle": _HAND,
     "middle_late": _HAND,
-    "thirds": f"{_HAND} The text gives the difference both signs.",
+    "thirds": f"{_HAND} The text gives the difference with both signs.",
 }
 
 
@@ -177,7 +177,7 @@ def _p_value(line: Any, p_value: float, reason: str) -> Check:
         return Check(line.where, line.what, line.published, p_value, INCONCLUSIVE, tolerance.UNDECIDED)
     same = near or max(p_value, line.published) <= 0.05
     agrees = "" if near else f"{LOOSE} any p-value on the same side of 0.05 would agree"
-    why = agrees if same else f"{reason} Areas are taken as independent, as in the paper."
+    why = agrees if same else f"{reason} For this p-value areas are treated as independent, as in the paper."
     return Check(line.where, line.what, line.published, p_value, AGREES if same else DIFFERS, why)
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import pandas as pd
 from scipy.stats import spearmanr
 
 from shesha.studies.facts import Fact, Facts, over_draws, rank_correlation, rate
+from shesha.studies.published_checks import split_numbers_and_claims
 from shesha_studies.biology._neuroscience_checks import SIZES, drift_z, order_of_regions, session_means
-from shesha_studies.biology._recordings import count_areas, over_sessions, session_correlation
-
-if TYPE_CHECKING:
-    import pandas as pd
+from shesha_studies.biology._recordings import add_regions, count_areas, over_sessions, session_correlation
 
 
 def make_facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
     """Means and correlations over whole sessions, and shares of areas beyond chance."""
-    rows = rows.assign(step=rows.early_middle - rows.middle_late)
+    lines, _ = split_numbers_and_claims(published)
+    published = lines.assign(published=lines.published.astype(float))
+    rows = add_regions(rows).assign(step=lambda table: table.early_middle - table.middle_late)
     means = ("shesha", "shesha_chance", "equal", "equal_chance", "step")
     facts = {name: Fact(*over_sessions(rows, name)) for name in means}
     for name in ("shesha", "equal", "shifted"):

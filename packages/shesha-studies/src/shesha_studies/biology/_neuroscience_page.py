@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.facts import Fact
@@ -15,29 +16,27 @@ from shesha.studies.published_checks import against, split_numbers_and_claims
 from shesha_studies.biology._neuroscience_checks import SIZES, drift_z, published_checks
 from shesha_studies.biology._recordings import add_regions, count_areas, over_sessions, session_correlation
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 _CALLED = {
     "shesha": "odd and even trials",
     "nine": "odd and even, 9 conditions",
     "equal": "odd and even, 4 trials of each condition",
-    "few": "the same, 20 neurons",
+    "few": "odd and even, 4 trials of each condition, 20 neurons",
     "wuc": "whitened unbiased cosine",
-    "whitened": "odd and even after whitening (0.1)",
+    "whitened": "odd and even, whitened (shrinkage 0.1)",
     "drift": "first and second half",
 }
 _REGIONS = ("Striatum", "Motor", "Visual", "Thalamus", "Midbrain", "Other", "Frontal", "Hippocampus")
 
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
-    """Return the page of all rows."""
+    """Compare areas, regions and drift with Tables 75 to 78."""
     rows = add_regions(rows)
     lines, worded = split_numbers_and_claims(published)
     printed = lines.assign(published=lines.published.astype(float))
     checks = (*published_checks(rows, printed), *against(worded, {}))
     shows = (
-        "Regions: odd and even trials, equal trials, and halves of the session, with chance and the published values"
+        "Scores of regions for odd and even trials, equal numbers of trials, and halves of the session, with "
+        "null values and the published values"
     )
     picture = Picture("neuroscience", _draw(rows, printed), shows)
     return Page("", tuple(_tables(rows)), (picture,), _notes(rows), checks)
@@ -49,18 +48,22 @@ def interval_text(found: tuple[float, float, float], decimals: int = 3) -> str:
 
 
 def _tables(rows: pd.DataFrame) -> Iterator[tuple[str, Any]]:
-    import pandas as pd
-
     yield "All areas", pd.DataFrame([_line(rows, name) for name in _CALLED])
     yield "Regions (Tables 76 and 77)", pd.DataFrame([_region(rows, name) for name in _REGIONS])
     lines = []
-    for name, called in (("drift", "trials in any order (500)"), ("shifted", "sessions cut elsewhere (99)")):
+    for name, called in (
+        ("drift", "trials in random order (500 draws)"),
+        ("shifted", ("sessions cut at other points (99)")),
+    ):
         below, n = count_areas(rows, name)
         z = interval_text(over_sessions(drift_z(rows, name), "z"), 1)
         observed, chance = (interval_text(over_sessions(rows, column)) for column in ("drift", f"{name}_chance"))
         lines.append({"chance": called, "z": z, "observed": observed, "by chance": chance, "below": f"{below} of {n}"})
-    yield "Null model of the drift (Table 78)", pd.DataFrame(lines)
-    yield "Coupling of response and outcome (Table 75)", pd.DataFrame([_coupling_line(rows, name) for name in _COUPLED])
+    yield "Null models of the similarity between halves of a session (Table 78)", pd.DataFrame(lines)
+    yield (
+        ("Correlation of scores with the coupling of response and outcome (Table 75)"),
+        pd.DataFrame([_coupling_line(rows, name) for name in _COUPLED]),
+    )
 
 
 _COUPLED = ("shesha", "equal", "drift", "wuc")
@@ -106,12 +109,12 @@ def _draw(rows: pd.DataFrame, published: pd.DataFrame) -> Any:
     drawn, axes = figure(3, width=4.3, height=4.1)
     panels = (
         ("odd and even trials", "shesha", "shesha", (("shesha_chance", "conditions shifted"),)),
-        ("4 trials of each condition in a half", "equal", "", (("equal_chance", "conditions shifted"),)),
+        ("4 trials of each condition per half", "equal", "", (("equal_chance", "conditions shifted"),)),
         (
             "first and second half",
             "drift",
             "drift",
-            (("drift_chance", "trials in any order"), ("shifted_chance", "session cut elsewhere")),
+            (("drift_chance", "trials in random order"), ("shifted_chance", "session cut elsewhere")),
         ),
     )
     for ax, (title, score, table, nulls) in zip(axes, panels, strict=True):
@@ -138,15 +141,19 @@ def _draw(rows: pd.DataFrame, published: pd.DataFrame) -> Any:
 def _notes(rows: pd.DataFrame) -> tuple[str, ...]:
     share = (1 - rows.shifted_chance.mean()) / (1 - rows["drift"].mean())
     return (
-        f"The data are {rows.session.nunique()} of 39 sessions, of four mice (the paper: 26 sessions), with spikes of "
-        "400 ms after the stimulus (the paper: 500 ms) and areas of at least 10 neurons. Intervals are over sessions. "
-        "The paper's are over areas, as if areas of one session were independent.",
-        f"Conditions are the {rows.n_conditions.median():.0f} pairs of contrasts. The mean of a rare pair is noisy and "
-        "far from all others in both halves, so chance is 0 only with equal numbers of trials. The study `odd-even` "
-        "separates slow drift from unequal numbers.",
-        f"Halves of a session with other cutting points have a cosine of {rows.shifted_chance.mean():.3f}. This is "
-        f"{share:.0%} of the drop from 1.",
-        "Areas beyond chance are counted at 5 % without correction, so one in twenty is expected by chance.",
-        "The text contradicts itself: 228 and 229 areas, 68 and 42 areas of the brain, a difference of thirds of 0.001 "
-        "and -0.001, a correlation with the change of accuracy of -0.05 (areas) and -0.079 (sessions).",
+        f"We have {rows.session.nunique()} of 39 sessions, from four mice (the paper: 26 sessions). We use spikes in "
+        "the 400 ms after the stimulus (the paper: 500 ms) and areas with at least 10 neurons. Our intervals are "
+        "over sessions. Those of the paper are over areas, as if areas of one session were independent.",
+        f"The conditions are the {rows.n_conditions.median():.0f} pairs of contrasts. The mean response to a rare "
+        "pair is noisy and far from all others in both halves. The expected score without any geometry is therefore "
+        "0 only with equal numbers of trials. The study `odd-even` separates slow drift from unequal numbers.",
+        f"Halves of a session that is cut at other points have a mean cosine of {rows.shifted_chance.mean():.3f}. "
+        f"This explains {share:.0%} of the drop from 1.",
+        (
+            "The numbers of areas above or below a null are counted at 5 % without correction, so one in twenty is "
+            "expected by chance."
+        ),
+        "The paper contradicts itself. It gives 228 and 229 areas, 68 and 42 brain areas, differences between "
+        "thirds of 0.001 and -0.001, and correlations with the change of accuracy of -0.05 (areas) and -0.079 "
+        "(sessions).",
     )

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.studies.facts import Fact, Facts, as_facts, rate, resampled
 from shesha_studies.biology._odd_even_page import EVEN, UNEVEN, split_data
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 _EQUAL, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"
 
 
-def make_facts(rows: pd.DataFrame) -> Facts:
+def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return what decides the claims."""
     recorded, wave, still = split_data(rows)
     values: dict[str, Any] = {}

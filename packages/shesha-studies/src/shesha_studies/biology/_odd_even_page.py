@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
@@ -14,23 +15,23 @@ from shesha.studies.published_checks import against
 from shesha.studies.rates import binomial_limits
 from shesha_studies.biology._recordings import count_areas, over_sessions
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 WAVE, EVEN, UNEVEN = "slow wave", "untuned, equal numbers", "untuned, numbers of a session"
 _SCORES = {"value": "all trials", "equal": "4 trials each", "wuc": "whitened unbiased cosine"}
 _EQUAL, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"
 
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Return the page of all rows."""
+    """Count what is called stable, by split and null."""
     recorded, wave, still = split_data(rows)
-    shows = "False positives under slow drift; scores of untuned neurons; recorded areas with two kinds of chance"
+    shows = (
+        "Rates of false positives under slow drift; scores of untuned neurons; scores of recorded areas with two "
+        "null values"
+    )
     picture = Picture("odd_even", _draw(recorded, wave, still), shows)
     tables = (
         ("Recorded areas, by how trials are halved", _recording_table(recorded)),
-        ("Untuned neurons on a slow wave: share significant at 5 %", _rates(wave)),
-        ("Untuned neurons and numbers of trials: mean scores", _numbers(still)),
+        ("Untuned neurons with a slow wave: share significant at the 5 % level", _rates(wave)),
+        ("Untuned neurons with equal and unequal numbers of trials: mean scores", _numbers(still)),
     )
     checks = against(published, {})
     return Page("", tables, (picture,), _NOTES, checks)
@@ -47,8 +48,6 @@ def _splits(rows: pd.DataFrame) -> list[str]:
 
 
 def _recording_table(rows: pd.DataFrame) -> Any:
-    import pandas as pd
-
     lines = []
     for split in _splits(rows):
         subset = rows[rows.split == split].dropna(subset=["value"])
@@ -69,8 +68,6 @@ def _recording_table(rows: pd.DataFrame) -> Any:
 
 
 def _rates(rows: pd.DataFrame) -> Any:
-    import pandas as pd
-
     lines = []
     for split in _splits(rows):
         group = rows[rows.split == split]
@@ -105,7 +102,7 @@ def _draw(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> An
         left.bar(positions + 0.38 * shift - 0.19, rates, width=0.36, color=PALETTE[shift], label=name)
     left.axhline(0.05, color="0.4", linewidth=0.8, linestyle="--")
     left.set_xticks(positions, splits, rotation=25, ha="right")
-    left.set(ylabel="share significant at 5 %", title="Untuned neurons on a slow wave")
+    left.set(ylabel="share significant at 5 %", title="Untuned neurons with a slow wave")
     left.legend(frameon=False, fontsize="small", title="null", title_fontsize="small")
     _draw_untuned(middle, still)
     _areas(right, recorded)
@@ -120,7 +117,7 @@ def _draw_untuned(ax: Any, rows: pd.DataFrame) -> None:
         ax.errorbar(places, part.mean(), yerr=part.std(), fmt="os"[shift], color=PALETTE[shift], capsize=3, label=name)
     ax.axhline(0, color="0.7", linewidth=0.8)
     ax.set_xticks(positions, ["all trials", "4 trials each", "WUC"])
-    ax.set(ylabel="score, one SD of 100 runs", title="Untuned neurons, 16 conditions")
+    ax.set(ylabel="score (bars: SD of 100 runs)", title="Untuned neurons, 16 conditions")
     ax.legend(frameon=False, fontsize="small")
 
 
@@ -146,14 +143,15 @@ def _areas(ax: Any, rows: pd.DataFrame) -> None:
 
 
 _NOTES = (
-    "The wave: eight neurons follow a slow wave and no condition, in 96 trials of 16 blocks of six of one "
-    "condition. Shuffling separates the repeats and makes the wave look like a geometry. Circular shifts "
-    "keep repeats and wave.",
-    "The numbers: Poisson counts of 28 neurons that do not depend on the condition, in 254 trials of 16 "
-    "conditions, shown equally often or as often as in one session (7 to 71 times).",
-    "Areas above chance are counted at 5 % (39 permutations) without correction, so one in twenty is "
-    "expected by chance. Contrasts rarely repeat in these sessions, so shuffles and shifts count nearly "
-    "the same areas there.",
-    "To compare stabilities of trials, keep equal numbers of trials (the default of `trial_split`), name the null, "
-    "and give all areas the same number of neurons.",
+    "In the simulations with a slow wave, eight neurons follow the wave and no condition. The 96 trials form 16 "
+    "blocks of six trials of one condition. Shuffling of conditions breaks up these blocks, so the wave looks like "
+    "a geometry. Circular shifts keep both the blocks and the wave.",
+    "The simulations with unequal numbers of trials have Poisson counts of 28 neurons that do not depend on the "
+    "condition. In 254 trials, the 16 conditions are shown equally often or as often as in one session (7 to 71 "
+    "times).",
+    "The numbers of areas above a null are counted at 5 % (39 permutations) without correction, so one in twenty is "
+    "expected by chance. Contrasts rarely repeat in these sessions, so shuffles and circular shifts give nearly the "
+    "same numbers.",
+    "To compare the stability of areas, use equal numbers of trials (the default of `trial_split`), state the null, "
+    "and use the same number of neurons for all areas.",
 )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import t as student
 
 from shesha.neuro import Session, session_table
@@ -15,9 +16,6 @@ from shesha.neuro.score_correlations import partial_rank_correlation
 from shesha.results import AreaLine
 from shesha.support.types import Array
 from shesha_studies.external_data import lines, place
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 AREAS: Mapping[str, str] = {
     "Cori 1": "ACA CA3 DG LS MOs SUB VISp",
@@ -39,11 +37,11 @@ AREAS: Mapping[str, str] = {
     "Lederberg 17": "LD MEA RT VPL VPM",
     "Lederberg 18": "ACB CA3 CP LGd OT SI SNr TH ZI",
 }
-"""Areas with 10 neurons at least, without those that belong to no area (root), of the sessions available."""
+"""Areas with at least 10 neurons in the available sessions, without neurons outside any area (root)."""
 FOLDER, _DEPOSIT = "steinmetz2019", "the original deposit is figshare 9598406"
 CELLS = [{"session": session, "area": area} for session, areas in AREAS.items() for area in areas.split()]
 EACH = 4
-"""Trials of each condition in either half, where numbers are made equal."""
+"""Trials of each condition in each half if numbers are equalised."""
 
 
 @cache
@@ -117,15 +115,17 @@ def over_sessions(rows: pd.DataFrame, column: str) -> tuple[float, float, float]
     return (float(values.mean()), *mean_interval(values, known.session.tolist(), 0.95))
 
 
-def session_correlation(rows: pd.DataFrame, first: str, second: str, given: Sequence[str] = ()) -> dict[str, float]:
+def session_correlation(
+    rows: pd.DataFrame, first: str, second: str, covariates: Sequence[str] = ()
+) -> dict[str, float]:
     """Return a rank correlation over areas, its interval and p over whole sessions, and p as if areas were apart."""
-    known = rows.dropna(subset=[first, second, *given])
-    values = known[[first, second, *given]].to_numpy(dtype=float)
+    known = rows.dropna(subset=[first, second, *covariates])
+    values = known[[first, second, *covariates]].to_numpy(dtype=float)
 
     def score(subset: Any) -> float:
         return partial_rank_correlation(values[subset, 0], values[subset, 1], values[subset, 2:])
 
-    rho, free = score(np.ones(len(values), dtype=bool)), len(values) - 2 - len(given)
+    rho, free = score(np.ones(len(values), dtype=bool)), len(values) - 2 - len(covariates)
     (low, high), p = jackknife_correlation(score, known.session.tolist(), 0.95)
     naive = 2 * student.sf(abs(rho) * np.sqrt(free / (1 - rho**2)), free)
     return {"rho": rho, "low": low, "high": high, "p": p, "naive_p": float(naive)}

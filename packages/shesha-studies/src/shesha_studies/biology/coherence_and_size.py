@@ -1,11 +1,11 @@
-"""How much of the coherence of perturbations is the size of their groups?"""
+"""How much of the coherence of perturbations is due to the size of their groups?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from shesha.coherence import coherence_by_group, expected_mean_cosine
 from shesha.studies.checks import Check, judge_number
@@ -25,9 +25,6 @@ from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 SIZES = (10, 25, 50, 100, 200, 400)
 SPECTRA = ("equal", "as cells")
 
@@ -41,7 +38,7 @@ SPECTRA = ("equal", "as cells")
     published="coherence_and_size.csv",
 )
 def coherence_and_size(spectrum: str, n: int, effect: float, seed: int) -> dict[str, float]:
-    """Is the coherence of a perturbation insensitive to the number of its cells, as the paper has it?
+    """Is the coherence of a perturbation insensitive to the number of its cells, as the paper says?
 
     n cells among 2,000 controls in 50 components, of equal variance or falling as one over the component; a step of the
     given size along the third, in units of that component, or none.
@@ -81,17 +78,22 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     fake = rows[rows.effect == 0].groupby("spectrum")[["coherence", "magnitude"]].corr(method="spearman").min().min()
     notes = (
         f"Without an effect, magnitude and coherence have a correlation of at least {fake:.2f} over groups of these "
-        "sizes, so most of the published correlation of 0.99 needs no biology. The study `crispr` shows the same for "
-        "real cells.",
-        ("`closed_form` is the expected value for isotropic noise, from the mean of a correlation of Gaussian pairs."),
+        "sizes, so group size alone can explain most of the published correlation of 0.99. The study `crispr` shows "
+        "the same for real cells.",
+        (
+            'The column "closed form for isotropic noise" is the expected coherence without an effect. It follows '
+            "from the mean of the correlation of Gaussian pairs."
+        ),
     )
     checks = (*_formula_checks(rows), *against(published, {}))
-    picture = Picture("coherence_and_size", fig, "Coherence and pairwise coherence against the size of the group")
+    picture = Picture(
+        "coherence_and_size", fig, ("Coherence and pairwise coherence against the number of cells of the group")
+    )
     return Page("", (("Means", table),), (picture,), notes, checks)
 
 
 def _formula_checks(rows: pd.DataFrame) -> Iterator[Check]:
-    """Hold groups without an effect compared with the closed form."""
+    """Compare groups without an effect with the closed form."""
     equal = rows[(rows.effect == 0) & (rows.spectrum == "equal")]
     for n in sorted(set(equal.n)):
         group = equal[equal.n == n]
@@ -101,7 +103,7 @@ def _formula_checks(rows: pd.DataFrame) -> Iterator[Check]:
             expected_mean_cosine(int(n), 50, 2000),
             float(np.mean(group.coherence)),
             error=float(np.std(group.coherence) / np.sqrt(len(group))),
-            why="the closed form does not hold",
+            why="The closed form does not describe our draws.",
         )
 
 

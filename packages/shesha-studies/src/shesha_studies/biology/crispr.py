@@ -1,22 +1,16 @@
-"""Do larger perturbations of cells move them more alike, beyond what group size does?"""
+"""Do larger perturbations shift cells more coherently, beyond the effect of group size?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from shesha.studies.checks import DATA
-from shesha.studies.facts import Facts
-from shesha.studies.page import Page
 from shesha.studies.study_definition import study
-from shesha_studies.biology import _screens as screens
+from shesha_studies.biology import _perturbed_cells as screens
 from shesha_studies.biology._crispr_cells import GIVEN, NULL_MODELS, PARTS, Row
-from shesha_studies.biology._crispr_checks import BOTH, GAUSSIAN, SCORES, SCREEN, STIMULATION, Found
+from shesha_studies.biology._crispr_checks import BOTH, GAUSSIAN, SCORES, SCREEN, STIMULATION
 from shesha_studies.biology._crispr_facts import make_facts
 from shesha_studies.biology._crispr_page import make_page
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SIZES = ("10", "25", "50", "100", "400")
 COMPONENTS = ("10", "20", "30", "50", "100")
@@ -74,14 +68,5 @@ def crispr(part: str, data: str, setting: str) -> Row:
     return PARTS[part](data, setting)
 
 
-@crispr.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Compare the screen compared with Tables 59 to 74, and with groups in which nothing moved."""
-    assert published is not None
-    return make_page(rows, published)
-
-
-@crispr.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Correlations of the screen with control cells that pose as its targets, and of groups without an effect."""
-    return make_facts(Found(rows))
+crispr.page(make_page)
+crispr.facts(make_facts)

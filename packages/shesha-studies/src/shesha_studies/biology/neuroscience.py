@@ -1,28 +1,20 @@
-"""Do areas of the brain keep their geometry, do they drift, and does behaviour follow?"""
+"""Is the geometry of brain areas reliable, does it drift, and is it related to behaviour?"""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shesha.neuro import Session, tertiles, trial_split
 from shesha.studies.checks import DATA
-from shesha.studies.facts import Facts
-from shesha.studies.page import Page
-from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Index, Matrix
 from shesha_studies.biology._neuroscience_facts import make_facts
 from shesha_studies.biology._neuroscience_page import make_page
-from shesha_studies.biology._recordings import CELLS, EACH, add_regions, one_area, score_numbers, session_line
-
-if TYPE_CHECKING:
-    import pandas as pd
+from shesha_studies.biology._recordings import CELLS, EACH, one_area, score_numbers, session_line
 
 FOUR = ("trial_split", "centroid_drift", "wuc", "behaviour_coupling")
 FEW = {"n_neurons": 20, "n_draws": 10, "n_splits": 8}
-"""Where all areas are scored with as many neurons."""
+"""Number of neurons if all areas are scored with the same number."""
 SHRINKAGE = 0.1
 
 
@@ -95,15 +87,5 @@ def whitened(X: Matrix, shown: Index, shrinkage: float) -> Matrix:
     return np.asarray(X @ (axes / np.sqrt(np.maximum(values, 1e-12))) @ axes.T)
 
 
-@neuroscience.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Compare areas, regions and drift with Tables 75 to 78."""
-    assert published is not None
-    return make_page(rows, published)
-
-
-@neuroscience.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Gather what the claims are judged by."""
-    lines, _ = split_numbers_and_claims(published)
-    return make_facts(add_regions(rows), lines.assign(published=lines.published.astype(float)))
+neuroscience.page(make_page)
+neuroscience.facts(make_facts)

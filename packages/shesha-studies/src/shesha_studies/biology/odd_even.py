@@ -1,27 +1,22 @@
-"""How much of the agreement of odd and even trials is slow drift, and how much unequal numbers?"""
+"""How much of the agreement of odd and even trials is slow drift, and how much unequal trials?"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shesha.neuro import trial_split, wuc
 from shesha.studies.checks import DATA
-from shesha.studies.facts import Facts
-from shesha.studies.page import Page
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix, Vector
 from shesha_studies.biology._odd_even_facts import make_facts
 from shesha_studies.biology._odd_even_page import EVEN, UNEVEN, WAVE, make_page
 from shesha_studies.biology._recordings import CELLS, EACH, one_area, score_numbers, session, session_line
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 FEW = 20
-"""Neurons that every area is scored with where numbers are made equal."""
+"""Number of neurons of every area if numbers are equalised."""
 HALVES: Mapping[str, Mapping[str, Any]] = {
     "odd and even": {"how": "odd-even"},
     "random": {"how": "random"},
@@ -57,7 +52,7 @@ def _grid(draws: list[str], areas: list[dict[str, str]], splits: list[str]) -> l
     on=DATA,
 )
 def odd_even(data: str, unit: str, split: str) -> dict[str, float]:
-    """How much of the agreement of odd and even trials is slow drift, and how much unequal numbers of trials?
+    """How much of the agreement of odd and even trials is due to slow drift, and how much to unequal numbers of trials?
 
     Every area of 18 recorded sessions by eight ways to halve the trials, each with conditions in any order and beside
     conditions shifted along the session; and neurons that know no condition: those that follow a slow wave while
@@ -111,13 +106,5 @@ def _numbers_row(uneven: bool, seed: int) -> dict[str, float]:
     }
 
 
-@odd_even.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Count what is called stable, by split and null."""
-    return make_page(rows, published)
-
-
-@odd_even.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Gather what the claims are judged by."""
-    return make_facts(rows)
+odd_even.page(make_page)
+odd_even.facts(make_facts)

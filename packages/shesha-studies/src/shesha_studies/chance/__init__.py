@@ -1,1 +1,1 @@
-"""Calibration: what chance gives, what calibrating takes away, how often p-values and intervals mislead."""
+"""Studies of calibration: scores by chance, effects of calibration, and errors of p-values and intervals."""

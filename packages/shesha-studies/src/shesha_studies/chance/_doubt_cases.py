@@ -1,4 +1,4 @@
-"""Rows that a doubt should name, or should leave alone, and groups of rows without an effect among their controls."""
+"""Data that should or should not raise a warning, and groups without an effect among their controls."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ WITHOUT_CAUSE: dict[str, tuple[tuple[str, ...], Callable[[Rng], Matrix]]] = {
     "sparse ReLU features": (("ties",), lambda rng: np.maximum(_signal(rng) - 1, 0)),
     "a cluster of 6 % of the rows": (("few rows", "row scale"), _rare_cluster),
 }
-"""Data by name, with the doubts that would be wrong about them."""
+"""Data by name, with the warnings that would be wrong about them."""
 WITH_CAUSE: dict[str, tuple[tuple[str, ...], Callable[[Rng], Matrix]]] = {
     "two rogue features of 64": (("few coordinates",), lambda rng: _rogue(rng, 2)),
     "three rogue features of 64": (("few coordinates",), lambda rng: _rogue(rng, 3)),
     "noisy copies, r = 0.97": (("copied features",), _noisy_copies),
     "alternating order": (("alternating order",), _alternating),
 }
-"""Data by name, with the doubt that should be raised about them."""
+"""Data by name, with the warning that should be raised about them."""
 
 
 def is_doubted(rng: Rng, data: str) -> bool:
@@ -68,7 +68,7 @@ def is_doubted(rng: Rng, data: str) -> bool:
 
 
 CONTROLS = 936
-"""Controls and group together, of five kinds."""
+"""Number of rows of controls and group together, for five kinds of data."""
 
 
 def group_p_value(rng: Rng, size: int) -> float:

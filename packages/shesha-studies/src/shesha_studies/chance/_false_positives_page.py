@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.nulls import holm
@@ -14,38 +15,35 @@ from shesha.studies.pictures import figure
 from shesha.studies.rates import binomial_limits
 from shesha_studies.chance._pooled_rates import dots, outside, pool_rates
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 SCALED = ("row scale about an offset", "depth of counts")
 BY = ["score", "data", "design", "n"]
 DESIGNS = {"-": "", "row scale": ", keep row scale"}
-"""What a picture calls them, where not by their names."""
+"""Labels of designs in the picture, if they differ from the names."""
 TOO_FREE = ("free", "blocks", "blocks of 8", "blocks of 25", "stretches of 8", "stretches of 25")
-"""Designs that do not allow for what the rows of these data have in common."""
+"""Designs that do not account for the dependence between the rows of these data."""
 NOTES = (
-    "Each rate has its number of runs and its exact 95 % limits, which miss a correct rate in one line of "
-    "twenty. Lines of one kind of data share some draws, so misses occur together.",
-    "Bold, and orange in the picture: above the level after correction for the number of lines in the "
+    "Each rate is given with its exact 95 % limits and its number of runs. Such limits miss the true rate in one "
+    "line of twenty. Lines for the same kind of data share some draws, so several can miss together.",
+    "Rates in bold (orange in the picture) are above the level after correction for the number of lines in the "
     "table (exact binomial test, Holm's correction at 5 %).",
-    "Measures: 19 permutations, so that the level is reached exactly. The data are Gaussian, Student's t "
-    "(3 degrees), Laplace, and two clusters whose members are independent in X and Y, with a quarter of, "
-    "as many, and four times as many features as rows. Cases count only if draws differ: with as many "
-    "features as rows canonical correlations have no value, and LinReg, GULP and EOS are at their bound "
-    "in every draw. Measures that ignore the order of the rows (MagDiff, ConcDiff, UnifDiff, IMD, MMD, "
-    "sliced Wasserstein, eigenspectrum similarity, stability difference) have no such null.",
-    "Clusters of rows: eight, with separate offsets in X and in Y. With free permutations they are "
-    "significant although X and Y are related only through the clusters. Declare them with `blocks`, "
+    "The tests of measures use 19 permutations, with which a level of 5 % can be reached exactly. The data are "
+    "Gaussian, Student's t (3 degrees of freedom), Laplace, and two clusters with independent members in X and Y. "
+    "The ratio of features to rows is 1/4, 1 or 4. Cases are used only if scores differ between draws. With as many "
+    "features as rows, canonical correlations have no value, and LinReg, GULP and EOS are at their bound in every "
+    "draw. Measures that ignore the order of the rows (MagDiff, ConcDiff, UnifDiff, IMD, MMD, sliced Wasserstein, "
+    "eigenspectrum similarity, stability difference) have no permutation null.",
+    "Clustered data have eight clusters of rows with separate offsets in X and in Y. With free permutations they "
+    "are significant although X and Y are related only through the clusters. Declare such dependence with `blocks`, "
     "`groups`, `shift` or `within`.",
-    "Power is a rate for one strength (a shared part with the variance of the noise, rank 4; for scores "
-    "and covariates rank 3). The study `power` has weaker signals.",
-    "Scores: one seed for all runs, as users have it. If the null used other rotations, rotations that "
-    "favour agreement would show here.",
-    "Doubts: rates of 200 runs, not of p-values. Earlier versions confused Student's t, exact rank and "
-    "sparse features with few rows, copies and ties. A cluster of 6 % of the rows is a finding, not a "
-    "scale of rows.",
-    "A caution: rows may depend on one another in an order that the data do not show. No warning finds "
-    "interleaved subjects; only the design does.",
+    "Power is the rate of detection for a single signal strength: a shared part with the variance of the noise and "
+    "rank 4 (rank 3 for scores and covariates). The study `power` has weaker signals.",
+    "Scores of one representation use the same seed in all runs, as users do. If the null used other rotations than "
+    "the score, a seed whose rotations favour agreement would raise the rate of false positives.",
+    "The table of doubts gives rates of the library's warnings over 200 runs, not rates of p-values. Earlier "
+    "versions raised wrong warnings for Student's t, exact rank and sparse features (few rows, copied features, "
+    "ties). A cluster of 6 % of the rows is a finding and must not be reported as a row scale.",
+    "Rows can depend on one another in an order that the data do not show. For example, no warning detects "
+    "interleaved subjects. Such dependence must be declared.",
 )
 
 
@@ -58,7 +56,7 @@ def make_page(rows: pd.DataFrame, level: float) -> Page:
         ("Measures", _measures_table(rows[rows.part == "measures"])),
         ("Scores of one representation", _readable(scores, signal[signal.part == "scores"])),
         ("Rows that depend on one another", _readable(designs, signal[signal.part == "designs"])),
-        ("Groups without an effect", _readable(groups, signal[:0])),
+        ("Groups of cells without an effect", _readable(groups, signal[:0])),
         ("Doubts", _doubts_table(rows[rows.part == "doubts"])),
     )
     return Page(
@@ -84,8 +82,6 @@ def _lines(nothing: pd.DataFrame, level: float) -> pd.DataFrame:
 
 
 def _measures_table(rows: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
     nothing, signal = rows[rows.truth == "nothing"], rows[rows.truth != "nothing"]
     clustered = nothing[nothing.data == "clusters of rows"]
     columns = {
@@ -155,7 +151,7 @@ def make_facts(rows: pd.DataFrame, level: float) -> Facts:
 def _rates_by_rows(lines: pd.DataFrame) -> list[str]:
     """Name each score, kind of data and design once, with its rate for each number of rows."""
     return [
-        f"{str(score).split('(')[0]}, {data}, `{design}`: "
+        f"{str(score).split('(')[0]} on data of the kind '{data}' with `{design}`, "
         + ", ".join(f"{100 * row.rate:.0f} % of runs with {row.n} rows" for _, row in df.sort_values("n").iterrows())
         for (score, data, design), df in lines.groupby(["score", "data", "design"], sort=False)
     ]
@@ -166,7 +162,7 @@ def _doubts_table(rows: pd.DataFrame) -> pd.DataFrame:
     table = pool_rates(rows, ["truth", "data", "score"])
     return table[["data", "score"]].assign(
         **{
-            "the doubt would be": ["wrong" if truth == "nothing" else "right" for truth in table.truth],
+            "the warning would be": ["wrong" if truth == "nothing" else "right" for truth in table.truth],
             "raised": _cells(table),
         }
     )
@@ -204,13 +200,13 @@ def _pictures(measures: pd.DataFrame, scores: pd.DataFrame, designs: pd.DataFram
         ax.set(xlabel="false positives at p <= 0.05", xlim=(-0.02, 1.02), title=title)
     return (
         Picture(
-            "measures", picture, "Rates of false positives of every measure with exact limits, around the level of 5 %"
+            "measures", picture, "Rates of false positives of every measure with exact 95 % limits; the level is 5 %"
         ),
         Picture(
             "designs",
             others,
-            "Rates of scores and of designs with exact limits, the fewest rows on top in each line and larger "
-            "dots for more; orange is above the level after correction",
+            "Rates of false positives of scores and of designs, with exact 95 % limits; larger dots have more rows; "
+            "orange rates are above the level after correction",
         ),
     )
 

@@ -1,4 +1,4 @@
-"""Data in which nothing is shared but what is named, or a further part is: for rates of false positives, and power."""
+"""Independent data, dependent data and data with a shared part, for rates of false positives and power."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shesha.support.types import Index, Matrix
 
 Rng = np.random.Generator
 Arguments = dict[str, Any]
-"""What `calibrate` is given: X, Y, and how rows may be exchanged."""
+"""Arguments of `calibrate`: X, Y, and the rows that may be permuted."""
 CLUSTERS, WIDTH, WIDE, RANK = 8, 8, 300, 4
 
 

@@ -3,67 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.rates import rate_interval
-from shesha_studies.chance._coverage import LEVELS
-
-if TYPE_CHECKING:
-    import pandas as pd
+from shesha_studies.chance._interval_coverage import LEVELS
 
 BY = ["part", "data", "n", "d", "told", "score"]
 FEWEST = 20
-"""Runs, below which a line says nothing and is left out."""
+"""Number of runs below which a line is left out."""
 ASKED = LEVELS[1]
 NOTES = (
-    "Each cell: percentage of runs whose interval contained the mean over samples of the same number of "
-    "rows, at 90 / 95 % confidence. The second table has the exact 95 % limits of the latter. Bold: these "
-    'limits are below the nominal level. "-": the data give no value or no interval.',
-    "Similarities: `compare(..., calibrate=True)`; the value plus and minus a multiple of the standard "
-    "deviation of its values on 50 random subsets of four fifths of the rows (delete-d jackknife). Weak "
-    "and strong: a shared part of rank 4 with a quarter of, and four times, the variance of the noise. "
-    "t(3): both parts have Student's t distribution. Clusters: eight, with separate places in X and in Y.",
-    "Scores of one representation: `estimate` with 100 resamples and 30 partitions (with 20,000 rows the "
-    "analytic interval of 50,000 random pairs), compared with the mean over samples and partitions. The "
-    "data have a shared Gaussian part of rank 4 and as much noise in each feature. Told: the options of "
-    "`estimate`. Random classes are drawn with the rows; fixed ones have the same sizes in every sample, "
-    "1 to 4.",
-    "A caution: rows may depend on one another. Without `groups=`, rows of a donor count as independent, "
-    "and intervals are far too narrow. No interval here covers features that were not measured.",
+    "Each cell of the table of similarities gives the percentage of runs whose interval contained the mean over "
+    "samples of the same size, for intervals of 90 % and of 95 %. The number of runs is in parentheses after the "
+    "kind of data. Bold percentages are significantly below 95 % (their exact 95 % limits exclude it). A dash means "
+    "that the data give no value or no interval.",
+    "Intervals of similarities are those of `compare(..., calibrate=True)`. They are the value plus and minus a "
+    "multiple of the standard deviation of its values on 50 random subsets of four fifths of the rows (delete-d "
+    'jackknife). "weak" and "strong" data share a part of rank 4 with a quarter of, or four times, the variance '
+    'of the noise. In "t(3)" both parts have Student\'s t distribution. "clusters" has eight clusters with '
+    "separate positions in X and in Y.",
+    "Intervals of scores of one representation are those of `estimate` with 100 resamples and 30 partitions (with "
+    "20,000 rows, the analytic interval of 50,000 random pairs). They are compared with the mean over samples and "
+    "partitions. The data have a shared Gaussian part of rank 4 and noise of the same variance in each feature. The "
+    'column "options" gives the options of `estimate`. "random" classes are drawn with the rows; "fixed" '
+    "classes have the same sizes in every sample, in the ratio 1 : 2 : 3 : 4.",
+    "Rows can depend on one another. If rows share a donor and `groups=` is not declared, they count as independent "
+    "and the intervals are far too narrow. No interval here accounts for features that were not measured.",
 )
 FAILING = (
     (
         "60 x 44",
         ("LinReg", "GULP", "EOS"),
-        "With few more rows than features (60 x 44), any four fifths of the rows fit almost perfectly, so "
-        "regression varies too little.",
+        "If there are only a few more rows than features (60 x 44), regression fits any four fifths of the rows "
+        "almost perfectly, so its values vary too little.",
     ),
     (
         "t(3)",
         ("RSMDiff", "ProcDist", "eigenspectrum similarity", "LinReg"),
-        "If some rows are far from the others (t(3)), a sample without such rows cannot show their effect. This "
-        "affects measures of size most.",
+        "If some rows are far from the others (t(3)), a sample without such rows cannot show their effect. Measures "
+        "of size are affected most.",
     ),
-    ("", ("RSMDiff",), "RSMDiff grows with the number of rows, so its spread on fewer rows is too small."),
+    ("", ("RSMDiff",), "RSMDiff grows with the number of rows, so its standard deviation on fewer rows is too small."),
     (
         "",
         ("UnifDiff",),
-        "UnifDiff of unscaled rows with many features depends on the single nearest pair. Its mean depends on the "
-        "single sample with the nearest pair (60 x 30: from 1e-27 to 1e-12 over 200 samples). No interval can "
-        "contain it. Comparisons note such rows.",
+        "UnifDiff of unscaled rows with many features depends on the single nearest pair of rows, and its mean on "
+        "the single sample with the nearest pair (60 x 30: values from 1e-27 to 1e-12 over 200 samples). No "
+        "interval can contain such a mean. Comparisons report a note about such rows.",
     ),
 )
-"""Kinds of data, measures, and why their intervals are too narrow: told where the rows show it."""
+"""Kinds of data, measures, and why their intervals are too narrow; a reason is reported if the rows show it."""
 
 
-def make_page(rows: pd.DataFrame) -> Page:
-    """Make the page of all batches."""
+def make_page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Coverage of similarities and of scores, with the limits of its rates."""
     lines = pool_coverage(rows)
     tables = (
         ("Similarities", _wide(lines[lines.part == "similarities"])),
@@ -86,13 +86,11 @@ def _failing(lines: pd.DataFrame) -> tuple[str, ...]:
         for data, measures, why in FAILING
         if any(data in label and measure in measures for label, measure in zip(labels, low.score, strict=True))
     ]
-    return (f"Intervals fail in these cases. {' '.join(reasons)}",) if reasons else ()
+    return (f"Intervals of similarities are too narrow in these cases. {' '.join(reasons)}",) if reasons else ()
 
 
 def pool_coverage(rows: pd.DataFrame) -> pd.DataFrame:
     """Pool the batches: one line per condition and score that has enough runs, with rates and limits at 95 %."""
-    import pandas as pd
-
     return pd.DataFrame(list(_pool_rows(rows)))
 
 
@@ -116,8 +114,6 @@ def _label(line: Any) -> str:
 
 def _wide(lines: pd.DataFrame) -> pd.DataFrame:
     """One line per measure, one column per kind of data."""
-    import pandas as pd
-
     table = pd.DataFrame({"measure": lines.score.unique()})
     for _, group in lines.groupby(["data", "n", "d"], sort=False):
         cells = {line.score: _cell(line) for _, line in group.iterrows()}
@@ -131,8 +127,6 @@ def _cell(line: Any) -> str:
 
 
 def _long(lines: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.DataFrame(
         [
             {
@@ -148,7 +142,7 @@ def _long(lines: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def make_facts(rows: pd.DataFrame) -> Facts:
+def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Coverage of similarities and of scores: median, worst case, and how often it is too low."""
     lines = pool_coverage(rows)
     facts: dict[str, Any] = {"narrow": (lines["to"] < ASKED).mean()}
@@ -163,7 +157,7 @@ def make_facts(rows: pd.DataFrame) -> Facts:
             f"{part}, too low": int((subset["to"] < ASKED).sum()),
             f"{part}, median": subset["at 95"].median(),
             f"{part}, worst": worst["at 95"],
-            f"{part}, worst in words": f"{worst.score}, {_label(worst)}{suffix}",
+            f"{part}, worst in words": f'{worst.score} on data "{_label(worst)}"{suffix}',
         }
     return as_facts(facts)
 
@@ -182,5 +176,7 @@ def _picture(lines: pd.DataFrame) -> Picture:
         ax.set_yticks(range(len(names)), names[::-1], fontsize=7)
         ax.set(xlabel="share of 95 % intervals that contain the mean", xlim=(-0.03, 1.03), title=part)
     return Picture(
-        "coverage", fig, "Coverage of 95 % intervals, one dot per kind of data; orange is significantly below 95 %"
+        "coverage",
+        fig,
+        ("Coverage of 95 % intervals, with one dot per kind of data; orange dots are significantly below 95 %"),
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.studies.facts import (
     Fact,
@@ -21,9 +22,6 @@ from shesha.studies.facts import (
 )
 from shesha_studies.chance._platonic_statistics import ON_WIDTH, mean_trends, untrained_scores
 from shesha_studies.chance._two_modality_models import trends
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _KERNELS = ["CKA", "CKA(kernel=rbf)"]
 
@@ -45,7 +43,7 @@ def make_facts(rows: pd.DataFrame, measures: Mapping[str, Sequence[str]], called
     if set(_KERNELS) <= there:
         facts |= _kernels(table)
     if set(measures["global"]) <= there:
-        facts |= _other_global(means, table, measures["global"])
+        facts |= _other_global(table, measures["global"])
     if {"CKA", "mutual kNN(k=10)", "CKNNA(k=10)"} <= there:
         facts |= _local(rows, means, table, measures)
     return as_facts(facts | _untrained_scores(rows))
@@ -75,7 +73,7 @@ def _kernels(table: pd.DataFrame) -> dict[str, Any]:
     return facts
 
 
-def _other_global(means: pd.DataFrame, table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
+def _other_global(table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
     """The rest of the global measures."""
     others = [name for name in names if name not in (*_KERNELS, "unbiased CKA")]
     return {

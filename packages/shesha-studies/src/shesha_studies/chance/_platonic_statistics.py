@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from shesha.studies.published_checks import Answers, Found, unreachable
 from shesha_studies.chance._two_modality_models import trends
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-MODELS_MISSING = "We do not have the published models' layers of WIT"
+MODELS_MISSING = "We do not have layers of the published models for the WIT images"
 MISSING = {
-    "video": "We do not have VideoMAE, the language models and the PVD videos.",
+    "video": "We do not have VideoMAE, the language models or the PVD videos.",
     "bpb": "We do not have the bits per byte of the published language models.",
     **dict.fromkeys(("significant", "most p"), f"{MODELS_MISSING}."),
 }
@@ -44,7 +41,7 @@ def _numbers(means: pd.DataFrame, measures: dict[str, list[str]], keys: list[str
         measure = next((spec for spec, name in zip(measures["all"], names, strict=True) if name == place), None)
         column = "after" if key.endswith("after") else "before"
         known = dict(zip(means.index, means[column].to_numpy(dtype=float), strict=True))
-        suffix = f"; on the stand-ins {known[measure]:+.2f}" if measure in known else ""
+        suffix = f"; our stand-ins have {known[measure]:+.2f}" if measure in known else ""
         answers[key] = unreachable(f"{MODELS_MISSING}{suffix}.")
     answers["least p"] = Found(1 / 501, decimals=3)
     return answers

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.rates import binomial_limits, rate_interval
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def pool_rates(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -38,18 +36,6 @@ def pool_rates(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 def outside(table: pd.DataFrame, level: float) -> pd.Series[bool]:
     """Lines whose limits do not hold the level."""
     return (table["from"] > level) | (table["to"] < level)
-
-
-def in_words(rate: float, runs: int) -> str:
-    """Return "5 % (3 to 9)", of the rate and its limits.
-
-    Examples
-    --------
-    >>> in_words(0.05, 200)
-    '5 % (2 to 9)'
-    """
-    low, high = rate_interval(round(rate * runs), runs)
-    return f"{100 * rate:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
 
 
 def dots(ax: Any, table: pd.DataFrame, label: Sequence[str], level: float) -> None:

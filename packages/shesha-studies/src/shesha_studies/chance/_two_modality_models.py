@@ -1,4 +1,4 @@
-"""Two networks that see different sides of the same things: stand-ins for models of two modalities."""
+"""Pairs of networks with different views of the same inputs: stand-ins for models of two modalities."""
 
 from __future__ import annotations
 
@@ -6,26 +6,23 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from shesha.support.types import Matrix
 from shesha_studies.external_data import opened, table
 from shesha_studies.networks.images import IMAGES, Labels, as_rows
 from shesha_studies.networks.perceptrons import Perceptron, network
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 STAND_IN = (
-    "The published language, vision and video models are not available. Stand-ins: networks of 32 to "
-    "1,024 units, trained for two or six epochs, that see the left halves of images, with one that "
-    "sees the right halves (the two halves are two views of one thing, as an image and its caption "
-    "are); networks of the words of sentences with the layers of a sentence encoder."
+    "The published language, vision and video models are not available. As stand-ins we use pairs of models with "
+    "two views of the same inputs, like an image and its caption. For images, the first models are networks of 32 "
+    "to 1,024 units, trained for two or six epochs on the left halves, and the second model is a network of the "
+    "right halves. For sentences, the first models are networks of word counts and the second is a sentence encoder."
 )
 N = 256
-"""Rows of a comparison: with widths of 32 to 1,024 d / n is 0.125 to 4."""
+"""Number of rows of a comparison; with widths of 32 to 1,024, d / n is 0.125 to 4."""
 _N_WORDS = 1000
 WIDTHS = (32, 64, 128, 256, 512, 1024)
 EPOCHS = (2, 6)
@@ -41,7 +38,7 @@ class Sides:
     second: list[Matrix]
     labels: Labels
     capability: float
-    """Share of unseen inputs that the first model names correctly."""
+    """Accuracy of the first model on unseen inputs."""
 
 
 def sides(data: str, epochs: int, width: int, partner: int) -> Sides:
@@ -98,8 +95,6 @@ def sentence_network(width: int, epochs: int, seed: int) -> Perceptron:
 
 def trends(rows: pd.DataFrame, names: Sequence[str], axis: str = "capability") -> pd.DataFrame:
     """Correlate scores with the rank of the first model's capability or width, per set of data, partner and measure."""
-    import pandas as pd
-
     keys = [key for key in ("measure", "data", "partner") if key in rows]
     lines = []
     for key, group in rows.groupby(keys, sort=False):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.studies.facts import (
     Fact,
@@ -20,9 +21,6 @@ from shesha.studies.facts import (
     steps,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 ALPHA = 0.05
 _KERNELS = ("CKA", "CKA(kernel=rbf)", "RV")
 _LOCAL = ("mutual kNN", "CKNNA", "cycle kNN")
@@ -30,7 +28,7 @@ _FLAT = ("RSA", "SVCCA(components=10)")
 _SATURATED = 0.999
 
 
-def make_facts(rows: pd.DataFrame) -> Facts:
+def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return what decides the claims."""
     gaussian = rows[(rows.kind == "Gaussian") & (rows.n == 128)]
     raw = gaussian.pivot_table(index="measure", columns="ratio", values="raw")

@@ -1,12 +1,13 @@
-"""Does calibration find what a formula takes off?"""
+"""Does calibration agree with the analytical correction for bias?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
@@ -16,9 +17,6 @@ from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.synthetic_data import shared
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RATIOS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)
 
@@ -58,9 +56,8 @@ def analytical_debiasing(strength: float, n: int, ratio: float, seed: int) -> di
 
 
 @analytical_debiasing.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw the differences of both corrections from the unbiased estimator, and the estimator of all columns."""
-    assert published is not None
     rows = rows.assign(adjusted_off=rows.adjusted - rows.unbiased, gated_off=rows.gated - rows.unbiased)
     columns = ["raw", "unbiased", "adjusted", "gated", "over_columns", "adjusted_off", "gated_off"]
     table = rows.groupby(["strength", "n", "ratio"])[columns].mean().reset_index()
@@ -78,17 +75,18 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ax.set_title(title)
     for ax in axes[:2]:
         ax.set_ylim(-span, span)
-    axes[2].set(ylabel="CKA (no line: no value)", ylim=(-0.1, 1.15))
+    axes[2].set(ylabel="CKA (gaps: no value)", ylim=(-0.1, 1.15))
     axes[0].legend(frameon=False, fontsize="small", title="strength")
     notes = (
-        "The estimator that corrects for columns as well as rows is our `sampled CKA` (arXiv "
-        "2502.15104); it estimates the "
-        "similarity of all features from those available, so that with a signal it is near 1, "
-        "as published. Without one the "
-        f"ratio of two numbers near zero has a spread of {spread.max():.1f}, or no value.",
+        "The estimator that corrects for columns as well as rows is our `sampled CKA` (arXiv 2502.15104). It "
+        "estimates the CKA of all features from the available ones. With a signal it is therefore near 1, as "
+        "published. Without a signal it is a ratio of two numbers near zero. Its standard deviation is then up to "
+        f"{spread.max():.1f}, or it has no value.",
     )
     picture = Picture(
-        "analytical_debiasing", fig, "Two corrections by permutation minus the unbiased estimator; a third estimator"
+        "analytical_debiasing",
+        fig,
+        ("Chance-adjusted and gated CKA minus unbiased CKA; the estimator that also corrects for columns"),
     )
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 
@@ -109,11 +107,11 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     return as_facts(
         {
             "n": subset.n.max(),
-            "apart": _apart(subset, "gated"),
+            "apart": _largest_difference(subset, "gated"),
             "raw_apart": (means.raw - means.unbiased).abs().max(),
             # Of any n: with the published one, our signal leaves raw CKA nothing to correct.
-            **{f"apart, {name}": _apart(part, "gated") for name, part in parts.items()},
-            **{f"raw apart, {name}": _apart(part, "raw") for name, part in parts.items()},
+            **{f"apart, {name}": _largest_difference(part, "gated") for name, part in parts.items()},
+            **{f"raw apart, {name}": _largest_difference(part, "raw") for name, part in parts.items()},
             "adjusted_apart": (averages.adjusted - averages.unbiased).abs().max(),
             "gated_lower": (averages.unbiased - averages.gated).max(),
             "bias": (averages.raw - averages.unbiased).abs().max(),
@@ -127,7 +125,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     )
 
 
-def _apart(rows: pd.DataFrame, name: str) -> Fact:
+def _largest_difference(rows: pd.DataFrame, name: str) -> Fact:
     """Largest mean difference from the unbiased estimator, at any width and strength."""
-    rows = rows.assign(apart=rows[name] - rows.unbiased)
-    return largest(map(absolute, group_means(rows, ["strength", "n", "ratio"], "apart")))
+    rows = rows.assign(difference=rows[name] - rows.unbiased)
+    return largest(map(absolute, group_means(rows, ["strength", "n", "ratio"], "difference")))

@@ -1,12 +1,13 @@
-"""Which of the ways to take chance off a score should one report?"""
+"""Which kind of calibrated score stays at zero for unrelated data?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
@@ -17,9 +18,6 @@ from shesha.studies.pictures import grid, lines, logarithmic
 from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
 from shesha_studies.synthetic_data import shared
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 N = 128
 MEASURES = ("CKA", "CKA(kernel=rbf)", "CCA", "RSA", "mutual kNN")
@@ -33,15 +31,17 @@ VARIANTS = {
 SCALED = ("gated_05", "gated_10", "centred", "adjusted")
 _GATED = ("gated_05", "gated_10")
 BELOW_RANK = 3
-"Canonical correlations are all 1 from d = n - 1, so CCA has the first three ratios only."
-_BY_DEFINITION = "The method takes one pair, so no data can decide it."
+"All canonical correlations are 1 from d = n - 1 on, so CCA has only the first three ratios."
+_BY_DEFINITION = "The method takes a single pair, so no experiment is needed."
 _MISSING = {
     "murphy2024biasedcka aggregate": _BY_DEFINITION,
     "chun2025sparsecka aggregate": _BY_DEFINITION,
-    "ours aggregate": "The study `depth` decides it; its rows are maxima over layers, and ours are pairs.",
+    "ours aggregate": (
+        "The study `depth` decides this claim. Its rows are maxima over layers, and those of this study are pairs."
+    ),
     **dict.fromkeys(
         ("cui2022deconfounded", "diedrichsen2020wuc", "cai2019brsa", "smilde2009rv"),
-        "A property of another work's method, which the library does not have.",
+        "This is a property of a method of another work, which the library does not contain.",
     ),
 }
 
@@ -62,7 +62,7 @@ def _grid(measures: Sequence[str], strengths: Sequence[float], seeds: int) -> li
     published="calibration-variants.csv",
 )
 def calibration_variants(measure: str, strength: float, ratio: float, seed: int) -> dict[str, float]:
-    """Of gated, centred, z and chance-adjusted scores, which stay at zero for unrelated data?
+    """Which of the gated, centred, z and chance-adjusted scores stay at zero for unrelated data?
 
     128 rows, ratio times as many features of unit noise; strength 0: unrelated; 1: a shared signal of rank 5 and unit
     variance. 200 permutations.
@@ -85,9 +85,8 @@ def calibration_variants(measure: str, strength: float, ratio: float, seed: int)
 
 
 @calibration_variants.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw each summary of unrelated and of related data against the width."""
-    assert published is not None
     table = _table(rows)
     fig, axes = grid(2, len(VARIANTS), width=2.7, height=2.3)
     for line, strength in enumerate(sorted(rows.strength.unique())):
@@ -98,14 +97,20 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
             logarithmic(axes[line][column], rows.ratio)
     axes[0][0].legend(frameon=False, fontsize="xx-small")
     notes = (
-        "The skewness of the null is 2 for one dominant direction and falls with the number of directions. It "
-        "is largest for narrow data, not for high d / n.",
-        "z grows with the number of rows and with anything that narrows the null. It measures certainty, not size.",
-        "Centred scores keep the scale of the raw score, and the room above chance shrinks with the width, so "
-        "the same signal scores less in wider data. Chance-adjusted and gated scores divide by that room.",
+        "The skewness of the null is 2 for a single dominant direction and falls as the number of directions grows. "
+        "It is largest for narrow data, not for high d / n.",
+        (
+            "z grows with the number of rows and with anything that narrows the null. It measures certainty, not "
+            "the size of the effect."
+        ),
+        "Centred scores keep the scale of the raw score. The range above chance shrinks as the width grows, so the "
+        "same signal has a lower centred score in wider data. Chance-adjusted and gated scores are divided by this "
+        "range.",
     )
     picture = Picture(
-        "calibration_variants", fig, "Summaries of CKA and other measures against d / n, unrelated and related"
+        "calibration_variants",
+        fig,
+        ("Gated, centred, chance-adjusted and z-scores against d / n, for unrelated and related data"),
     )
     return Page("", (("Means", table),), (picture,), notes, against(published, published_numbers(table), _MISSING))
 
@@ -141,12 +146,12 @@ def _noise_lines(table: pd.DataFrame, measure: str) -> pd.DataFrame:
 def published_numbers(table: pd.DataFrame) -> dict[str, Found]:
     """Return raw CKA of the widest unrelated data."""
     wide = float(_noise_lines(table, "CKA").raw.iloc[-1])
-    return {"raw_cka": Found(wide, decimals=1, why="Another d / n: CKA of noise is d / (n + d).")}
+    return {"raw_cka": Found(wide, decimals=1, why="The paper has another d / n; CKA of noise is d / (n + d).")}
 
 
 @calibration_variants.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """What each way leaves of unrelated data, and what it makes of related ones."""
+    """Scores of each kind for unrelated and for related data."""
     table = _table(rows)
     none, cka, unrelated = table[table.strength == 0], _noise_lines(table, "CKA"), rows[rows.strength == 0]
     wide, narrow = cka.iloc[-1], cka.iloc[0]

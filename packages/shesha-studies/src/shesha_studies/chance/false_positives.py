@@ -1,12 +1,13 @@
-"""How often do p-values call nothing something, where rows are independent and where they are not?"""
+"""How often are p-values significant without an effect, for independent and dependent rows?"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha import measures
 from shesha.calibration import calibrate
@@ -18,12 +19,9 @@ from shesha_studies.chance import _doubt_cases as doubtful
 from shesha_studies.chance import _independent_data as unrelated
 from shesha_studies.chance._false_positives_page import SCALED, make_facts, make_page
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 LEVEL, RUNS, BATCHES = 0.05, 20, 10
 PERMUTATIONS = {"measures": 19, "scores": 39, "designs": 39}
-"""The smallest numbers at which the level can be reached exactly, and twice that."""
+"""The smallest numbers of permutations that reach the level exactly, and twice these."""
 SPLIT, ROTATED = "feature_split", "basis_averaged_split"
 FEATURES = ("Gaussian", "unequal scales", "heavy tails", "sparse, 10 %", "spike counts, mean 0.06")
 KNOWN = ("a known batch", "a known number")
@@ -125,7 +123,7 @@ QUICK = [
 def false_positives(
     part: str, score: str, data: str, design: str, n: int, d: int, truth: str, batch: int
 ) -> dict[str, Any]:
-    """Do p-values keep their level, and what do designs for dependent rows cost and buy?
+    """Do p-values keep their level, and do designs for dependent rows restore it without a loss of power?
 
     A batch is twenty runs at level 0.05; no run counts where the data give every draw the same value.
     """

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, difference, group_means, largest, over_draws, smallest
@@ -13,9 +12,6 @@ from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 N, HIDDEN = 256, 256
 MAPS = ("noise", "linear", "MLP")
@@ -30,7 +26,7 @@ MAPS = ("noise", "linear", "MLP")
     published="generative.csv",
 )
 def generative(map_of: str, inputs: int, d: int, seed: int) -> dict[str, float]:
-    """Do independent random networks of the same inputs look similar, and does calibration correct that?
+    """Do independent random networks of the same inputs look similar, and does calibration correct this?
 
     256 Gaussian inputs of the given dimension go through two random linear maps, or two random networks of one hidden
     layer; or both sides are noise. Linear CKA, 200 permutations.
@@ -52,9 +48,8 @@ def _apply_map(map_of: str, rows: Matrix, d: int, rng: np.random.Generator) -> M
 
 
 @generative.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw raw and calibrated CKA against the width, for each map and dimension of the inputs."""
-    assert published is not None
     rows = rows.assign(what=rows.map_of + ", " + rows.inputs.astype(str) + " inputs")
     rows.loc[rows.map_of == "noise", "what"] = "noise"
     table = rows.groupby(["map_of", "inputs", "d"], sort=False)[["raw", "score"]].mean().reset_index()
@@ -65,12 +60,13 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         logarithmic(ax, rows.d)
     axes[1].legend(frameon=False, fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     notes = (
-        "A wide random map keeps the distances of its inputs (Johnson and Lindenstrauss), so two such maps "
-        "truly agree: they share the geometry of the inputs. A permutation null rightly keeps this agreement. "
-        "For many inputs the geometry itself is small, because Gaussian points in many dimensions are equally "
-        "far from one another. To measure agreement beyond the inputs, pass them as covariates.",
-        "The paper does not print the number of inputs. Scores are near zero only for maps much narrower than "
-        "the inputs, and rise as the maps become wider.",
+        "A wide random map keeps the distances between its inputs (Johnson and Lindenstrauss). Two such maps "
+        "therefore truly agree: they share the geometry of the inputs, and calibration rightly keeps this "
+        "agreement. With many input dimensions the inputs themselves have little geometry, because Gaussian points "
+        "in many dimensions are nearly equally far from one another. To measure agreement beyond the inputs, pass "
+        "them as covariates.",
+        "The paper does not print the input dimension. Scores are near zero only for maps much narrower than the "
+        "inputs, and rise as the maps become wider.",
     )
     picture = Picture("generative", fig, "Raw and calibrated CKA of unrelated random maps of the same inputs")
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from shesha.studies.facts import Facts
-from shesha.studies.page import Page
 from shesha.studies.study_definition import study
-from shesha_studies.chance import _coverage as coverage
+from shesha_studies.chance import _interval_coverage as coverage
 from shesha_studies.chance._intervals_page import make_facts, make_page
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RUNS, BATCHES = 10, 20
 SPLIT = "feature_split"
@@ -102,13 +97,5 @@ def _ends(part: str, data: str, n: int, d: int, grouping: str, score: str, run: 
     return coverage.score_ends(data, n, d, grouping, score, run)
 
 
-@intervals.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Coverage of similarities and of scores, with the limits of its rates."""
-    return make_page(rows)
-
-
-@intervals.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Coverage of similarities and of scores."""
-    return make_facts(rows)
+intervals.page(make_page)
+intervals.facts(make_facts)

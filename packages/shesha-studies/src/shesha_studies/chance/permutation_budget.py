@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, rate, resampled
@@ -14,9 +15,6 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MEASURES = ("CKA", "RSA", "mutual kNN")
 BUDGETS = (19, 49, 99, 199, 499, 999)
@@ -37,7 +35,7 @@ def _grid(measures: Sequence[str], budgets: Sequence[int], pairs: str, seeds: in
     published="permutation-budget.csv",
 )
 def permutation_budget(measure: str, budget: int, pairs: str, seed: int) -> dict[str, float]:
-    """How many permutations make threshold and calibrated score stable?
+    """How many permutations are needed for a stable threshold and a stable calibrated score?
 
     Unrelated representations, 128 x 128 of Gaussian noise: one pair, where only the permutations differ between seeds,
     or a new one per seed.
@@ -48,9 +46,8 @@ def permutation_budget(measure: str, budget: int, pairs: str, seed: int) -> dict
 
 
 @permutation_budget.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Draw the threshold's spread over seeds, in units of the null's spread, and what is left of unrelated pairs."""
-    assert published is not None
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
+    """Draw the error of the threshold over seeds, and calibrated scores of unrelated pairs."""
     one_pair, new = (rows[rows.pairs == kind] for kind in (ONE, NEW))
     table = _spreads(one_pair)
     fig, axes = figure(2)
@@ -65,15 +62,17 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     for ax in axes:
         logarithmic(ax, rows.budget)
     notes = (
-        "The published curves look level from 50 permutations on because they cover the range of the score. "
-        "In units of the null's own spread they are not level. A p-value near the level needs more "
+        "The published curves look flat from 50 permutations on because their axis covers the whole range of the "
+        "score. In standard deviations of the null they are not flat. If a p-value is near the level, use more "
         "permutations.",
-        "Times are on the performance page. We do not have the published graphics card.",
+        "Our own times are on the performance page. We do not have the published graphics card.",
     )
     picture = Picture(
-        "permutation_budget", fig, "Error of the threshold, and largest calibrated scores, by permutations"
+        "permutation_budget",
+        fig,
+        ("Error of the threshold, and largest calibrated score of unrelated pairs, against the number of permutations"),
     )
-    tables = (("Threshold over seeds, one pair", table), ("Calibrated scores of unrelated pairs", scores))
+    tables = (("Threshold of one pair over seeds", table), ("Calibrated scores of unrelated pairs", scores))
     return Page("", tables, (picture,), notes, against(published, {}))
 
 
@@ -96,7 +95,7 @@ def _largest_shift(rows: pd.DataFrame, few: int, many: int) -> Fact:
 
 
 def _remaining_scores(new: pd.DataFrame) -> pd.DataFrame:
-    """What calibration leaves of unrelated pairs."""
+    """Calibrated scores of unrelated pairs."""
     grouped = new.assign(above=new.score > 0).groupby(["measure", "budget"], sort=False)
     return grouped.agg(mean=("score", "mean"), largest=("score", "max"), above=("above", "mean")).reset_index()
 

@@ -1,10 +1,11 @@
-"""Do heavy tails fool calibration?"""
+"""Does calibration work for heavy-tailed noise?"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import Facts, as_facts, group_means, largest, smallest
@@ -13,9 +14,6 @@ from shesha.studies.pictures import grid, heat
 from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
 from shesha_studies.synthetic_data import noise
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 N, RANK = 128, 5
 KINDS = ("Gaussian", "Student's t", "Laplace", "mixture")
@@ -32,7 +30,7 @@ SIGMAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
     published="phase-diagrams.csv",
 )
 def phase_diagrams(kind: str, ratio: float, sigma: float, seed: int) -> dict[str, float]:
-    """Whatever the noise, does calibrated CKA fall to zero where the noise drowns the signal, while raw CKA stays high?
+    """For every kind of noise, does calibrated CKA fall to zero where noise hides the signal, while raw CKA stays high?
 
     128 rows, ratio times as many features; a shared signal of rank 5 and unit variance plus sigma times noise, linear
     CKA, 200 permutations. "mixture": two normal distributions, three deviations to either side.
@@ -52,9 +50,8 @@ def phase_diagrams(kind: str, ratio: float, sigma: float, seed: int) -> dict[str
 
 
 @phase_diagrams.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw both planes per kind of noise."""
-    assert published is not None
     kinds = list(rows.kind.unique())
     fig, axes = grid(2, len(kinds), width=2.9, height=2.3)
     for column, kind in enumerate(kinds):
@@ -65,8 +62,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     table = rows.groupby(["kind", "ratio", "sigma"], sort=False)[["raw", "score", "threshold"]].mean().reset_index()
     notes = (
         (
-            "The paper does not print n, d, the rank of the signal or the mixture. Its 0.4 to 0.6 is the range "
-            "for d / n of about 0.7 to 1.5, or the middle colour of its planes."
+            "The paper does not print n, d, the rank of the signal or the parameters of the mixture. Its values of "
+            "0.4 to 0.6 correspond to d / n of about 0.7 to 1.5, or were read from the middle of the colour scale."
         ),
     )
     picture = Picture("phase_diagrams", fig, "Raw and calibrated CKA against d / n and noise, by kind of noise")
@@ -77,8 +74,9 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return the range of raw scores where the noise drowns the signal."""
     by_ratio = rows[rows.sigma == rows.sigma.max()].groupby("ratio").raw.mean()
     why = (
-        f"Scores hidden by noise are d / (n + d) for every noise: {by_ratio.iloc[0]:.2f} to {by_ratio.iloc[-1]:.2f} "
-        f"for d / n of {by_ratio.index[0]:g} to {by_ratio.index[-1]:g}. The published d / n are not printed."
+        f"If noise hides the signal, raw CKA is d / (n + d) for every kind of noise: {by_ratio.iloc[0]:.2f} to "
+        f"{by_ratio.iloc[-1]:.2f} for d / n of {by_ratio.index[0]:g} to {by_ratio.index[-1]:g}. The paper does not "
+        "print its d / n."
     )
     ends = (("raw_low", by_ratio.min()), ("raw_high", by_ratio.max()))
     return {key: Found(float(value), decimals=1, why=why) for key, value in ends}

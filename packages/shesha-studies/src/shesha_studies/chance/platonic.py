@@ -1,10 +1,12 @@
-"""Do models of different kinds of data become alike as they grow, as a whole or in their neighbourhoods?"""
+"""Do models of different modalities become more similar as they grow, globally or locally?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
+
+import pandas as pd
 
 from shesha.calibration import calibrate_layers
 from shesha.charts import PALETTE
@@ -26,7 +28,6 @@ from shesha_studies.chance._two_modality_models import EPOCHS, SENTENCES, STAND_
 from shesha_studies.networks.images import IMAGES
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 GLOBAL = {
@@ -46,7 +47,7 @@ LOCAL = {
 MEASURES = GLOBAL | LOCAL
 FEW = ("CKA", "CKA(kernel=rbf)", "mutual kNN(k=10)", "CKNNA(k=10)")
 _TRUNCATED = {"Procrustes similarity(published=True)": 64}
-"""Leading components of measures that decompose something in every draw."""
+"""Number of leading components for measures that compute a decomposition in every draw."""
 
 
 def _grid(
@@ -85,8 +86,8 @@ PUBLISHED = [
     full=[*STAND_INS, *PUBLISHED],
     quick=_grid(("Fashion-MNIST",), (6,), (512,), FEW, "free"),
     published="platonic.csv",
-    stand_ins="networks of 32 to 1,024 units on two halves of images, and of words with a sentence encoder, for the "
-    "published language, vision and video models",
+    stand_ins="networks of 32 to 1,024 units on two halves of images, and networks of word counts with a sentence "
+    "encoder, replace the published language, vision and video models",
     own_numbers=("smallest p-value",),
 )
 def platonic(data: str, epochs: int, width: int | str, partner: int | str, measure: str, null: str) -> dict[str, float]:
@@ -122,9 +123,8 @@ _KNOWN = {
 
 
 @platonic.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Correlate scores with capability, before and after calibration."""
-    assert published is not None
     free = rows[(rows.null == "free") & (rows.epochs > 0)]
     table = mean_trends(rows)
     called = {measure: name for name, measure in MEASURES.items()}
@@ -134,19 +134,22 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     checks = against(published, published_numbers(rows, _KNOWN, list(published.key)), MISSING)
     tables = (
         ("Correlation with capability and width, mean over sets of models", means),
-        ("The same per set", table),
+        ("The same for each set of models", table),
         ("Untrained networks", bare),
         ("Permuted within classes", inside),
     )
     notes = (
         STAND_IN,
-        "Capability is the rank of the accuracy on unseen inputs, as published. There are only twelve first "
-        "models per set and partner, from two trainings. A correlation of 0.58 is the 5 % critical value for "
-        "one set.",
+        "As in the paper, capability is the rank of the accuracy on unseen inputs. Each set has only twelve first "
+        "models for each second model, from two trainings. The 5 % critical value of a correlation in one set is "
+        "0.58.",
         "Procrustes is calibrated on the leading 64 components of each layer.",
-        "Unbiased CKA, RV, SVCCA, Procrustes, cycle kNN and k = 100 are in the grid for some of the sets only.",
-        "The published models are cells of the full grid. Exported layers are compared as published, with 500 "
-        "permutations (they are listed below as not reachable).",
+        (
+            "Unbiased CKA, RV, SVCCA, Procrustes, cycle kNN and mutual kNN with k = 100 are computed only for some "
+            "of the sets."
+        ),
+        "The published models are cells of the full grid, listed below as not reachable. If you export their "
+        "layers, this study compares them as published, with 500 permutations.",
     )
     picture = Picture(
         "platonic", _draw(free), "Raw and calibrated scores of the best pair of layers against capability"

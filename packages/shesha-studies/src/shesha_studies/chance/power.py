@@ -1,12 +1,13 @@
-"""Does calibration still see what is shared?"""
+"""Does calibration keep the power to detect a shared signal?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, rate, resampled
@@ -16,11 +17,8 @@ from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.synthetic_data import shared
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 ALPHA, _POINT = 0.05, 1.645
-"""Level, and the point of the normal curve that belongs to it."""
+"""Level, and the quantile of the normal distribution for it."""
 STRONG = 0.6
 MEASURES = ("CKA", "CKA(kernel=rbf)", "RSA", "DistCorr", "mutual kNN")
 STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2)
@@ -46,7 +44,7 @@ def _grid(
     published="power.csv",
 )
 def power(measure: str, rank: int, strength: float, seed: int) -> dict[str, float]:
-    """How strong must a shared signal be to be found, and does calibration cost sensitivity?
+    """How strong must a shared signal be to be detected, and does calibration cost sensitivity?
 
     128 rows, 128 features of unit noise each, a shared signal of the given rank and standard deviation.
     """
@@ -56,9 +54,8 @@ def power(measure: str, rank: int, strength: float, seed: int) -> dict[str, floa
 
 
 @power.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw detection rates and scores against the strength, and compare with a threshold of the true null."""
-    assert published is not None
     rows = _add_known_null(rows.assign(hit=(rows.p_value <= ALPHA).astype(float)))
     columns = ["raw", "score", "hit", "hit_known"]
     table = rows.groupby(["measure", "rank", "strength"], sort=False)[columns].mean().reset_index()
@@ -73,11 +70,13 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ax.set_ylabel(title)
     axes[0].legend(frameon=False, fontsize="small")
     notes = (
-        "The signal has the same variance for every rank, so a signal of rank 1 is found first at equal "
-        "strength. Measures of neighbours need more signal, and more so at higher rank.",
+        "The signal has the same total variance for every rank, so at equal strength a signal of rank 1 is detected "
+        "first. Neighbourhood measures need a stronger signal, especially at higher ranks.",
         "All measures use the same draws, so their false positives are not independent.",
     )
-    picture = Picture("power", fig, "Detection rate, raw and calibrated score against the strength of a shared signal")
+    picture = Picture(
+        "power", fig, ("Detection rate, raw score and calibrated score against the strength of a shared signal")
+    )
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 
 

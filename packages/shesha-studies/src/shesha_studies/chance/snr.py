@@ -1,4 +1,4 @@
-"""From which ratio of signal to noise on is something seen?"""
+"""At which ratios of signal to noise is a signal detected?"""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, resampled, smallest, steps
@@ -16,12 +17,11 @@ from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 N, D = 128, 256
 LOST = 0.1
-"""Calibrated score below which a signal counts as lost."""
+"""Calibrated score below which a signal counts as undetected."""
 STRENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
 NOISES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 RANKS = (1, 5, 10)
@@ -54,9 +54,8 @@ def snr(power: str, rank: int, strength: float, noise: float, seed: int) -> dict
 
 
 @snr.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw both heat maps per rank, and find the edge of detection under both readings of the signal's size."""
-    assert published is not None
     ranks = sorted(rows["rank"].unique())
     planes = _planes(rows[rows.power == rows.power.iloc[0]])
     fig, axes = grid(2, len(ranks), width=3.1, height=2.3)
@@ -69,11 +68,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     edges = _edges(rows)
     table = edges.rename("noise / strength at which the mean score falls below 0.1").reset_index()
     notes = (
-        "The paper does not print n, d, or the size of a factor. Ten factors of unit variance have ten times "
-        "the power of one, so they are detected through more noise. With equal total power, more directions "
-        "are detected through less noise.",
-        "CKA does not depend on the scale of the data, so the heat maps have equal values along diagonals, "
-        "except for the draws.",
+        "The paper does not print n, d or the variance of a factor. Ten factors of unit variance have ten times the "
+        "total variance of one, so they are detected at higher noise. With equal total variance, signals with more "
+        "directions are detected only at lower noise.",
+        "CKA does not depend on the scale of the data, so values along a diagonal of the heat maps are equal up to "
+        "sampling error.",
     )
     pictures = (
         Picture(
@@ -127,8 +126,6 @@ def _edge(rows: pd.DataFrame) -> float:
 
 
 def _edges(rows: pd.DataFrame) -> pd.Series[float]:
-    import pandas as pd
-
     edges = pd.Series({key: _edge(group) for key, group in rows.groupby(["power", "rank"], sort=False)})
     edges.index.names = ["power", "rank"]
     return edges

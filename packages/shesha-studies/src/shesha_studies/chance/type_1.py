@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.charts import PALETTE
@@ -21,9 +22,6 @@ from shesha.support.types import Matrix
 from shesha.support.warnings import CalibrationWarning
 from shesha_studies.synthetic_data import noise
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 ALPHA = 0.05
 NOISES = ("Gaussian", "Student's t")
 _CLUSTERS, _MEMORY = 8, 0.9
@@ -36,7 +34,7 @@ DEPENDENT = {
     "series, whole blocks": "groups",
     "series, shifted": "shift",
 }
-"""Rows that depend on one another (eight clusters with offsets of their own; AR(0.9)), and what is exchanged."""
+"""Kinds of dependent rows (eight clusters with separate offsets; AR(0.9)), and what is permuted."""
 _DEPENDENT_DRAWS = 400
 _CONFIGURATION = ["measure", "kind", "n", "ratio"]
 
@@ -97,9 +95,8 @@ def _dependent(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> M
 
 
 @type_1.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Count rejections per configuration, with the limits of chance."""
-    assert published is not None
     table = (
         rows.assign(hit=rows.p_value <= ALPHA)
         .groupby(_CONFIGURATION, sort=False)
@@ -122,13 +119,21 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     axes[0].axhline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")
     axes[1].axvline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")
     notes = (
-        'Single configurations exceed 5 % by chance. "At or below the level" is a statement about the expectation.',
-        "Blocks of consecutive rows do not make a series exchangeable, because rows within a block still follow one "
-        "another. Circular shifts keep that order. They hold if the series is long against its memory, and 128 rows "
-        "are short for AR(0.9).",
+        (
+            'Single configurations can exceed 5 % by chance, because "at or below the level" is a statement about '
+            "the expected rate."
+        ),
+        "Permutation within blocks of consecutive rows does not make a test of series valid, because rows within a "
+        "block depend on their order. Circular shifts keep this order. They are valid if the series is long "
+        "compared with its autocorrelation, and 128 rows are short for AR(0.9).",
     )
     picture = Picture(
-        "type_1", fig, "Share of unrelated pairs called similar, one dot per configuration; dependent rows"
+        "type_1",
+        fig,
+        (
+            "Share of unrelated pairs with p <= 0.05: independent rows, with one dot per configuration, and "
+            "dependent rows"
+        ),
     )
     return Page("", (("Rates", table),), (picture,), notes, against(published, {}))
 

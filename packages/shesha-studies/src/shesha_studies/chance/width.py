@@ -1,24 +1,21 @@
-"""Do wide representations look similar whatever they hold?"""
+"""Do wide representations look similar even if they are unrelated?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.chance._width_facts import make_facts
 from shesha_studies.synthetic_data import noise
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 GLOBAL = ("CKA", "CKA(kernel=rbf)", "RV", "DistCorr")
 LOCAL = ("mutual kNN", "cycle kNN", "CKNNA")
@@ -63,7 +60,7 @@ FULL = [
     published="width.csv",
 )
 def width(measure: str, kind: str, n: int, ratio: float, seed: int) -> dict[str, float]:
-    """Do raw scores of independent representations rise with their width, and calibrated ones not?
+    """Do raw scores of independent representations rise with their width, while calibrated scores do not?
 
     n rows of d = ratio n independent features; 200 permutations.
     """
@@ -75,9 +72,8 @@ def width(measure: str, kind: str, n: int, ratio: float, seed: int) -> dict[str,
 
 
 @width.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw raw and calibrated scores, count what calibration calls significant, and judge each description."""
-    assert published is not None
     n = 512 if (rows.n == 512).any() else rows.n.min()
     gaussian = rows[(rows.kind == "Gaussian") & (rows.n == n)]
     fig, axes = figure(2, sharey=True)
@@ -93,21 +89,20 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         .reset_index()
     )
     notes = (
-        "The paper prints no numbers for these figures; its descriptions are judged one by one below.",
+        "The paper prints no numbers for these figures, so we judge its descriptions one by one.",
         (
-            "Canonical correlations are all 1 if the features span all n - 1 dimensions of centred rows, so these "
-            "cells have no score. The published peak and decay come from a ridge added to the covariances, which "
-            "damps more directions for larger d. PWCCA is 1 there for the same reason."
+            "If the features span all n - 1 dimensions of centred rows, all canonical correlations are 1. CCA then "
+            "has no score, and PWCCA is 1. The published peak and decay can be explained by a ridge added to the "
+            "covariances, which damps more directions for larger d."
         ),
-        "Procrustes: with rows scaled to size 1 the similarity of noise rises with the width, as for the "
+        "With representations scaled to norm 1, the Procrustes similarity of noise rises with the width, like the "
         "spectral measures. The published variant, 1 - d / ||Y||, is negative for noise.",
-        "The paper's larger sizes are run for CKA and mutual kNN alone (n = 2,048 and 4,096).",
+        "We ran the paper's larger sizes, n = 2,048 and 4,096, for CKA and mutual kNN only.",
     )
-    picture = Picture("width", fig, "Raw and calibrated scores of independent data against features per row")
+    picture = Picture(
+        "width", fig, ("Raw and calibrated scores of independent data against the number of features per row (d / n)")
+    )
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 
 
-@width.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Gather what the claims are judged by."""
-    return make_facts(rows)
+width.facts(make_facts)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import combinations_with_replacement
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.descriptors import participation_ratio
@@ -16,9 +17,6 @@ from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.networks.images import IMAGES, as_rows
 from shesha_studies.networks.perceptrons import network
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 N = 1024
 WIDTHS = (32, 64, 128, 256, 512, 1024)
@@ -47,10 +45,10 @@ def _grid(data: str, epochs: int, variant: str) -> list[dict[str, Any]]:
         cell for variant in (AS_TRAINED, COPIED) for cell in _grid("Fashion-MNIST", 6, variant) if cell["second"] <= 128
     ],
     published="width-real.csv",
-    stand_ins="perceptrons of 32 to 1,024 units for the published vision transformers",
+    stand_ins="perceptrons of 32 to 1,024 units replace the published vision transformers",
 )
 def width_real(data: str, epochs: int, first: int, second: int, variant: str) -> dict[str, float]:
-    """At a fixed number of rows, does the threshold of chance grow with the width of trained networks?
+    """At a fixed number of rows, does the null threshold grow with the width of trained networks?
 
     Last hidden layers of two networks of the same images, trained alike from different starts; 1,024 test images,
     linear CKA, 200 permutations.
@@ -74,15 +72,12 @@ def width_real(data: str, epochs: int, first: int, second: int, variant: str) ->
 
 
 @width_real.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw the threshold against the width, and against the effective dimension."""
-    assert published is not None
     rows = rows.assign(trained=np.where(rows.epochs > 0, "trained", "untrained"))
     plain = rows[rows.variant == AS_TRAINED]
     groups = plain.groupby(["data", "trained"], sort=False)
     columns = {"width": "total_width", "effective dimension": "effective"}
-    import pandas as pd
-
     correlations = {key: group[list(columns.values())].corrwith(group.threshold) for key, group in groups}
     table = (
         pd.DataFrame(correlations)
@@ -99,17 +94,14 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     axes[1].set(xlabel="root of the participation ratios", ylabel="threshold of CKA (n = 1,024)")
     axes[0].legend(frameon=False, fontsize="x-small")
     notes = (
-        "Stand-ins: perceptrons of two hidden layers of 32 to 1,024 units on Fashion-MNIST and CIFAR-10, "
-        "trained for six epochs or not at all. We do not have the published DINOv2 and AugReg transformers or "
-        "WIT.",
-        "The mean of the null of linear CKA is sqrt(r_X r_Y) / (n - 1), r the participation ratios "
-        "(Kazi-Aoual et al. 1995).",
+        "The stand-ins are perceptrons with two hidden layers of 32 to 1,024 units on Fashion-MNIST and CIFAR-10, "
+        "trained for six epochs or not at all. We do not have the published DINOv2 and AugReg transformers or WIT.",
+        "The mean of the null of linear CKA is sqrt(r_X r_Y) / (n - 1), where r_X and r_Y are the participation "
+        "ratios (Kazi-Aoual et al. 1995). The effective dimension is sqrt(r_X r_Y).",
         f"Thresholds are at most {rows.threshold.max():.2f} here, so calibration changes these scores little. By "
-        "algebra, copies of columns leave linear CKA as it is.",
+        "algebra, copying all columns does not change linear CKA.",
     )
-    picture = Picture(
-        "width_real", fig, "Threshold of chance against the total width, and against the effective dimension"
-    )
+    picture = Picture("width_real", fig, "Null threshold against the total width, and against the effective dimension")
     tables = (("Correlations", table.reset_index()), ("Ranges", ranges.reset_index()))
     return Page("", tables, (picture,), notes, against(published, {}))
 

@@ -1,1 +1,1 @@
-"""Models of language: canaries, perturbations, further training, transfer, steering."""
+"""Studies of language models: early warning, perturbations, further training, transfer, steering."""

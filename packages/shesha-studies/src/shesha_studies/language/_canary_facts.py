@@ -18,7 +18,7 @@ from shesha.studies.facts import (
     smallest,
     steps,
 )
-from shesha.studies.published_checks import Table, number
+from shesha.studies.published_checks import Table, number, split_numbers_and_claims
 from shesha_studies.language._canary_statistics import (
     UNIT,
     Found,
@@ -30,7 +30,7 @@ from shesha_studies.language._canary_statistics import (
 
 def make_facts(rows: Table, published: Table) -> Facts:
     """How often Shesha is first under each kind of bound, and how drift and noise correlate with the loss."""
-    results = gather_statistics(rows)
+    results, published = gather_statistics(rows), split_numbers_and_claims(published)[0]
     early = {name: results.contests[f"{name}: shesha cka"] for name in ("bound 0.05", "bound from chance")}
     rho = last_layer_correlations(results.noise)
     facts = {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pandas as pd
+
 from shesha.studies.checks import Check
 from shesha.studies.published_checks import Table, against, lines_of, number, stand_ins, text_checks
 from shesha_studies.language._detection import area, first_detection, sensitivity
@@ -13,7 +15,7 @@ from shesha_studies.language._tiny_gpt import TINY
 SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
 STABLE = 1.0
 LEAST = 27
-"""Rows of a model that is told of: all changes but rounding, once."""
+"""Minimum number of rows of a model that is reported: all changes except rounding, once."""
 
 
 def round_losses(rows: Table) -> Table:
@@ -22,14 +24,12 @@ def round_losses(rows: Table) -> Table:
 
 
 def model_tables(rows: Table, real: str) -> dict[str, Table]:
-    """Correlations and detection of the model that is told of, and of the small ones."""
+    """Correlations and detection for the reported model and for the small ones."""
     return {name: _numbers(rows[rows.model == name]) for name in dict.fromkeys((real, *TINY))}
 
 
 def _numbers(changes: Table) -> Table:
     """Correlations under noise by task, and how well each number tells losses from none over all changes."""
-    import pandas as pd
-
     noise, every = changes[changes.kind == "noise"], changes[changes.kind != "precision"]
     lost, stable = (every["drop"] > STABLE).to_numpy(), every[every["drop"] < STABLE]
     numbers = {}
@@ -50,7 +50,7 @@ def _numbers(changes: Table) -> Table:
 
 def checks(own: Table, name: str, numbers: Table, published: Table, claims: Table) -> Iterator[Check]:
     """Yield a check for every published number and claim of 10.4, and of what 3.3 and 10.5 say of it."""
-    why = f"15 causal models that are not available; ours: {name}"
+    why = f"The published value is a mean over 15 causal models that are not available; ours is that of {name}."
     means = own.groupby(["kind", "amount"])[["drop", *SHOWN]].mean()
 
     def ours(row: str, what: str) -> float | None:
@@ -73,7 +73,9 @@ def checks(own: Table, name: str, numbers: Table, published: Table, claims: Tabl
     yield from stand_ins(
         rest[~ratio], lambda row, what: ours(row, what) if " " not in row or row.startswith("scale") else None, why
     )
-    yield from text_checks(rest[ratio], lambda _, what: _quotient(published, what), "quotient of the printed numbers")
+    yield from text_checks(
+        rest[ratio], lambda _, what: _quotient(published, what), ("The quotient of the printed numbers is another.")
+    )
     yield from against(claims, {})
 
 

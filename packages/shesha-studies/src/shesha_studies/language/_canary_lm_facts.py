@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from shesha.studies.facts import NAN, Fact, Facts, as_facts, over_draws, rank_correlation, rate, smallest
-from shesha.studies.published_checks import Table, number
+from shesha.studies.published_checks import Table, number, split_numbers_and_claims
 from shesha_studies.language._canary_lm_checks import LEAST, STABLE, model_tables, round_losses
 from shesha_studies.language._drift_measures import BOUND
 from shesha_studies.language._perturbed_models import stand_in
@@ -18,7 +18,7 @@ _LOST = 0.05
 
 def make_facts(rows: Table, published: Table) -> Facts:
     """Shares of changes that lose less than 1 % which pass a drift of 0.05, also of Procrustes squared, as printed."""
-    rows = round_losses(rows)
+    rows, published = round_losses(rows), split_numbers_and_claims(published)[0]
     real = stand_in(rows, LEAST)
     changes, numbers = rows[rows.model == real], model_tables(rows, real)
     still = changes[(changes.kind != "precision") & (changes["drop"] < STABLE)]

@@ -1,4 +1,4 @@
-"""What the study of canaries in causal models makes of its rows."""
+"""The page of the study of early warning in causal models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def make_page(rows: Table, lines: Table) -> Page:
     means = subset.groupby(["kind", "amount"])[[*losses, *SHOWN]].mean().dropna(axis=1, how="all").reset_index()
     tables = (
         *((name, table.dropna(axis=1, how="all").reset_index(names="number")) for name, table in numbers.items()),
-        (f"{real}, means of draws; losses in per cent", means),
+        (f"{real}: mean drifts and losses over draws (losses in per cent)", means),
     )
     return Page(
         "",
@@ -33,15 +33,18 @@ def make_page(rows: Table, lines: Table) -> Page:
 
 
 _NOTES = (
-    "Published: 15 models of 0.1 to 7 billion weights. SmolLM2-135M-Instruct belongs to the family of the "
-    "smallest, and is read from a file with weights of four bits. The tiny GPT has a third of a million weights and "
-    "was trained for half a minute on the same reviews. It can show whether a claim can fail, not what large "
+    "The published models have 0.1 to 7 billion weights. SmolLM2-135M-Instruct belongs to the family of the "
+    "smallest, and we read it from a file with weights of four bits. The tiny GPT has a third of a million weights "
+    "and was trained for half a minute on the same reviews. It can show that a claim can fail, but not what large "
     "models do.",
-    "The probe (a logistic regression on mean states, in 5 folds) is fitted again after the damage and "
-    "repairs what it can. Verdicts and next words are read with the undamaged model's readout. One "
-    "sentence is 0.3 %.",
-    "Losses below 1 % include real losses and chance gains; McNemar's test at 5 % decides otherwise.",
-    "Cells of the published models are in the grid and run if their weights are found.",
+    "The loss of the probe is that of a logistic regression on mean states, in 5 folds. The probe is fitted again "
+    "after the change, so it can compensate for part of the damage. The losses of verdicts and next words use the "
+    "readout of the unchanged model. One sentence corresponds to 0.3 %.",
+    (
+        "False alarms are counted over changes with a loss below 1 %, as in the paper. These include real losses as "
+        "well as gains by chance, so McNemar's test at 5 % can give another answer."
+    ),
+    "The published models are cells of the grid and are computed if their weights are available.",
 )
 
 
@@ -68,5 +71,5 @@ def _picture(rows: Table, model: str) -> Picture:
     return Picture(
         "canary_lm",
         fig,
-        f"Drift and losses of {model} by noise, and its drift by the scale of random adapters",
+        f"Drift and losses of {model} against noise, and its drift against the scale of random adapters",
     )

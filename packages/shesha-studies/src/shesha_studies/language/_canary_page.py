@@ -15,34 +15,36 @@ SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
 
 
 def make_page(rows: Table, lines: Table) -> Page:
-    """Write the page from the rows and the published numbers."""
+    """Judge what Table 47 and the text say."""
     statistics, (published, claims) = gather_statistics(rows), split_numbers_and_claims(lines)
     tables = (
-        ("Comparison with Table 47 (last layers, means of encoders and draws)", statistics.beside(published)),
+        ("Comparison with Table 47 (last layers; means over encoders and draws)", statistics.beside(published)),
         (
-            "Rank correlation with the loss",
+            "Rank correlations of scores with the loss",
             statistics.correlations.join(statistics.within, rsuffix=" among equal noise").reset_index(names="number"),
         ),
         (
-            "Lowest noise that the last layer detects, means over encoders, tasks and draws",
+            "Lowest noise detected in the last layer (means over encoders, tasks and draws; 0.55 stands for never)",
             statistics.first.reset_index(names="bound"),
         ),
         (
-            "Bounds of equal false alarms (5 % where nothing is lost, set on the other draw)",
+            "Bounds with a rate of false alarms of 5 %, set on the other draw of the noise",
             statistics.matched.reset_index(names="number"),
         ),
     )
     notes = (
-        "The published numbers are means over 26 encoders and 800 sentences. Ours are of two of these encoders, six "
-        "layers each, 240 sentences and 100 pairs, with two draws of the noise. A loss of 1 % is two or three "
-        "sentences here, so McNemar's test (SST-2) or a jackknife (STS-B) decides at 5 % whether it is a loss.",
-        'The text defines Procrustes as 1 - |X - YR|^2 / (|X|^2 + |YR|^2), here "Procrustes, squared". Table 47 fits '
-        "the distance |X - YR| itself, the square root of twice that. For small numbers the square root is larger "
-        "than the number.",
-        "Drift without a loss is no false alarm of a monitor, because the weights did change. A bound must lie above "
-        "the drift of mere re-encoding (another order, other batches, weights in half precision).",
-        "The table's caption says STS-B, and the method says SST-2 with a logistic regression; both are here.",
-        "LoRA and quantisation are in structured-perturbation and canary-lm, as in the paper.",
+        "The published numbers are means over 26 encoders and 800 sentences. We use two of these encoders, six "
+        "layers of each, 240 sentences and 100 pairs of sentences, and two draws of the noise. A loss of 1 % "
+        "corresponds to two or three sentences, so McNemar's test (SST-2) or a jackknife (STS-B) at 5 % decides "
+        "whether there is a loss.",
+        'The text defines Procrustes similarity as 1 - |X - YR|^2 / (|X|^2 + |YR|^2); one minus it is "Procrustes, '
+        'squared" here. The numbers of Table 47 fit the distance |X - YR| itself, the root of twice that. The root '
+        "of a small number is larger than the number.",
+        "Drift without a loss of performance is not a false alarm of a monitor, because the weights did change. A "
+        "bound must be above the drift of mere re-encoding (another order, other batches, weights in half "
+        'precision). The table calls such bounds "bound from chance".',
+        "The caption of Table 47 says STS-B, but the method says SST-2 with a logistic regression. We computed both.",
+        "LoRA and quantisation are in the studies `structured-perturbation` and `canary-lm`, as in the paper.",
     )
     return Page("", tables, (_picture(statistics, published),), notes, tuple(checks(statistics, published, claims)))
 
@@ -63,8 +65,8 @@ def _picture(statistics: Found, published: Table) -> Picture:
     return Picture(
         "canary",
         fig,
-        "Drift and loss by noise; rank correlations with the loss, overall and at equal noise; lowest noise detected "
-        "under one bound and under bounds from re-encodings",
+        "Drift and loss against noise; rank correlations with the loss, over all noise levels and at equal noise; "
+        "lowest noise detected with the bound of 0.05 and with bounds from re-encodings",
     )
 
 

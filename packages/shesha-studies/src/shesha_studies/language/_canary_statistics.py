@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from shesha.studies.checks import Check
 from shesha.studies.published_checks import (
@@ -24,7 +25,7 @@ from shesha_studies.language_models import MPNET
 
 UNIT = ["model", "task", "layer", "seed"]
 LATE = 0.55
-"""Stands for "never" in means over levels up to 0.5."""
+"""Value for "never" in means over levels up to 0.5."""
 LOST = 0.05
 
 
@@ -100,14 +101,10 @@ def _last_layers(noise: Table, early: dict[str, Table]) -> dict[str, Table]:
 
 
 def _means(last: dict[str, Table]) -> Table:
-    import pandas as pd
-
     return pd.DataFrame({name: table.mean() for name, table in last.items()}).T
 
 
 def _correlations(noise: Table) -> Table:
-    import pandas as pd
-
     names = (*METRICS, "level")
     every = {name: noise[name].corr(noise["drop"], method="spearman") for name in names}
     return pd.DataFrame({"rho": every, "last": last_layer_correlations(noise).mean()})
@@ -115,24 +112,18 @@ def _correlations(noise: Table) -> Table:
 
 def last_layer_correlations(noise: Table) -> Table:
     """Rank correlations with the loss over the levels of noise: one line per encoder, task and draw."""
-    import pandas as pd
-
     units = noise[noise["last"]].groupby(["model", "task", "seed"])
     names = (*METRICS, "level")
     return pd.DataFrame([{name: df[name].corr(df["drop"], method="spearman") for name in names} for _, df in units])
 
 
 def _layer_correlations(noise: Table) -> Table:
-    import pandas as pd
-
     rows = {name: within(noise, name, ["model", "task", "level", "seed"], "depth") for name in METRICS}
     return pd.DataFrame.from_dict(rows, orient="index", columns=["rho", "p"])
 
 
 def _equal_alarm_bounds(noise: Table) -> Table:
     """Bounds that 5 % of harmless changes pass, set on one draw of the noise and tried on the others."""
-    import pandas as pd
-
     lost = (noise.p_drop <= LOST).to_numpy()
     rows = {}
     for name in (*METRICS, "level"):
@@ -160,7 +151,10 @@ def checks(found: Found, published: Table, claims: Table) -> Iterator[Check]:
     """Yield a check for every published number and claim of 10.3 and of what 3.3 and 10.5 say of it."""
     last = found.noise[found.noise["last"] & (found.noise.task == "SST-2")].groupby("level")
     means = last[["drop", "shesha", "cka", "procrustes"]].mean() if len(last) else None
-    other = "a mean over 26 encoders; ours is the mean of two of them, all-MiniLM-L6-v2 and all-mpnet-base-v2, on SST-2"
+    other = (
+        "The published value is a mean over 26 encoders; ours is the mean over two of them, all-MiniLM-L6-v2 and "
+        "all-mpnet-base-v2, on SST-2."
+    )
     yield from stand_ins(
         lines_of(published, "Table 47"),
         lambda row, name: (
@@ -174,7 +168,7 @@ def checks(found: Found, published: Table, claims: Table) -> Iterator[Check]:
         "noise",
     )
     at_hand = {f"sentence-transformers/{MINILM}": "MiniLM", f"sentence-transformers/{MPNET}": "MPNet"}
-    yield from models(lines_of(published, "Table 54"), at_hand, "we do not have these weights")
+    yield from models(lines_of(published, "Table 54"), at_hand, "We do not have these weights.")
     yield from _text(found, published)
     yield from against(claims, {})
 
@@ -185,12 +179,14 @@ def _text(results: Found, published: Table) -> Iterator[Check]:
     yield from text_checks(
         every[(every.row == "counts") & every.number.isin(list(counts))],
         lambda _, name: float(counts[name]),
-        f"Table 54 lists {counts['models']} names",
+        f"Table 54 lists {counts['models']} names.",
     )
     protocol = every[(every.row == "counts") & ~every.number.isin(list(counts))]
     ran = {"levels of noise": float(results.noise.level.nunique() + 1), "sentences": 240.0}
     yield from stand_ins(
-        protocol, lambda _, name: ran[name], "the levels of Table 47 and a part of the sentences were run, for time"
+        protocol,
+        lambda _, name: ran[name],
+        ("To save time, we ran the noise levels of Table 47 and a part of the sentences."),
     )
     shares = {"Shesha before CKA": 100 * 19 / 26, "Shesha and CKA tied": 100 * 7 / 26, "CKA before Shesha": 0.0}
     yield from text_checks(every[every.row == "per cent of models"], lambda _, name: shares[name], "")
@@ -204,7 +200,7 @@ def _text(results: Found, published: Table) -> Iterator[Check]:
         "Procrustes before Shesha and CKA": first,
         "Wasserstein never beyond 0.05": results.contests["never"][0],
     }
-    why = f"26 encoders; ours: of {n} cases (layer, task and draw) of two of them"
+    why = f"The published value is for 26 encoders; ours counts {n} cases (layer, task and draw) of two of them."
     yield from stand_ins(every[every.row == "models"], lambda _, name: float(cases[name]), why)
     yield from stand_ins(
         every[every.row.str.startswith("per cent of models that")], lambda *_: 100 * sees / max(1, sees + later), why
@@ -212,5 +208,8 @@ def _text(results: Found, published: Table) -> Iterator[Check]:
     bound = results.first.loc["bound 0.05"]
     yield from stand_ins(every[every.row.str.startswith("first noise")], lambda _, name: float(bound[name]), why)
     rho = results.correlations["last"]
-    why = "26 encoders together; ours: the last layers of two, mean over tasks and draws"
+    why = (
+        "The published value is over 26 encoders together; ours is the mean over tasks and draws for the last "
+        "layers of two."
+    )
     yield from stand_ins(every[every.row.str.startswith("correlation")], lambda _, name: float(rho[name]), why)

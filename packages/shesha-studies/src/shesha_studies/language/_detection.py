@@ -1,10 +1,11 @@
-"""When drift is noticed, what of it is a loss, and what of that the amount of damage says by itself."""
+"""Detection of drift: first alarms, losses detected, and correlations at equal damage."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from shesha.studies.published_checks import Table
@@ -21,8 +22,6 @@ def first_detection(rows: Table, metric: str, bound: float, level: str = "level"
 
 def firsts(rows: Table, metrics: Sequence[str], bounds: dict[str, Table], unit: list[str]) -> Table:
     """Return the first level beyond the bound for each unit and metric; bounds are indexed by unit."""
-    import pandas as pd
-
     detections = {
         key: {m: first_detection(group, m, float(bounds[m][key])) for m in metrics} for key, group in rows.groupby(unit)
     }

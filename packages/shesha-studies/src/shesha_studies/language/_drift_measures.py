@@ -10,7 +10,7 @@ from shesha.support.types import Labels, Matrix, Vector
 from shesha_studies.external_data import sklearn
 
 METRICS = ("shesha", "cka", "procrustes", "squared", "pearson", "wasserstein")
-"""Columns of `drifts`; the first three are those of the published tables."""
+"""Columns of `drifts`; the published tables have the first three."""
 NAMES = {
     "shesha": "Shesha (RDM)",
     "cka": "CKA",
@@ -20,7 +20,7 @@ NAMES = {
     "wasserstein": "Wasserstein",
 }
 BOUND = 0.05
-"""The published bound of detection, the same for all numbers."""
+"""The published bound of detection, the same for all scores."""
 
 
 def drifts(before: Matrix, after: Matrix) -> dict[str, float]:

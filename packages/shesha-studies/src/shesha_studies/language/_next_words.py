@@ -1,4 +1,4 @@
-"""What a causal model says next, by the same states that its rows are means of."""
+"""Next-word predictions of a causal model from its states."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from shesha_studies.language_models import Model
 
 _MOST_AT_ONCE = 1024
-"""Tokens whose scores of all words are in memory at a time: 200 MB for 50,000 words."""
+"""Number of tokens whose scores for all words are in memory at the same time: 200 MB for 50,000 words."""
 
 
 def rows_of(states: Any) -> Matrix:

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shesha.studies.published_checks import Table
 from shesha.studies.study_definition import Unreachable
 from shesha.support.types import Array, Matrix
 from shesha_studies.language_models import MPNET, SMOLLM2, Model, mpnet, opened, package, smollm2
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from shesha.studies.published_checks import Table
 
 MINILM = "all-MiniLM-L6-v2"
 _MOST_TOKENS = 128

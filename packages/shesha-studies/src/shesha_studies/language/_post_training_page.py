@@ -1,4 +1,4 @@
-"""What the study of further training makes of its rows, and of the published table itself."""
+"""The page of the study of further training."""
 
 from __future__ import annotations
 
@@ -22,22 +22,25 @@ def make_page(rows: Table, lines: Table) -> Page:
     )
     shuffled = rows[rows.change == "shuffled rows"].groupby("model")[list(SHOWN)].mean().reset_index()
     tables = (
-        ("After training: means of sets and draws", steps),
-        ("By set of sentences: medians", sets),
-        ("Rows in another order, which share nothing", shuffled),
-        ("The published table again", pairs.reset_index().rename(columns={"row": "pair"})),
+        ("Drift after training (means over sets of sentences and draws)", steps),
+        ("Drift by set of sentences (medians)", sets),
+        ("Drift between unrelated rows (rows in another order)", shuffled),
+        ("The published Table 42 (drifts in per cent)", pairs.reset_index().rename(columns={"row": "pair"})),
     )
     notes = (
-        "1 - rho and 1 - CKA are both 0 for no change and about 1 if nothing is shared, with different curves "
-        'in between. Which is larger depends on the representation and on the kind of change. "noise, times '
-        'CKA" expresses both as the amount of Gaussian noise in the rows that gives the same number for the '
-        "same model and sentences.",
-        "SmolLM2-135M-Instruct is the second model of a published pair, and we do not have the first. It is "
-        "trained further here, as the others are. 32 steps are few compared with instruction tuning.",
-        "Pythia-1B to Deduped is listed as base and instruct, but it is the same training on other data.",
+        "1 - rho (Shesha) and 1 - CKA are both 0 for no change and about 1 if nothing is shared, but they follow "
+        "different curves in between. Which of the two is larger depends on the representation and on the kind of "
+        'change. For the ratio "as equivalent noise", each drift is expressed as the amount of Gaussian noise in '
+        "the rows that causes the same drift in the same model and sentences.",
+        "SmolLM2-135M-Instruct is the second model of a published pair, and we do not have the first. Like the "
+        "other models, we train it further. At most 32 steps are few compared with instruction tuning.",
         (
-            "We do not have the published prompts and use sentences of news, captions, forums (STS-B) and reviews "
-            "(SST-2)."
+            "The paper lists Pythia-1B and Pythia-1B-deduped as base and instruct model, but the second has the "
+            "same training on other data."
+        ),
+        (
+            "We do not have the published prompts. Our sentences are from news, captions and forums (STS-B) and "
+            "reviews (SST-2)."
         ),
     )
     return Page(
@@ -79,6 +82,6 @@ def _picture(trained: Table, pairs: Table) -> Picture:
     return Picture(
         "post_training",
         fig,
-        "Shesha against CKA drift after training; their ratio, raw and as equivalent noise; ratios in the published "
-        "table by size",
+        "Drift after training by Shesha against CKA; ratio of the two, raw and as equivalent noise; ratios in the "
+        "published table against model size",
     )

@@ -15,8 +15,8 @@ from shesha_studies.language._tuning import TASKS
 
 SHOWN = ("shesha", "cka", "procrustes", "squared")
 _LEAST = 32
-"""Rows of a model that is told of: one training on each task."""
-OTHER = "23 pairs of causal models are not available"
+"""Minimum number of rows of a model that is reported: one training on each task."""
+OTHER = "The 23 published pairs of causal models are not available"
 FAMILIES = (
     "SmolLM2",
     "SmolLM",
@@ -69,8 +69,8 @@ def published_pairs(published: Table) -> Table:
 
 
 def number_checks(trained: Table, theirs: Table, published: Table) -> Iterator[Check]:
-    yield from stand_ins(lines_of(published, "Table 42"), lambda *_: None, OTHER)
-    yield from models(lines_of(published, "Table 52"), {}, "we do not have these weights")
+    yield from stand_ins(lines_of(published, "Table 42"), lambda *_: None, f"{OTHER}.")
+    yield from models(lines_of(published, "Table 52"), {}, "We do not have these weights.")
     lines = lines_of(published, "10.1", "3.3", "Figure 21", "Figure 22")
     kinds = lines[lines.row.isin(["factual", "descriptive", "conversational", "instructions"])]
     stands = {"factual": "news", "descriptive": "captions", "conversational": "forums", "instructions": "reviews"}
@@ -79,7 +79,7 @@ def number_checks(trained: Table, theirs: Table, published: Table) -> Iterator[C
     yield from stand_ins(
         kinds,
         lambda row, _: float(medians[stands[row]]),
-        f"{OTHER}; ours: {real}, other sentences ({', '.join(SETS)})",
+        f"{OTHER}; ours is {real} with other sentences ({', '.join(SETS)}).",
     )
     tables = {
         "mean": theirs,
@@ -88,7 +88,7 @@ def number_checks(trained: Table, theirs: Table, published: Table) -> Iterator[C
     yield from text_checks(
         lines[lines.row.isin(list(tables))],
         lambda row, what: _table_mean(tables[row], what),
-        "the rows of Table 42 give this (mean of the column, or quotient of means)",
+        "Ours follows from the rows of Table 42 (mean of the column, or quotient of means).",
     )
     counts = {
         "pairs": float(len(theirs)),

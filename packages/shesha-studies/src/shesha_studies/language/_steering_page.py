@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE, pyplot
 from shesha.steering import partial_correlations
@@ -14,7 +15,6 @@ from shesha_studies.causal_lm_embeddings import CAUSAL, CAUSAL_FAMILIES
 from shesha_studies.sentence_encoders import FAMILIES
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 Tables = Mapping[str, "pd.DataFrame"]
@@ -27,8 +27,8 @@ METRICS = {
     "anisotropy": "anisotropy",
 }
 _THIRTY_FIVE = (
-    "A correlation over published sentence encoders (35 or 69), of which we have one, MiniLM-L6. Its "
-    "layers, trained or not, and encoders that count words replace them for the claims."
+    "This correlation is over the published sentence encoders (35 or 69), of which we have only MiniLM-L6. To test "
+    "the claims, its layers, trained and untrained, and encoders that count words replace them."
 )
 UNREACHABLE = {"model/": _THIRTY_FIVE, "family/": _THIRTY_FIVE}
 
@@ -66,12 +66,13 @@ def encoder_tables(
     tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any], whole: Mapping[str, Any]
 ) -> tuple[tuple[str, pd.DataFrame], ...]:
     """Tables of encoders: correlations, those at small strengths, what max drop is, controls."""
-    import pandas as pd
-
     return (
         ("Rank correlations with max drop over encoders", _correlation_table(found, small, whole)),
-        ("What max drop is, and controls (means over encoders)", pd.DataFrame(_controls(tables))),
-        ("The seven mean-pooled layers of MiniLM alone", pd.DataFrame(_layers(tables, FAMILIES[0]))),
+        ("Max drop and controls (means over encoders)", pd.DataFrame(_controls(tables))),
+        (
+            ("Rank correlations with max drop over the seven mean-pooled layers of MiniLM"),
+            pd.DataFrame(_layers(tables, FAMILIES[0])),
+        ),
     )
 
 
@@ -79,23 +80,22 @@ def causal_tables(
     tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]
 ) -> tuple[tuple[str, pd.DataFrame], ...]:
     """The same tables of the layers of the causal model, which is one network."""
-    import pandas as pd
-
     if not tables:
         return ()
     alone = [{"rows": family, **line} for family in CAUSAL_FAMILIES for line in _layers(tables, family, "small_drop")]
     return (
-        (f"{CAUSAL}: rank correlations over ten layers, three ways each", _correlation_table(found, small)),
-        (f"{CAUSAL}: what max drop is, and controls (means over layers)", pd.DataFrame(_controls(tables))),
-        (f"{CAUSAL}: rank correlations with max drop at a tenth of a row's length, way by way", pd.DataFrame(alone)),
+        (
+            (f"{CAUSAL}: rank correlations with max drop over ten layers and three poolings"),
+            _correlation_table(found, small),
+        ),
+        (f"{CAUSAL}: max drop and controls (means over layers)", pd.DataFrame(_controls(tables))),
+        (f"{CAUSAL}: rank correlations with max drop at a tenth of the row norm, by pooling", pd.DataFrame(alone)),
     )
 
 
 def _correlation_table(
     results: Mapping[str, Any], small: Mapping[str, Any], by_network: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
-    import pandas as pd
-
     lines = [
         {
             "sentences": name,
@@ -170,10 +170,10 @@ def draw_encoders(tables: Tables) -> Figure:
                 ax.scatter(group[x], group.max_drop, color=colours[str(family)], s=26, label=str(family))
             ax.spines[["top", "right"]].set_visible(False)
         above.set(title=name, xlabel="supervised alignment")
-        below.set(xlabel="accuracy of the probe, not steered")
+        below.set(xlabel="accuracy of the probe, without steering")
         constant = (table.accuracy - table.largest_drop).mean()
         span = np.array([table.accuracy.min(), table.accuracy.max()])
-        below.plot(span, span - constant, color="0.5", linestyle="--", linewidth=1, label="all read as one class")
+        below.plot(span, span - constant, color="0.5", linestyle="--", linewidth=1, label="all rows read as one class")
         above.axhline(table.max_drop_chance.mean(), color="0.5", linestyle=":", label="shuffled labels (mean)")
     for row in axes:
         row[0].set_ylabel("max drop of the accuracy")
@@ -201,10 +201,10 @@ def draw_causal(tables: Tables) -> Figure:
             ax.spines[["top", "right"]].set_visible(False)
             if by_chance is not None:
                 ax.axhline(by_chance, color="0.5", linestyle=":", label="shuffled labels (mean)")
-        above.set(title=name, xlabel="mean length of a row", xscale="log")
+        above.set(title=name, xlabel="mean row norm", xscale="log")
         below.set(xlabel="supervised alignment")
     axes[0, 0].set_ylabel("max drop, strengths up to 2")
-    axes[1, 0].set_ylabel("max drop, up to 0.1 row lengths")
+    axes[1, 0].set_ylabel("max drop, strengths up to 0.1 row norms")
     handles = dict(zip(*reversed(axes[0, 0].get_legend_handles_labels()), strict=True))
     labels = [name if name.startswith("shuffled") else f"{name} (larger: deeper)" for name in handles]
     figure.legend(handles.values(), labels, loc="outside lower center", ncols=4, frameon=False, fontsize="small")

@@ -10,8 +10,8 @@ from shesha.studies.published_checks import Table, against, lines_of, models, nu
 SHOWN = ("shesha", "cka", "procrustes", "squared")
 TABLES = {"Table 43": "noise", "Table 44": "", "Table 45": "rank", "Table 46": "scale"}
 LEAST = 96
-"""Rows of a model whose means are compared with the published ones: all changes but rounding, for each set."""
-WHY = "means over 16 causal models that are not available; ours: "
+"""Minimum number of rows of a model that is compared with the published means: all changes except rounding."""
+WHY = "The published values are means over 16 causal models that are not available; ours is that of "
 
 
 def change_key(table: str, row: str) -> tuple[str, float]:
@@ -30,7 +30,7 @@ def checks(own: Table, name: str, published: Table, claims: Table) -> Iterator[C
             WHY + name,
             kind,
         )
-    yield from models(lines_of(published, "Table 53"), {}, "we do not have these weights")
+    yield from models(lines_of(published, "Table 53"), {}, "We do not have these weights.")
     yield from _text(published)
     yield from against(claims, {})
 
@@ -52,12 +52,14 @@ def _text(published: Table) -> Iterator[Check]:
         return 100 * number(published, table, wanted, what)
 
     yield from text_checks(
-        plain, of_table, "the published table itself gives another number", "per cent,", rounding=0.05
+        plain, of_table, "The published table itself gives another number.", "per cent,", rounding=0.05
     )
     drifts = [number(published, "Table 43", "0.50", measure) for measure in ("shesha", "cka")]
     bits = [number(published, "Table 44", row, "shesha") for row in ("nf4", "int8")]
     ratios = {"noise 0.5": drifts[0] / drifts[1], "nf4": bits[0] / bits[1]}
-    yield from text_checks(lines[~lines.number.isin(SHOWN)], lambda row, _: ratios[row], "from the published table")
+    yield from text_checks(
+        lines[~lines.number.isin(SHOWN)], lambda row, _: ratios[row], ("It follows from the published table.")
+    )
 
 
 def _same(key: str, amount: str) -> bool:

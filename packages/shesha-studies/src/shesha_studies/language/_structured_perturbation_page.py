@@ -27,22 +27,22 @@ def make_page(rows: Table, lines: Table) -> Page:
     table = means.loc[name]
     tables = (
         (
-            f"Comparison with Tables 43 to 46: {name}, means of draws and sets of sentences",
+            f"Comparison with Tables 43 to 46: {name} (means over draws and sets of sentences)",
             _join_published(table, published),
         ),
         ("All stand-ins", means.reset_index()),
-        ("Times the drift of bfloat16 weights", _in_units(means)),
+        ("Drift divided by that of weights in bfloat16", _in_units(means)),
     )
     notes = (
-        "Published: means over 16 causal models of 0.1 to 7 billion weights, with 50 prompts of each of four "
-        "kinds, made by language models and not published. Ours: sentences of STS-B (news, captions, forums) "
-        "and SST-2.",
-        "1 - rho, 1 - CKA and a distance have different scales. Each is 0 for no change and about 1 if "
-        'nothing is shared (Procrustes: up to 1.4), but the curves in between differ. "Times more drift" '
-        "compares curves, not changes.",
-        "Fewer bits are simulated (float weights rounded as bitsandbytes would), and random adapters are "
-        "merged. Adapters of the same scale move a small model less, because their size is per entry and "
-        "independent of the weights' own size.",
+        "The published numbers are means over 16 causal models of 0.1 to 7 billion weights. Their 50 prompts of "
+        "each of four kinds were written by language models and are not published. We use sentences from STS-B "
+        "(news, captions, forums) and SST-2.",
+        "1 - rho (Shesha), 1 - CKA and the Procrustes distance have different scales. Each is 0 for no change and "
+        "about 1 if nothing is shared (Procrustes: up to 1.4), but the curves in between differ. A ratio of two of "
+        "these drifts therefore compares scales, not sizes of changes.",
+        "We simulate weights of fewer bits by rounding float weights as bitsandbytes would, and we merge random "
+        "adapters into the weights. Adapters of the same scale cause less drift in a small model, because their "
+        "size is set per entry, whatever the size of the weights.",
     )
     return Page("", tables, (_picture(rows, published),), notes, tuple(checks(table, name, published, claims)))
 
@@ -90,7 +90,10 @@ def _picture(rows: Table, published: Table) -> Picture:
     return Picture(
         "structured_perturbation",
         fig,
-        "Drift by noise: published, and of two stand-ins; and in units of the drift of bfloat16 weights",
+        (
+            "Drift against noise, published and in two stand-ins; drift of the stand-in divided by that of weights "
+            "in bfloat16"
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from shesha.support.types import Labels, Vector
 from shesha_studies.external_data import table
 
 SETS = ("news", "captions", "forums", "reviews")
-"""Stand-ins for the published prompts (factual, descriptive, conversational, instructions), which are not available."""
+"""They replace the published prompts (factual, descriptive, conversational, instructions), which we do not have."""
 PROMPTS = 50
 LONGEST = 15
 

@@ -45,13 +45,9 @@ def reader() -> Any:
     return wrapped(tokenizer_object=tokenizer, pad_token=PAD, unk_token=UNKNOWN, bos_token=START, padding_side="right")
 
 
+@cache
 def tiny(name: str, seed: int = 0) -> Model:
     """Return a GPT-2 of three blocks, 64 wide; trained (half a minute) on 6,920 sentences and their verdicts."""
-    return _make_model(name, seed)
-
-
-@cache
-def _make_model(name: str, seed: int) -> Model:
     from shesha_studies.language_models import Model
 
     network = _new(seed)

@@ -48,7 +48,7 @@ def _over_representations(rows: Table, table: Table, n: int) -> dict[str, Fact]:
 
 
 _SAMPLED = [("lda", "rho"), ("lda", "at_equal_width")]
-"""Numbers that have intervals."""
+"""Scores with intervals."""
 
 
 def _scores(table: Table) -> dict[str, Any]:

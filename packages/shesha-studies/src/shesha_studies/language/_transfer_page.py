@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
@@ -14,14 +15,17 @@ from shesha_studies.language._transfer_statistics import LABELS, NUMBERS, metric
 
 
 def make_page(rows: Table, lines: Table) -> Page:
-    """Say what survives families and widths."""
+    """Correlate scores with accuracies over models, and say what survives families and widths."""
     published, claims = split_numbers_and_claims(lines)
     correlations, paper_rhos = metric_correlations(rows), table_57_correlations(published)
     all_of = correlations[correlations.accuracy == "accuracy 512"].set_index("number")
     tables = (
-        ("Scores of the source against accuracy with 512 examples", all_of.reset_index().drop(columns="accuracy")),
-        ("Rank correlations by number of examples", _shots_table(correlations)),
-        ("The published Table 57 again: alignment against accuracy", _published_table(paper_rhos)),
+        (
+            ("Rank correlations of scores of the source with accuracy (512 examples)"),
+            all_of.reset_index().drop(columns="accuracy"),
+        ),
+        ("Rank correlations of scores with accuracy, by number of examples", _shots_table(correlations)),
+        ("Rank correlations of alignment with accuracy in the published Table 57", _published_table(paper_rhos)),
         (
             "Models",
             rows[
@@ -31,15 +35,15 @@ def make_page(rows: Table, lines: Table) -> Page:
     )
     notes = (
         "The published models are 30 sentence encoders of ten families, and the published stars treat them as "
-        "independent. Layers of one network and sizes of one series are not independent, so means of families "
-        "are permuted here, and each family is left out in turn.",
-        "Many features fit any labels of few rows, so H-Score and LDA follow the width. The correlation at "
-        "equal width controls for this.",
+        "independent. Layers of one network, and models of one series, are not independent. We therefore permute "
+        "the means of families as well, and leave out each family in turn.",
+        "With many features any labels of few rows can be fitted, so H-Score and LDA depend on the width. The "
+        "correlation at equal width controls for this.",
         *([SINK] if CAUSAL in set(rows.family) else []),
-        "NCE needs labels of a source classifier, which sentence encoders do not have. Groups by KMeans "
-        "replace them, because the paper does not say what it used.",
-        "We do not have experiment 2 (IMDB to Yelp). Phrases to whole sentences with 512 training rows "
-        "replace it. The source is the same for both experiments, as in the paper.",
+        "NCE needs labels of a source classifier, which sentence encoders do not have. The paper does not say what "
+        "it used; we use KMeans clusters.",
+        "We do not have the data of experiment 2 (IMDB to Yelp). Transfer from phrases to whole sentences with 512 "
+        "training rows replaces it. As in the paper, both experiments have the same source.",
     )
     return Page("", tables, (_picture(rows, correlations),), notes, tuple(checks(rows, published, claims)))
 
@@ -51,8 +55,6 @@ def _shots_table(correlations: Table) -> Table:
 
 
 def _published_table(paper_rhos: dict[str, Table]) -> Table:
-    import pandas as pd
-
     return pd.DataFrame(paper_rhos).T.reset_index(names="what")
 
 
@@ -90,5 +92,5 @@ def _picture(rows: Table, correlations: Table) -> Picture:
         "transfer",
         fig,
         "Accuracy against alignment with labels and against the feature split, by family; rank correlations of ten "
-        "scores",
+        "scores with accuracy",
     )

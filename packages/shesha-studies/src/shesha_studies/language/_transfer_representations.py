@@ -27,7 +27,7 @@ FAMILIES: dict[str, tuple[int, ...]] = {
     CAUSAL: (6, 18, 30),
     f"{CAUSAL}, {POOLINGS[1]}": (6, 18, 30),
 }
-"""Parts: numbers of features, or layers."""
+"""Parts of each family: numbers of features, or layers."""
 _FILES = {"source": "train_phrases_8000.csv", "train": "train_sentences.csv", "test": "validation.csv"}
 _SIZES = {"source": SOURCE, "train": TRAIN, "test": TEST}
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
 from shesha.studies.published_checks import Table, lines_of
 from shesha.support.types import Vector
@@ -79,8 +80,6 @@ def _centred(values: Vector) -> Vector:
 
 def metric_correlations(rows: Table) -> Table:
     """Return one line per score and number of examples."""
-    import pandas as pd
-
     # Scores at their limit are ties, whatever their last digits.
     rows = rows.round(5)
     lines = []
@@ -109,8 +108,6 @@ def model_family(model: str) -> str:
 
 def table_57_correlations(published: Table) -> dict[str, Table]:
     """Alignment against accuracy in the published rows themselves: all, without the outlier, and by size."""
-    import pandas as pd
-
     table = table_57(published)
     size = table.capacity.map({"Small": 0.0, "Base": 1.0, "Large": 2.0})
     correlations = {}

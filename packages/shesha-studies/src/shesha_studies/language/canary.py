@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from shesha.studies.facts import Facts
-from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.language._canary_facts import make_facts
@@ -18,15 +16,10 @@ from shesha_studies.language._perturbed_models import MINILM, embedded, load, pe
 from shesha_studies.language._tasks_and_prompts import sst2, stsb
 from shesha_studies.language_models import MPNET
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from shesha.studies.page import Page
-
 TASKS = ("SST-2", "STS-B")
 SENTENCES, PAIRS = 240, 100
 LAYERS = {MINILM: range(1, 7), MPNET: range(2, 13, 2)}
-"""Layers that are read: six of each encoder, at equal depths."""
+"""Layers that are used: six of each encoder, at equal relative depths."""
 LEVELS = [*(round(0.01 * step, 2) for step in range(1, 11)), 0.15, 0.20, 0.25, 0.30, 0.35, 0.40, 0.45, 0.50]
 NOISE: list[dict[str, Any]] = [
     {"model": model, "kind": "noise", "level": level, "seed": seed, "task": task, "layer": layer}
@@ -61,11 +54,11 @@ QUICK = [
     full=[*UNCHANGED, *NOISE],
     quick=QUICK,
     published="canary.csv",
-    stand_ins="two of the 26 published sentence encoders, MiniLM-L6 and MPNet, for all",
+    stand_ins="two of the 26 published sentence encoders, MiniLM-L6 and MPNet, represent all",
     own_numbers=("counts:", "per cent of models", "the task that the caption", "10.5 | Shesha has the highest"),
 )
 def canary(model: str, kind: str, level: float, seed: int, task: str, layer: int) -> dict[str, float]:
-    """Does drift of a sentence encoder predict the loss of its task, and which number warns first without false alarms?
+    """Does drift of an encoder predict its loss of performance, and which score warns first without false alarms?
 
     all-MiniLM-L6-v2 and all-mpnet-base-v2, two of the 26 published encoders; their layers replace the others. Either
     noise is added to all parameters, or only the order, the batches and the precision of the encoding change. SST-2:
@@ -111,14 +104,5 @@ def _rows(name: str, task: str, kind: str, level: float, seed: int) -> dict[int,
     return {layer: rows[module][back] for layer, module in names.items()}
 
 
-@canary.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Judge what Table 47 and the text say."""
-    assert published is not None
-    return make_page(rows, published)
-
-
-@canary.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Gather what the claims are judged by."""
-    return make_facts(rows, split_numbers_and_claims(published)[0])
+canary.page(make_page)
+canary.facts(make_facts)

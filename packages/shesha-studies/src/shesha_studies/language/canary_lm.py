@@ -1,14 +1,12 @@
-"""Does drift of a causal model predict what its task loses, under noise, fewer bits and random adapters?"""
+"""Does the drift of a causal model predict its loss of performance under noise, fewer bits and adapters?"""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from shesha.studies.facts import Facts
-from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha_studies.language._canary_lm_facts import make_facts
 from shesha_studies.language._canary_lm_page import make_page
@@ -20,15 +18,10 @@ from shesha_studies.language._tiny_gpt import TINY, right_verdicts
 from shesha_studies.language.structured_perturbation import PUBLISHED, RANKS
 from shesha_studies.language_models import SMOLLM2
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from shesha.studies.page import Page
-
 SENTENCES, ADAPTERS = 320, 2
 LEVELS = tuple(round(0.02 + 0.04 * step, 2) for step in range(13))
 SCALES = (0.001, 0.01, 0.05, 0.1, 0.2, 0.4)
-"""Two more than published: adapters of the published scales do a small model no harm."""
+"""The published scales and two larger ones, because adapters of the published scales do not harm a small model."""
 EXCLUDED = "HuggingFaceTB/SmolLM2-1.7B"
 
 
@@ -52,11 +45,14 @@ def _grid(model: str, seeds: range, adapters: range) -> list[dict[str, object]]:
     ],
     quick=[*_grid(TINY[1], range(1), range(1)), *_grid(TINY[0], range(1), range(1))],
     published="canary_lm.csv",
-    stand_ins="SmolLM2-135M-Instruct, else a small model trained here, for the 15 published causal models",
+    stand_ins=(
+        "SmolLM2-135M-Instruct (if it is installed) and a small model trained here replace the 15 published causal "
+        "models"
+    ),
     own_numbers=("points of", "times as many", "times the drift", "earlier than CKA, also"),
 )
 def canary_lm(model: str, kind: str, amount: float, seed: int) -> dict[str, float]:
-    """Does drift of a causal model predict what its task loses, and which score gives no alarm where nothing is lost?
+    """Does the drift of a causal model predict its loss of performance, and which score has no false alarms?
 
     Published: 15 causal models of 0.1 to 7 billion weights, 800 SST-2 sentences. Stand-ins:
     SmolLM2-135M-Instruct (whose base is one of the 15) from a file of four bits, and a GPT-2 of three blocks trained
@@ -92,14 +88,5 @@ def _seen(name: str, kind: str, amount: float, seed: int) -> dict[str, Any]:
     return outputs | {"probe": np.asarray(answers(outputs["rows"], labels))}
 
 
-@canary_lm.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Judge what Tables 48 to 51 and the text say."""
-    assert published is not None
-    return make_page(rows, published)
-
-
-@canary_lm.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Gather what the claims are judged by."""
-    return make_facts(rows, split_numbers_and_claims(published)[0])
+canary_lm.page(make_page)
+canary_lm.facts(make_facts)

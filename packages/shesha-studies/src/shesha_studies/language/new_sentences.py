@@ -1,10 +1,11 @@
-"""What is a new sentence to a probe?"""
+"""Are the test sentences of a probe new to it?"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.steering import steerability
@@ -18,7 +19,6 @@ from shesha_studies.sentence_encoders import FAMILIES, N_LAYERS
 from shesha_studies.sentences import grammar
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 COUNTS = "words: counts, mixed"
@@ -71,19 +71,22 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     table: Any = rows.groupby(["encoder", "way"], sort=False).mean(numeric_only=True).drop(columns="seed")
     names = list(dict.fromkeys(rows.encoder))
     notes = (
-        "Give templates as `groups`: groups are never cut by a split, and labels are shuffled for whole groups.",
-        "`random` is max drop along random directions, and p compares max drop with 19 shuffles.",
+        (
+            "In your own experiments, pass the templates of sentences as `groups`. A split then never divides a "
+            "group, and labels are shuffled for whole groups."
+        ),
+        "The column p compares max drop with that of 19 shuffles of the labels.",
         *([_CAUSAL_NOTE] if any(name in names for name in CAUSAL) else []),
     )
     checks = against(published, published_numbers())
-    picture = Picture("new_sentences", _draw(table), "Accuracy and max drop of the probe, by the unit of the split")
-    return Page("", (("Means of the draws", table.reset_index()),), (picture,), notes, checks)
+    picture = Picture("new_sentences", _draw(table), "Accuracy and max drop of the probe, by kind of split")
+    return Page("", (("Means over draws", table.reset_index()),), (picture,), notes, checks)
 
 
 _CAUSAL_NOTE = (
-    "States of a causal model are long compared with the published strengths of at most 2, which hardly "
-    "move its probe. Max drop is then below its maximum for any accuracy, and often below that of "
-    "shuffled labels, whose probes have smaller margins (see the study `steering`)."
+    "States of a causal model have large norms compared with the published strengths of at most 2, which hardly "
+    "change the predictions of its probe. Max drop is then far below its maximum, and often below that of shuffled "
+    "labels, whose probes have smaller margins (see the study `steering`)."
 )
 
 

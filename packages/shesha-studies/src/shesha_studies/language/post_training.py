@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha.studies.facts import Facts
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.language._drift_measures import drifts
@@ -18,11 +16,6 @@ from shesha_studies.language._tasks_and_prompts import SETS, prompts
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language._tuning import TASKS, tuned
 from shesha_studies.language_models import SMOLLM2, Model
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from shesha.studies.page import Page
 
 STEPS = (4, 8, 16, 32)
 NOISE = (3.2, 1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.02)
@@ -82,8 +75,8 @@ def _cells(model: str, change: str, amounts: tuple[float, ...], seed: int = 0) -
         *_cells(TINY[0], TASKS[0], STEPS),
     ],
     published="post_training.csv",
-    stand_ins="SmolLM2-135M-Instruct, MiniLM-L6 and a small model trained here, before and after more training, for 23 "
-    "published pairs",
+    stand_ins="SmolLM2-135M-Instruct, MiniLM-L6 and a small model trained here, each before and after further "
+    "training, replace the 23 published pairs",
     own_numbers=(
         "mean:",
         "Llama:",
@@ -133,14 +126,5 @@ def _encode_prompts(model: Model) -> dict[str, Matrix]:
     return rows
 
 
-@post_training.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Judge what Table 42 and the text say."""
-    assert published is not None
-    return make_page(rows, published)
-
-
-@post_training.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Gather what the claims are judged by."""
-    return make_facts(rows, published)
+post_training.page(make_page)
+post_training.facts(make_facts)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from shesha.steering import halves, predictors, steerability
 from shesha.studies.facts import Facts
@@ -12,7 +13,8 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.causal_lm_embeddings import CAUSAL, CAUSAL_ENCODERS, SINK, encoder_rows
-from shesha_studies.language._steering_facts import make_facts, published_numbers
+from shesha_studies.language._steering_checks import published_numbers
+from shesha_studies.language._steering_facts import make_facts
 from shesha_studies.language._steering_page import (
     UNREACHABLE,
     average_encoders,
@@ -24,9 +26,6 @@ from shesha_studies.language._steering_page import (
 )
 from shesha_studies.sentence_encoders import ENCODERS
 from shesha_studies.sentences import SETS, read_set
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SEEDS = (3, 7)
 SMALL = (-0.1, -0.05, 0.0, 0.05, 0.1)
@@ -46,20 +45,20 @@ def _grid(sets: Sequence[str], encoders: Sequence[str], seeds: Sequence[int]) ->
     # Encoders of words, and the layers of MiniLM by the mean over tokens.
     quick=_grid(SETS[:2], ENCODERS[:12], SEEDS[:1]),
     published="steering.csv",
-    stand_ins="the layers of one sentence encoder, trained or not, encoders that count words and the layers of SmolLM2 "
-    "for 35 and 69 published encoders",
+    stand_ins="layers of one sentence encoder, trained and untrained, encoders that count words, and layers of "
+    "SmolLM2 replace the 35 and 69 published encoders",
     own_numbers=("p-value of", "observations"),
 )
 def steering(sentences: str, encoder: str, seed: int) -> dict[str, float]:
     """Does supervised stability of one half of the rows predict how far a probe on the other half can be steered?
 
-    For 69 and 35 sentence encoders stand thirty-one: layers of MiniLM-L6 (mean over tokens, first token), the same
-    layers with fresh weights, and five encoders that count words; told apart from them, ten layers of a causal model,
-    SmolLM2-135M-Instruct (mean over tokens, over all but the first, last token). Strengths -2 to 2 as published, and
-    0.05 and 0.1 mean lengths of a row.
+    Thirty-one encoders replace 69 and 35 sentence encoders: layers of MiniLM-L6 (mean over tokens, first token), the
+    same layers with random weights, and five encoders that count words. Reported separately are ten layers of a causal
+    model, SmolLM2-135M-Instruct (mean over tokens, over all but the first, last token). Strengths are -2 to 2 as
+    published, and 0.05 and 0.1 mean row norms.
     """
     X, y = encoder_rows(sentences, encoder), read_set(sentences)[1]
-    # Shuffled labels, for one split of the rows: their mean over encoders is what is told.
+    # Shuffled labels for one split of the rows only, because the page has their mean over encoders.
     n_draws = 19 if seed == SEEDS[0] else 0
     first, second = halves(y, seed=seed)
     predictor_scores = predictors(X[first], y[first], n_draws=n_draws, seed=seed)
@@ -85,7 +84,7 @@ def steering(sentences: str, encoder: str, seed: int) -> dict[str, float]:
 
 
 @steering.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Correlate predictors with max drop over encoders, and over layers of a causal model; ask what max drop is."""
     of_causal = rows.encoder.str.startswith(CAUSAL)
     tables, causal = average_encoders(rows[~of_causal]), average_encoders(rows[of_causal])
@@ -98,13 +97,15 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     checks = against(published, published_numbers(tables, published), UNREACHABLE)
     pictures = [
         Picture(
-            "steering", draw_encoders(tables), "Supervised alignment, and the accuracy of the probe, against max drop"
+            "steering",
+            draw_encoders(tables),
+            ("Max drop against supervised alignment and against the accuracy of the probe"),
         )
     ]
     if causal:
         shows = (
-            f"Layers of {CAUSAL}: length of a row against max drop at the published strengths; alignment against max "
-            "drop at a tenth of a row's length"
+            f"Layers of {CAUSAL}: max drop at the published strengths against row norm; max drop at a tenth of the "
+            "row norm against alignment"
         )
         pictures.append(Picture("steering_causal", draw_causal(causal), shows))
     return Page(
@@ -117,21 +118,24 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 
 
 _NOTES = (
-    "We have one trained sentence encoder, not 35. The layers of one network are not independent, so "
-    "intervals and p-values that treat them as independent are too optimistic. The published correlations "
-    "cannot be repeated, but the same experiment can be run on any encoder.",
-    "At strengths of up to 2 units a probe of an encoder reads nearly all rows as one class. Max drop is "
-    "then the accuracy minus the share of that class, regardless of the geometry. Accuracies are not "
-    "published, so we cannot check this for the published encoders.",
-    "For two classes Procrustes similarity to one-hot labels is a function of Fisher's ratio, so both "
-    "rank encoders equally. The published numbers differ between the two, so the published similarity has "
-    "another definition, which the text does not give.",
-    "Measure strengths in mean row lengths, use `largest_drop`, and compare every number with chance.",
+    "We have one trained sentence encoder, not 35. The layers of one network are not independent, so intervals and "
+    "p-values that treat them as independent are too optimistic. We cannot repeat the published correlations, but "
+    "anyone can run the same experiment on other encoders.",
+    "At strengths of up to 2, steering makes the probe of an encoder read nearly all rows as one class. Max drop is "
+    "then the accuracy minus the share of that class, whatever the geometry. The paper does not print accuracies, "
+    "so we cannot check this for the published encoders.",
+    "For two classes, Procrustes similarity to one-hot labels is a function of Fisher's ratio, so both rank "
+    "encoders in the same order. The published correlations of the two differ, so the published similarity must "
+    "have another definition, which the text does not give.",
+    (
+        "In your own experiments, use strengths in units of the mean row norm, compare max drop with "
+        "`largest_drop`, and compare every score with its chance level."
+    ),
 )
 _ONE_NETWORK = (
-    f"The published encoders are sentence encoders; {CAUSAL} is not one and is reported separately. A "
-    "claim agrees if it agrees on both. Its layers are one network, so p-values that treat them as independent are "
-    "too small."
+    f"The published encoders are sentence encoders; {CAUSAL} is not one and is reported separately. A claim agrees "
+    f"only if it agrees for both. The layers of {CAUSAL} belong to one network, so p-values that treat them as "
+    "independent are too small."
 )
 
 

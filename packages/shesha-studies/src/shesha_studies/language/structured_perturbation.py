@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from shesha.studies.facts import Facts
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.language._drift_measures import drifts
@@ -15,11 +13,6 @@ from shesha_studies.language._structured_perturbation_page import make_page
 from shesha_studies.language._tasks_and_prompts import SETS, prompts
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language_models import SMOLLM2
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from shesha.studies.page import Page
 
 LEVELS = (0.01, 0.02, 0.05, 0.10, 0.15, 0.20, 0.30, 0.40, 0.50)
 RANKS, SCALES = (1, 2, 4, 8, 16, 32, 64), (0.001, 0.005, 0.01, 0.02, 0.05, 0.1)
@@ -65,7 +58,7 @@ def _grid(model: str, seeds: range, changes: list[tuple[str, float]]) -> list[di
     ],
     quick=[*_grid(TINY[1], range(1), CHANGES), *_grid(TINY[0], range(1), CHANGES)],
     published="structured_perturbation.csv",
-    stand_ins="SmolLM2-135M-Instruct, MiniLM-L6 and a small model trained here for the published ones",
+    stand_ins="SmolLM2-135M-Instruct, MiniLM-L6 and a small model trained here replace the published models",
     own_numbers=("per cent,", "times CKA", "times int8", "in the table itself", "is the row of rank"),
 )
 def structured_perturbation(model: str, kind: str, amount: float, seed: int, prompts: str) -> dict[str, float]:
@@ -92,14 +85,5 @@ def _rows(name: str, kind: str, amount: float, seed: int) -> dict[str, Matrix]:
     return rows
 
 
-@structured_perturbation.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Compare the means of the stand-ins with Tables 43 to 46."""
-    assert published is not None
-    return make_page(rows, published)
-
-
-@structured_perturbation.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Gather what the claims are judged by."""
-    return make_facts(rows, published)
+structured_perturbation.page(make_page)
+structured_perturbation.facts(make_facts)

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shesha.stability import estimate, feature_split
-from shesha.studies.facts import Facts
 from shesha.studies.study_definition import study
 from shesha.support.types import Labels, Matrix
 from shesha_studies.external_data import sklearn
 from shesha_studies.language._transfer_facts import make_facts
 from shesha_studies.language._transfer_page import make_page
 from shesha_studies.language._transfer_representations import FAMILIES, SOURCE, TRAIN, features, read_labels
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from shesha.studies.page import Page
 
 SHOTS = (16, 32, 64, 128, 256, 512)
 DRAWS, VALIDATION, SEED = 2, 88, 320
@@ -33,7 +27,9 @@ CHEAP = ("random features", "words", "tiny GPT, untrained")
     full=CELLS,
     quick=[cell for cell in CELLS if cell["family"] in CHEAP],
     published="transfer.csv",
-    stand_ins="layers of MiniLM, MPNet and SmolLM2, some changed or untrained, and word features for 30 encoders",
+    stand_ins=(
+        "layers of MiniLM, MPNet and SmolLM2, some of them changed or untrained, and word features replace 30 encoders"
+    ),
     own_numbers=(
         " stars",
         "lowest",
@@ -126,13 +122,6 @@ def _probes() -> list[Any]:
     ]
 
 
-@transfer.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Correlate scores with accuracies over models, and over families of models."""
-    assert published is not None
-    return make_page(rows, published)
-
-
 def _split(X: Matrix) -> float:
     """Feature split; without the pairs of rows that have no direction in a half, where there are any (few counts)."""
     try:
@@ -141,7 +130,5 @@ def _split(X: Matrix) -> float:
         return float(estimate(X, n_bootstrap=0, seed=SEED).value)
 
 
-@transfer.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Gather what the claims are judged by."""
-    return make_facts(rows, published)
+transfer.page(make_page)
+transfer.facts(make_facts)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.studies.facts import Fact, Facts, as_facts, largest, over_draws, steps
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COLUMNS = {
     "scale": "scaling",

@@ -20,7 +20,7 @@ DIGITS = "digits, trained_layer1"
 SENTENCES = tuple(f"MiniLM, layer {layer}" for layer in (1, 3, 6))
 NETWORKS = tuple(f"{data}, {architecture}" for data in IMAGES for architecture in ARCHITECTURES)
 STAND_INS = (DIGITS, *SENTENCES, *NETWORKS)
-"""For fifteen vision models: a dense layer on digits, layers of a sentence encoder, ten image networks."""
+"""They replace fifteen vision models: a dense layer on digits, layers of a sentence encoder, ten image networks."""
 
 
 def stand_in(name: str) -> Labelled:

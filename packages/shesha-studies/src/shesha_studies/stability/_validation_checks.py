@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from shesha.studies.published_checks import Found, draws
 from shesha_studies.stability._ten_tests import n_unbalanced
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 UNREACHABLE = {
-    "model/": "A number of published vision models (weights of timm) on CIFAR-10 or CIFAR-100, which we do not "
-    "have. The claims based on it are tested on small networks trained here.",
-    "architecture": "This needs one architecture trained on several data sets, and CIFAR-100. The published models "
-    "were all trained on ImageNet, and both CIFAR sets have similar images, so their agreement cannot separate "
-    "an architecture from one set of weights.",
+    "model/": "This number belongs to published vision models (weights of timm) on CIFAR-10 or CIFAR-100, which we "
+    "do not have. The claims based on it are tested on small networks trained here.",
+    "architecture": "A test needs one architecture trained on several data sets, and CIFAR-100. The published "
+    "models were all trained on ImageNet, and the two CIFAR sets have similar images. Their "
+    "agreement therefore cannot separate an effect of the architecture from one of the weights.",
 }
 
 
@@ -50,8 +47,8 @@ def printed_numbers(published: pd.DataFrame) -> dict[str, float]:
     return numbers
 
 
-_OTHER_MODELS = "Other models, with fewer features: see the row of the count below 0.01."
-_CLOUD = "The chance level of zscore depends on the shape of the cloud of rows, and ours have another shape."
+_OTHER_MODELS = "Ours are other models with fewer features; see the reason in the line of the count below 0.01."
+_CLOUD = "The chance level of zscore depends on the shape of the cloud of rows, and our data have another shape."
 
 
 def _overall(answers: dict[str, Found]) -> dict[str, Found]:
@@ -80,7 +77,12 @@ def _arithmetic(printed: dict[str, float]) -> Iterator[tuple[str, Found]]:
     table = columns_of_table_3(printed)
     for column, values in table.items():
         yield f"table 3/mean/{column}", Found(float(values.mean()), 0.0002)
-        yield f"table 3/sd/{column}", Found(float(values.std(ddof=1)), 0.0002, "Divided by n it is slightly less.")
+        yield (
+            f"table 3/sd/{column}",
+            Found(
+                float(values.std(ddof=1)), 0.0002, ("The value divided by n, instead of n - 1, is slightly smaller.")
+            ),
+        )
     yield "table 3/range", Found(float(np.ptp(table["total"])))
     rho = spearmanr(table["CIFAR-10"], table["CIFAR-100"])
     yield "table 3/rho", Found(float(rho.statistic))
@@ -98,7 +100,7 @@ def _arithmetic(printed: dict[str, float]) -> Iterator[tuple[str, Found]]:
         if key.startswith("table 9/percent/"):
             suffix = key.removeprefix("table 9/percent/")
             share = 100 * printed[f"model/9/{suffix}/difference"] / printed[f"model/9/{suffix}/score"]
-            yield key, Found(share, 0.005, f"From the table's own columns, not {value}.")
+            yield key, Found(share, 0.005, f"The table's own columns do not give {value}.")
     for name in ("feature_split", "variance", "zscore"):
         lowest, base = printed[f"model/10/{name}"], printed[f"baseline/{name}"]
         yield f"table 10/ratio/{name}", Found(lowest / base, lowest / base * 0.00005 / base)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.studies.facts import (
     Fact,
@@ -19,9 +20,6 @@ from shesha.studies.facts import (
     smallest,
 )
 from shesha_studies.stability._validation_checks import columns_of_table_3, printed_numbers
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _ATTENTION = ("vit_", "deit_", "swin_", "densenet")
 

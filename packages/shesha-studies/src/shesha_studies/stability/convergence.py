@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from shesha.data import digits
 from shesha.stability import feature_split
@@ -15,15 +14,15 @@ from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
 from shesha_studies.stability._stand_in_representations import DIGITS, NETWORKS, SENTENCES, stand_in
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 PIXELS = "digits, pixels"
 SIZES = (50, 100, 200, 400, 800, 1600)
 MODELS = (PIXELS, DIGITS, *SENTENCES, *NETWORKS)
 _COLOURS = {"digits": "#0072b2", "MiniLM": "#d55e00", "Fashion-MNIST": "#009e73", "CIFAR-10": "#cc79a7"}
 UNREACHABLE = {
-    "model/": "A score of published vision models (weights of timm) on CIFAR-10 or CIFAR-100, which we do not have."
+    "model/": (
+        "This score belongs to published vision models (weights of timm) on CIFAR-10 or CIFAR-100, which we do not "
+        "have."
+    )
 }
 
 
@@ -43,7 +42,7 @@ def _cells(models: tuple[str, ...], n_draws: int) -> list[dict[str, object]]:
     full=_cells(MODELS, 4),
     quick=_cells((PIXELS, DIGITS, *SENTENCES), 2),
     published="convergence.csv",
-    stand_ins="nine representations of small networks, MiniLM and digits for fifteen published vision models",
+    stand_ins="fifteen representations of small networks, MiniLM and digits replace fifteen published vision models",
     own_numbers=("from the table's own", "mean drift of a model", "Table 9 | mean size", "B.1 |"),
 )
 def convergence(representation: str, n: int, draw: int) -> dict[str, float]:
@@ -57,9 +56,8 @@ def convergence(representation: str, n: int, draw: int) -> dict[str, float]:
 
 
 @convergence.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Compare scores of few rows with those of the most there are."""
-    assert published is not None
     table = _drifts(rows)
     fig, (ax,) = figure(width=6)
     for name, group in rows.groupby("representation", sort=False):
@@ -72,12 +70,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     ax.set(xlabel="rows", ylabel="feature split, mean of draws")
     ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     notes = (
-        "The part shares rows with the whole, so the drift is smaller than the difference of two separate "
-        "draws. `estimate` gives the interval of a score over rows.",
-        "We do not have the weights of the published models; ours are other models.",
+        "The smaller set of rows is part of the larger one, so the drift is smaller than the difference between two "
+        "separate draws. For the uncertainty of a score over rows, use `estimate`.",
+        "We do not have the weights of the published models, so our models are others.",
     )
     checks = against(published, published_numbers(table, published), UNREACHABLE)
-    picture = Picture("convergence", fig, "Feature split against the number of rows, one line per representation")
+    picture = Picture("convergence", fig, "Feature split against the number of rows, with one line per representation")
     return Page("", (("Scores by number of rows", table.reset_index()),), (picture,), notes, checks)
 
 
@@ -106,8 +104,8 @@ def published_numbers(table: pd.DataFrame, published: pd.DataFrame) -> dict[str,
         "mean drift is 0.0077": Found(
             _printed_number(published, "mean drift"),
             0.0,
-            "0.0077 is the mean over models of the size of a mean of two signed drifts, which cancel; the mean "
-            "absolute difference of the same experiment is 0.0115 (6.2.1).",
+            "0.0077 is the mean over models of the absolute value of the mean of two signed drifts, which partly "
+            "cancel. The mean absolute difference in the same experiment is 0.0115 (section 6.2.1).",
             decimals=4,
         ),
     }
@@ -118,9 +116,8 @@ def _printed_number(published: pd.DataFrame, key: str) -> float:
 
 
 @convergence.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
     """How far scores of few rows lie from those of the most there are."""
-    assert published is not None
     table = _drifts(rows)
     sizes, models = table["drift of one draw at 400"].abs(), _table_2(published)
     trend, few = (table[f"{n} rows"] - table["1600 rows"] for n in (400, 50))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
@@ -16,9 +17,6 @@ from shesha.studies.published_checks import Found, against, draws
 from shesha.studies.rates import rank_correlations
 from shesha.studies.study_definition import study
 from shesha_studies.synthetic_data import D, N, mixture
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LEVELS = [level / 20 for level in range(21)]
 FORMULAS = ("unit variance", "as printed")
@@ -68,18 +66,19 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     ax.set(xlabel="share of signal", ylabel="feature split")
     ax.legend(frameon=False, fontsize="small", title="signal scaled to")
     notes = (
-        "The correlation is below 1 because the score is flat at both ends, not because of error. A rank "
+        "The correlation is below 1 because the score is flat at both ends, not because of sampling error. A rank "
         "correlation over 21 levels does not show how much signal is needed for detection.",
-        "The signal has entries of unit variance. By the printed formula (signal over its Frobenius norm, "
-        "which is 226 times as large as an entry) noise hides it at every level but 1.",
+        "Our signal has entries of unit variance. The printed formula divides the signal by its Frobenius norm, "
+        "which is 226 times as large as an entry, so noise hides the signal at every level except 1.",
     )
-    picture = Picture("ground_truth", fig, "Feature split against the share of signal, mean and spread of the draws")
+    picture = Picture(
+        "ground_truth", fig, ("Feature split against the share of signal: mean and standard deviation of the draws")
+    )
     return Page("", (("Scores", levels),), (picture,), notes, checks)
 
 
 def published_numbers(rows: pd.DataFrame, rhos: np.ndarray) -> dict[str, Found]:
     """Return the correlation over levels, and what noise alone scores."""
-    import pandas as pd
     from scipy.stats import spearmanr
 
     subset = rows[rows.formula == FORMULAS[0]]
@@ -90,13 +89,13 @@ def published_numbers(rows: pd.DataFrame, rhos: np.ndarray) -> dict[str, Found]:
         "rho": draws(pd.Series(rhos)),
         "p": Found(
             p,
-            why="21 levels give 1e-17 at a correlation of 0.99 and 1e-22 at 0.997. 1e-86 needs about 105 points at "
-            "0.99, which is five times the number of levels.",
+            why="With 21 levels, p is 1e-17 for a correlation of 0.99 and 1e-22 for 0.997. A p of 1e-86 needs about "
+            "105 points at 0.99, which is five times the number of levels.",
         ),
         "biased": draws(
             rows.noise_cka,
-            "By its formula biased linear CKA of independent noise is about d / (n + d), which is 0.56 for n = "
-            "200 and d = 256. A value of 0.4 needs about 0.67 features per row.",
+            "The expected biased linear CKA of independent noise is about d / (n + d), which is 0.56 for n = 200 "
+            "and d = 256. A value of 0.4 needs about 0.67 features per row.",
         ),
         "unbiased": draws(level.noise_unbiased_cka),
         "noise": draws(noise),

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from shesha.measures import cka, procrustes_similarity, pwcca
 from shesha.stability import basis_averaged_split, feature_split
@@ -21,7 +22,6 @@ from shesha_studies.stability._invariance_transformations import CHANGES, apply_
 from shesha_studies.synthetic_data import D, N, mixture
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 DATA = ("isotropic", "redundant axes", "one-sided axes")
@@ -106,16 +106,20 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     ]
     table = rows.groupby(["data", "change"], sort=False)[columns].mean().reset_index()
     notes = (
-        "Translation changes the score if distances are correlations of rows, because a common vector is part "
-        "of every correlation. It does not change Euclidean distances. One number added to all features "
-        "changes nothing.",
-        "A similarity is invariant if its score to a third representation stays (`moved_`): linear maps and noise of "
-        "sixteen of the features, since canonical correlations of 200 rows and 256 features are 1 whatever the data. "
-        "`cka` is that of the rows before and after.",
+        "A vector added to all rows changes the score if distances are based on correlations of rows, because it "
+        "becomes part of every correlation. It does not change Euclidean distances. A single number added to all "
+        "features does not change either distance.",
+        "A similarity measure is invariant if its value with a third representation does not change. The third "
+        "representation is a linear map, with noise, of sixteen of the features, because with 200 rows and 256 "
+        "features all canonical correlations are 1 for any data.",
     )
-    picture = Picture("invariance", _draw(rows), "Change of two scores under rotation, for three kinds of data")
+    picture = Picture(
+        "invariance",
+        _draw(rows),
+        ("Change of the feature split and of the basis-averaged split under rotation, for three kinds of data"),
+    )
     checks = against(published, {})
-    return Page("", (("Mean scores before and after", table),), (picture,), notes, checks)
+    return Page("", (("Mean scores before and after a transformation", table),), (picture,), notes, checks)
 
 
 def _draw(rows: pd.DataFrame) -> Figure:
@@ -126,7 +130,7 @@ def _draw(rows: pd.DataFrame) -> Figure:
         ax.scatter(np.full(len(group), place - 0.1), group.change_of_score, s=14, color="#0072b2")
         ax.scatter(np.full(len(group), place + 0.1), group.change_averaged, s=14, color="#e69f00")
     ax.axhline(0, color="0.7", linewidth=0.8)
-    ax.set(xticks=range(len(DATA)), xticklabels=DATA, ylabel="score after rotation, less before")
+    ax.set(xticks=range(len(DATA)), xticklabels=DATA, ylabel="score after rotation minus score before")
     ax.scatter([], [], s=14, color="#0072b2", label="feature split")
     ax.scatter([], [], s=14, color="#e69f00", label="averaged over bases")
     ax.legend(frameon=False, fontsize="small")

@@ -1,10 +1,11 @@
-"""Does what survives the removal of principal components depend on how rows are preprocessed?"""
+"""After principal components are removed, do the scores depend on preprocessing?"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.measures import unbiased_cka
 from shesha.stability import feature_split
@@ -16,9 +17,6 @@ from shesha.studies.study_definition import study
 from shesha.studies.tolerance import BY_CHANCE
 from shesha.support.types import Matrix
 from shesha_studies.synthetic_data import power_law, remove_top_components
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SHRINKAGE = 0.1
 CONDITIONS = ("raw", "centred", "normalised", "whitened", "whitened to scale")
@@ -42,7 +40,7 @@ FEW = (0, 2, 6, 10, 20, 30, 50)
     published="preprocessing.csv",
 )
 def preprocessing(condition: str, k: int, seed: int) -> dict[str, float]:
-    """Does what survives the removal of principal components depend on centring, normalising and whitening?
+    """After principal components are removed, do the scores depend on centring, normalising and whitening?
 
     The data of `spectral`; components are removed, then rows are centred, brought to unit length, or whitened (ZCA,
     covariance shrunk by 0.1 to the identity, or to its own scale).
@@ -71,7 +69,7 @@ def _preprocess(X: Matrix, condition: str) -> Matrix:
 
 @preprocessing.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Compare the conditions at k = 30 compared with Table 12, and the two curves with Figure 5."""
+    """Compare the conditions at k = 30 with Table 12, and the two curves with Figure 5."""
     checks = against(published, published_numbers(rows))
     fig, axes = figure(2)
     for ax, name, title in zip(axes, ("shesha", "unbiased_cka"), ("feature split", "unbiased CKA"), strict=True):
@@ -80,11 +78,14 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     axes[0].legend(frameon=False, fontsize="small")
     table = rows[rows.k.isin(FEW)].groupby(["condition", "k"], sort=False)[["shesha", "unbiased_cka"]].mean()
     notes = (
-        "Shrinkage to the identity depends on the units of the data: the same rows in other units give other "
-        "scores. In the last condition the covariance is shrunk to its own scale, as is usual.",
-        "A rank correlation of two falling curves only shows that both fall.",
+        "Shrinkage of the covariance to the identity matrix depends on the units of the data, so the same rows in "
+        "other units give other scores. In the last kind of preprocessing, the covariance is shrunk to the identity "
+        "times its mean variance, as is usual.",
+        "A rank correlation between two falling curves shows only that both fall.",
     )
-    picture = Picture("preprocessing", fig, "Feature split and CKA against components removed, by preprocessing")
+    picture = Picture(
+        "preprocessing", fig, ("Feature split and CKA against the number of components removed, by preprocessing")
+    )
     return Page("", (("Means", table.reset_index()),), (picture,), notes, checks)
 
 
@@ -99,15 +100,14 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
 
 
 _WHYS = {
-    "unbiased_cka/whitened": "The text does not say whether both sides are whitened, or in which order. Ours "
-    "whitens the whole and the rest each by its own covariance.",
-    "difference/whitened": "Follows from the CKA above.",
+    "unbiased_cka/whitened": "The text does not say whether both sides are whitened, or in which order. We whiten "
+    "the whole representation and the remainder, each by its own covariance.",
+    "difference/whitened": "The difference follows from that of CKA, see its line.",
 }
 
 
 def _curves(rows: pd.DataFrame) -> dict[str, Found]:
     """Compare the curve of the plain with that of the whitened split, draw by draw."""
-    import pandas as pd
     from scipy.stats import spearmanr, t
 
     both = rows[rows.condition.isin(["raw", "whitened"])].pivot_table(
@@ -116,14 +116,17 @@ def _curves(rows: pd.DataFrame) -> dict[str, Found]:
     rhos = np.array([spearmanr(group.raw, group.whitened).statistic for _, group in both.groupby("seed")])
     rho = draws(
         pd.Series(rhos),
-        "Within the draws' spread of 0.999; 1.000 is printed in the text and 0.999 in the figure for one result.",
+        (
+            "The value is within the spread of our draws around 0.999. For this result the paper prints 1.000 in "
+            "the text and 0.999 in the figure."
+        ),
     )
     # Of fifty-one deletions, as published; ours are every second.
     freedom = 49
     p = float(2 * t.sf(rhos.mean() * np.sqrt(freedom / (1 - rhos.mean() ** 2)), freedom))
     why = (
-        "This needs a correlation of 0.9994 over 51 deletions. A correlation of two falling curves only shows "
-        "that both fall."
+        "This p needs a correlation of 0.9994 over 51 numbers of removed components. A correlation between two "
+        "falling curves shows only that both fall."
     )
     return {"rho": rho, "p": Found(p, why=why)}
 

@@ -1,10 +1,11 @@
-"""Is stability something else than similarity?"""
+"""Is stability different from similarity?"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.measures import cka, unbiased_cka
@@ -18,12 +19,9 @@ from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.synthetic_data import D, N, mixture
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 QUADRANTS = ("stable, similar", "stable, not similar", "neither", "similar, not stable")
 ANY = "any level"
-"""Pairs of independent representations of one random level: what the quadrants are to replace."""
+"""Pairs of independent representations at the same random level, which the quadrants are meant to replace."""
 
 
 @study(
@@ -72,11 +70,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     ax.set(xlabel="unbiased CKA of the pair", ylabel="feature split of the first", ylim=(-0.1, 1.05))
     ax.legend(frameon=False, fontsize="small", ncols=2, loc="upper center")
     note = (
-        "Pairs that are stable and similar are slightly more similar (0.998) than the other similar pairs "
-        "(0.978), which alone gives 3/16 of the rank correlation. With the opposite noise it would be -3/16. "
-        "It shows neither a relation nor its absence."
+        "Pairs that are stable and similar are slightly more similar (0.998) than pairs that are only similar "
+        "(0.978). This alone produces a rank correlation of 3/16; with the opposite difference it would be -3/16. "
+        "The correlation over all pairs therefore shows neither a relation nor its absence."
     )
-    picture = Picture("quadrants", fig, "Stability against similarity of sixty pairs per draw, four separate clusters")
+    picture = Picture("quadrants", fig, "Stability against similarity of sixty pairs per draw, in four clusters")
     return Page("", (("Means", means.reset_index()),), (picture,), (note,), checks)
 
 
@@ -87,8 +85,6 @@ def _correlation_within_quadrants(rows: pd.DataFrame) -> Any:
 
 def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return means of the quadrants, and the correlation over all pairs."""
-    import pandas as pd
-
     answers: dict[str, Found] = {}
     for quadrant, group in rows.groupby("quadrant"):
         for name in ("shesha", "unbiased_cka"):

@@ -1,10 +1,9 @@
-"""What is left of stability and similarity when the top principal components go?"""
+"""Do stability and similarity remain after the top principal components are removed?"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.measures import procrustes_similarity, pwcka, unbiased_cka
@@ -17,9 +16,6 @@ from shesha.studies.study_definition import study
 from shesha.studies.tolerance import BY_CHANCE
 from shesha.support.types import Matrix
 from shesha_studies.synthetic_data import power_law, remove_top_components
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TABLE = [*range(11), *range(15, 55, 5)]
 REMOVED = sorted({*TABLE, *range(21, 35)})
@@ -37,7 +33,7 @@ SIMILARITIES = tuple(NUMBERS)[1:]
     own_numbers=("first k of the table",),
 )
 def spectral(k: int, seed: int) -> dict[str, float]:
-    """Does stability remain without the leading principal components, where similarity to the whole does not?
+    """Does stability remain after the leading principal components are removed, while similarity to the whole does not?
 
     200 rows, 256 features, singular values 100, 50, 33, ...; similarity of what is left with the whole.
     """
@@ -74,12 +70,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     ax.set(xlabel="principal components removed", ylabel="score")
     ax.legend(frameon=False, fontsize="small")
     notes = (
-        "The published Procrustes column is the square of the printed formula; ours is squared to match. By the "
-        f"printed formula it is {np.sqrt(means.procrustes.loc[1]):.3f} at k = 1.",
-        "The mean row is not a principal component and stays, as in the published numbers. It is one fixed "
+        "The published Procrustes column contains the square of the printed formula, and so does ours. By the "
+        f"printed formula the value at k = 1 is {np.sqrt(means.procrustes.loc[1]):.3f}.",
+        "The mean row is not a principal component and is not removed, as in the published numbers. It is the same "
         "vector in every row and a growing part of the remainder. The study `preprocessing` removes it.",
-        "Chance is 0 for the split of independent features and for unbiased CKA. The dashed line is unbiased "
-        "CKA of two random halves of the remaining features.",
+        "The chance level is 0 for the split of independent features and for unbiased CKA. The dashed line is the "
+        "unbiased CKA between two random halves of the remaining features.",
     )
     picture = Picture("spectral", fig, "Four scores against the number of principal components removed")
     return Page("", (("Means", means.reset_index()),), (picture,), notes, checks)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from shesha.stability import chance
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.study_definition import study
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 WIDTHS = (8, 16, 32, 64, 128, 256, 512)
 
@@ -26,7 +22,7 @@ WIDTHS = (8, 16, 32, 64, 128, 256, 512)
     quick={"signal": [0.0, 0.3], "n": [50], "d": WIDTHS, "seed": range(6)},
 )
 def stability_and_width(signal: float, n: int, d: int, seed: int) -> dict[str, float]:
-    """Is a wide representation more stable because it is wide, and what does its chance level take away?
+    """Is a wide representation more stable because of its width, and does correction for chance change this?
 
     n rows, d features: a signal of 5 factors of the given standard deviation in every feature, and noise of unit
     variance. Each feature says as much whatever d is. Feature split, 99 matchings.
@@ -51,9 +47,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         logarithmic(ax, rows.d)
     axes[0].legend(frameon=False, fontsize="small", title="signal")
     note = (
-        "This is an effect of averaging, not inflation: more features measure distances better, as a longer "
-        "test is more reliable (Spearman and Brown). Representations of different widths must therefore not "
-        "be ranked by the raw score. Audits rank them with equal numbers of features."
+        "The rise with the width is an effect of averaging and not a bias: more features measure distances better, "
+        "as a longer test is more reliable (Spearman and Brown). Do not rank representations of different widths by "
+        "the raw score. Audits rank them with equal numbers of features."
     )
     picture = Picture("stability_and_width", fig, "Feature split against the number of features, raw and corrected")
     return Page("", (("Means", table),), (picture,), (note,))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from shesha.charts import PALETTE
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
@@ -16,7 +18,6 @@ from shesha_studies.stability._validation_checks import UNREACHABLE, published_n
 from shesha_studies.stability._validation_facts import make_facts
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 NOISE = {"noise, 10 classes": (500, 128, 10), "noise, 100 classes": (500, 512, 100)}
@@ -35,7 +36,7 @@ NOISE = {"noise, 10 classes": (500, 128, 10), "noise, 100 classes": (500, 512, 1
         *({"representation": name, "seed": 0} for name in (DIGITS, *SENTENCES)),
     ],
     published="validation.csv",
-    stand_ins="fourteen representations of small networks, MiniLM and digits for fifteen published vision models",
+    stand_ins="fourteen representations of small networks, MiniLM and digits replace fifteen published vision models",
     own_numbers=(
         "of the table's column",
         "from the table's own",
@@ -62,9 +63,8 @@ def validation(representation: str, seed: int) -> dict[str, float]:
 
 
 @validation.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Compare the tests compared with the published ones, and the tables with their own lines."""
-    assert published is not None
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
+    """Compare the tests with the published ones, and the tables with their own lines."""
     models, noise = _split_rows(rows)
     checks = against(published, published_numbers(models, noise, published), UNREACHABLE)
     columns = [name for name in models.columns if name not in ("seed", "feature_split_noise")]
@@ -72,13 +72,18 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         name: models.set_index("representation")[[c for c in part if c in columns]] for name, part in _PARTS.items()
     }
     notes = (
-        "Numbers of the fifteen published models cannot be repeated. Their claims are tested on stand-ins, "
-        "and numbers that follow from other published numbers are computed from those.",
-        "Ten of the stand-ins are small networks, trained for four passes over 3,000 images each. They are "
-        "weaker than the published models and have few classes.",
+        "We cannot repeat the numbers of the fifteen published models. Claims about them are tested on stand-ins. "
+        "Numbers that follow from other published numbers are computed from those.",
+        "Ten of the stand-ins are small networks, each trained for four epochs on 3,000 images. They are weaker "
+        "than the published models and have few classes.",
     )
     picture = Picture(
-        "validation", _draw(models), "Drift under noise against the size of features; scores on components"
+        "validation",
+        _draw(models),
+        (
+            "Drift under noise against the standard deviation of the features; feature split of all features, of "
+            "principal components, and of rotated components"
+        ),
     )
     tables = tuple((name, table.reset_index()) for name, table in printed.items())
     return Page("", tables, (picture,), notes, checks)
@@ -90,9 +95,8 @@ def _split_rows(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 @validation.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
     """Return what decides the claims."""
-    assert published is not None
     return make_facts(*_split_rows(rows), published)
 
 
@@ -125,7 +129,7 @@ def _draw(models: pd.DataFrame) -> Figure:
     names = {
         "feature_split_400": "all features",
         "feature_split_pca": "64 components",
-        "feature_split_pca_turned": "turned",
+        "feature_split_pca_turned": "rotated",
     }
     for place, (column, _) in enumerate(names.items()):
         right.scatter([place] * len(models), models[column], s=22, color=PALETTE[place])

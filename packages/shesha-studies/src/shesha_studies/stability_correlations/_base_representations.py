@@ -22,7 +22,7 @@ class Base(NamedTuple):
     name: str
     d: int
     n: int
-    """Rows that the paper takes of such data."""
+    """Number of rows that the paper uses of such data."""
 
 
 SEEDS = (320, 3, 7, 9, 11, 12, 18, 103, 108, 411, 724, 1754, 1991, 2222, 7258)
@@ -47,7 +47,7 @@ PROTEINS = {
     "3-mers": 500,
 }
 SESSIONS = {2: 1070, 5: 1077, 9: 788, 12: 698, 14: 756, 16: 474}
-"""Neurons of one to two sessions of each mouse."""
+"""Neurons of one or two sessions of each mouse."""
 CELLS = {
     "blood cells": {
         "pbmc log": 765,
@@ -131,35 +131,11 @@ def _dense(folder: str, name: str) -> Matrix:
 
 
 _LETTERS = "ACDEFGHIKLMNPQRSTVWY"
-# Kyte and Doolittle 1982, in the order of the letters.
-_HYDROPHOBICITY = dict(
-    zip(
-        _LETTERS,
-        (
-            1.8,
-            2.5,
-            -3.5,
-            -3.5,
-            2.8,
-            -0.4,
-            -3.2,
-            4.5,
-            -3.9,
-            3.8,
-            1.9,
-            -3.5,
-            -1.6,
-            -3.5,
-            -4.5,
-            -0.8,
-            -0.7,
-            4.2,
-            -0.9,
-            -1.3,
-        ),
-        strict=True,
-    )
-)
+# Kyte and Doolittle 1982.
+_HYDROPHOBICITY = {
+    **dict(zip("ACDEFGHIKL", (1.8, 2.5, -3.5, -3.5, 2.8, -0.4, -3.2, 4.5, -3.9, 3.8), strict=True)),
+    **dict(zip("MNPQRSTVWY", (1.9, -3.5, -1.6, -3.5, -4.5, -0.8, -0.7, 4.2, -0.9, -1.3), strict=True)),
+}
 _CHARGE = {"K": 1.0, "R": 1.0, "H": 0.1, "D": -1.0, "E": -1.0}
 
 

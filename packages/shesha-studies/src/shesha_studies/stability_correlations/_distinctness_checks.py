@@ -1,27 +1,26 @@
-"""Every published number and claim of the distinctness of stability and similarity, and what became of it here."""
+"""Checks of every published number and claim on the distinctness of stability and similarity."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from shesha.studies import tolerance
 from shesha.studies.checks import NOT_RUN, UNREACHABLE, Check, judge_number
 from shesha.studies.published_checks import against, as_number
 from shesha_studies.stability_correlations._base_representations import SEEDS
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
-from shesha_studies.stability_correlations._distinctness_tables import Findings, distribution
+from shesha_studies.stability_correlations._distinctness_statistics import Findings
+from shesha_studies.stability_correlations._distinctness_tables import distribution
 from shesha_studies.stability_correlations._distinctness_transformations import COMPONENTS, NOISE, PROJECTED, variants
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 OTHER_BASES = (
-    "another sample of representations: ours are MiniLM layers, small networks trained here, 9 protein encoders, 6 "
-    "recordings and 9 forms of cells' counts; the published ones are not available"
+    "We do not have the published representations. Ours are MiniLM layers, small networks trained here, 9 protein "
+    "encoders, 6 recordings and 9 transformations of single-cell counts."
 )
-NOT_AT_HAND = "we do not have sound, video or their encoders"
-SAME_RECIPE = "the same recipe on other proteins and another count of configurations"
+NOT_AT_HAND = "We do not have the sound and video data or their encoders."
+SAME_RECIPE = "We follow the same recipe with other proteins and another number of configurations."
 _PUBLISHED_WIDTHS = {
     "Language": (384, 768, 768, 768),
     "Vision": (768, 768, 768, 2048),
@@ -59,7 +58,9 @@ def _number(findings: Findings, where: str, group: str, number: str, value: floa
     if number == "N":
         return _count(where, what, group, float(value))
     if number in ("rows", "neurons", "regions", "sessions", "bin_ms"):
-        return Check(where, what, value, None, UNREACHABLE, "describes the published data, which are others than ours")
+        return Check(
+            where, what, value, None, UNREACHABLE, ("This number describes the published data, which differ from ours.")
+        )
     if group in ("Audio", "Video"):
         return Check(where, what, value, None, UNREACHABLE, NOT_AT_HAND)
     if group == "Mixed model":
@@ -69,7 +70,7 @@ def _number(findings: Findings, where: str, group: str, number: str, value: floa
         return Check(where, what, value, answer, UNREACHABLE, OTHER_BASES)
     rho = _find_correlation(findings, where, group)
     if rho is None:
-        return Check(where, what, value, None, NOT_RUN, "no row of these data in this run")
+        return Check(where, what, value, None, NOT_RUN, "This run has no rows for these data.")
     return _check_correlation(where, what, group, number, value, rho, error)
 
 
@@ -100,7 +101,7 @@ def _check_correlation(
             why=SAME_RECIPE,
         )
     if group == "Neuroscience" and number == "rho":
-        why = "six of the 39 sessions of the same recordings, in windows of 50 ms instead of 20 ms"
+        why = "We have six of the 39 sessions of the same recordings, in windows of 50 ms instead of 20 ms."
         return judge_number(
             where, what, float(value), answer, error=rho.group_error, published_error=error, decimals=_DECIMALS, why=why
         )
@@ -129,5 +130,5 @@ def _count(where: str, what: str, group: str, value: float) -> Check:
         return judge_number(where, what, value, total, decimals=0)
     if group == "Seeds":
         return judge_number(where, what, value, float(len(SEEDS)), decimals=0)
-    why = "follows from the number of features of the published data, which is not said"
+    why = "This number depends on the number of features of the published data, which the paper does not give."
     return Check(where, what, value, None, UNREACHABLE, why)

@@ -1,19 +1,17 @@
-"""What the study of distinctness says, draws and warns of."""
+"""The notes and pictures of the study of distinctness."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.page import Picture
 from shesha.studies.pictures import figure
-from shesha_studies.stability_correlations._distinctness_tables import Findings, related
+from shesha_studies.stability_correlations._distinctness_statistics import Findings, related
 from shesha_studies.stability_correlations._distinctness_transformations import COMPONENTS, KINDS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _HOUR = 3600.0
 
@@ -25,9 +23,9 @@ def pictures(found: Findings) -> tuple[Picture, ...]:
     _draw_kinds(axes[1], found)
     _components(axes[2], found.distinct)
     shows = (
-        "Stability against CKA of all configurations, by kind of transformation; rank correlations by kind, of the "
-        "feature "
-        "split and of the basis-averaged score; both scores and CKA against the number of principal components"
+        "Stability against CKA of all configurations, by kind of transformation; rank correlation of the feature "
+        "split and of the basis-averaged score with CKA, by kind; both scores and CKA against the number of "
+        "principal components"
     )
     return (Picture("distinctness", fig, shows),)
 
@@ -48,8 +46,8 @@ def _scatter(ax: Any, rows: pd.DataFrame) -> None:
         )
     ax.axhline(rows.shuffled.mean(), color="0.4", linewidth=0.8, linestyle="--")
     ax.set(
-        xlabel="CKA with forms of the base",
-        ylabel="stability (dashed: chance)",
+        xlabel="CKA between base and transformed base",
+        ylabel="feature split (dashed: features shuffled)",
         ylim=(None, 1.55),
         yticks=[-0.5, 0, 0.5, 1],
     )
@@ -81,7 +79,7 @@ def _components(ax: Any, rows: pd.DataFrame) -> None:
     most = max((k for k in COMPONENTS if (reach >= k).mean() >= 0.5), default=0)
     table = table[(reach >= most) & (table.d <= most)]
     means = table.groupby("d")[["cka", "averaged", "stability", "shuffled"]].mean()
-    labels = ("CKA", "stability after a random rotation", "stability of the components", "shuffled")
+    labels = ("CKA", "split after a random rotation", "split of the components", "shuffled")
     for place, (name, label) in enumerate(zip(means, labels, strict=True)):
         colour = (PALETTE[2 % len(PALETTE)], PALETTE[1], PALETTE[0], "0.5")[place]
         ax.plot(means.index, means[name], marker="osv^"[place], markersize=4, color=colour, label=label)
@@ -90,28 +88,29 @@ def _components(ax: Any, rows: pd.DataFrame) -> None:
 
 
 def notes(findings: Findings) -> tuple[str, ...]:
-    """Say what would fool a reader, what is missing, and what the full size costs."""
+    """Return notes on limits, missing data, and the cost of the full size."""
     rows = findings.rows
     unscored = int(rows.stability.isna().sum())
     distinct = findings.distinct
     sentences = [
-        "Bases: MiniLM layers on SST-2 (4), networks trained here on Fashion-MNIST and CIFAR-10 (4 each), protein "
-        "encoders "
-        "(9), Steinmetz sessions (6), forms of single-cell counts (9). Sound and video are not available. Only the "
-        "recipe for proteins and the recordings are the published ones. We compare claims about other models, but not "
-        "their numbers.",
+        "A base is a representation before transformation. Our bases are MiniLM layers on SST-2 (4), networks "
+        "trained here on Fashion-MNIST and CIFAR-10 (4 each), protein encoders (9), Steinmetz sessions (6) and "
+        "transformations of single-cell counts (9). Sound and video are not available. Only the recipe for proteins "
+        "and the recordings are those of the paper. For all other bases we test claims but do not compare numbers.",
         f"{_sized(findings)} Principal components are computed from the same rows, as published.",
-        "A caution: similarity here compares a transformed base with itself, so it is high by construction (median "
-        f"{rows.cka.median():.2f}). Chance is {rows.chance.median():.2f}, because CKA of unrelated rows grows with the "
-        "number of directions that both use. Opposite signs cancel when kinds are pooled, so the mixture of kinds (12 "
-        "of 32 are PCA) determines the aggregate. Transformations of one base are not independent draws.",
-        f"Stability is near {distinct.shuffled.mean():.3f} for every width if each feature is shuffled separately. The "
-        "number of features does not inflate it, but it rises with that number if features are redundant.",
+        "Similarity here compares a transformed base with the base itself, so it is high by construction (median "
+        f"{rows.cka.median():.2f}). Its chance level is {rows.chance.median():.2f}, because CKA of unrelated rows "
+        "grows with the number of directions in which they vary. Opposite signs cancel when kinds are pooled, so "
+        "the pooled correlation depends on the mixture of kinds (12 of 32 transformations are PCA). Transformations "
+        "of the same base are not independent draws.",
+        f"If each feature is shuffled separately, stability is about {distinct.shuffled.mean():.3f} for every width. "
+        "The number of features alone therefore does not raise it, but it rises with the number of redundant "
+        "features.",
         _cost(findings),
     ]
     if unscored:
         sentences.append(
-            f"{unscored} configurations of sparse data have no stability, because some row is zero in "
+            f"Stability is not defined for {unscored} configurations of sparse data, because some row is zero in "
             "half of the features."
         )
     return tuple(sentences)
@@ -122,16 +121,14 @@ def _sized(findings: Findings) -> str:
     n_full = findings.rows[findings.rows["size"] != "small"].group.nunique()
     rest = findings.rows.group.nunique() - n_full
     return (
-        f"{n_full} bases have the published number of rows (100 to 1,000) and 15 seeds"
-        + (f", and {rest} have 150 rows and one seed" if rest else "")
-        + "; both sizes are compared above."
+        f"We computed {n_full} bases with the published number of rows (100 to 1,000) and 15 seeds"
+        + (f", and {rest} with 150 rows and one seed" if rest else "")
+        + "; a table above compares both sizes."
     )
 
 
 def _cost(findings: Findings) -> str:
     """Fit seconds of one score of 30 splits to powers of rows and features, and add up the full size."""
-    import pandas as pd
-
     both = pd.concat([findings.smaller, findings.larger.query("n > 150")])
     design = np.column_stack([np.ones(len(both)), np.log(both.n), np.log(both.d)])
     y = np.log(both.microseconds.clip(lower=1))
@@ -140,19 +137,19 @@ def _cost(findings: Findings) -> str:
     powers[columns] = np.linalg.lstsq(design[:, columns], y, rcond=None)[0]
     if len(columns) < 3:
         return (
-            f"Cost: one score of 30 splits takes processor time that grows with features to the power {powers[2]:.2f}."
+            "The processor time of one score of 30 splits grows with the number of features to the power "
+            f"{powers[2]:.2f}."
         )
     full = findings.rows.domain.map(_rows).to_numpy(dtype=np.float64)
     cost = np.exp(powers[0] + powers[1] * np.log(full) + powers[2] * np.log(findings.rows.d.to_numpy(dtype=np.float64)))
     seconds, measured = 15e-6 * float(cost.sum()), 15e-6 * float(findings.larger.microseconds.sum())
     return (
-        f"Cost: processor time of one score of 30 splits grows as n^{powers[1]:.2f} d^{powers[2]:.2f} between "
-        f"{both.n.min()} and {both.n.max()} rows, timed while other work ran (published: K n^2 d; sorting the "
-        "pairs does not depend on d, and a split of few rows has a fixed cost). The stability scores of the "
-        f"full size (15 seeds, published rows, {len(findings.rows):,} configurations) are {seconds / _HOUR:.1f} "
-        "hours of "
-        f"one core by this fit; those of the {len(findings.larger):,} that were run took {measured / _HOUR:.1f}. "
-        "Rotations, shuffled features and similarities come on top."
+        f"The processor time of one score of 30 splits grows as n^{powers[1]:.2f} d^{powers[2]:.2f} between "
+        f"{both.n.min()} and {both.n.max():,} rows, measured while other work ran. The paper states K n^2 d, but "
+        "sorting the pairs does not depend on d, and a split of few rows has a fixed cost. By this fit, the "
+        f"stability scores at full size (15 seeds, published rows, {len(findings.rows):,} configurations) need "
+        f"{seconds / _HOUR:.1f} hours of one core. The {len(findings.larger):,} that we ran took "
+        f"{measured / _HOUR:.1f} hours. Rotations, shuffled features and similarities take additional time."
     )
 
 

@@ -1,187 +1,21 @@
-"""What stability has to do with similarity: pooled as published, and with what could fool it taken away."""
+"""Tables of the study `distinctness`: levels of ranking, kinds, domains, subsets, components and sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
 
-import numpy as np
+import pandas as pd
 
-from shesha.support.types import Vector
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation, correlation
-from shesha_studies.stability_correlations._distinctness_transformations import COMPONENTS, KINDS
-from shesha_studies.stability_correlations._random_intercept import MixedModel, random_intercept
-from shesha_studies.stability_correlations._rounded_rows import round_as_stored
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-DOMAINS = {
-    "Language": ("language",),
-    "Vision": ("clothes", "photographs"),
-    "Neuroscience": ("neurons",),
-    "Protein": ("proteins",),
-    "Molecular": ("blood cells", "brain cells"),
-}
-"""Published domains, and ours."""
-NETWORKS = ("language", "clothes", "photographs")
-RANDOM = ("random features", "random projection", "noise")
-LEVELS: Mapping[str, tuple[str, ...]] = {
-    "as published: all pooled": (),
-    "ranks within domains": ("domain",),
-    "ranks within bases": ("domain", "base"),
-    "ranks within kinds": ("kind",),
-    "ranks within variants, between bases": ("variant",),
-    "ranks within bases and kinds": ("domain", "base", "kind"),
-}
-PAIRS = (
-    ("stability", "cka"),
-    ("stability", "adjusted"),
-    ("stability", "unbiased"),
-    ("averaged", "cka"),
-    ("averaged", "adjusted"),
-)
-TITLES = {
-    "stability": "feature split",
-    "averaged": "basis-averaged",
-    "cka": "CKA",
-    "adjusted": "CKA above chance",
-    "unbiased": "unbiased CKA",
-    "pwcka": "PWCKA",
-    "procrustes": "Procrustes",
-}
-
-
-@dataclass(frozen=True)
-class Findings:
-    """The rows that are told of, those of either size, and what follows."""
-
-    rows: pd.DataFrame
-    """Of a base whose cells of the published size are all there these, else its small ones."""
-    smaller: pd.DataFrame
-    larger: pd.DataFrame
-
-    @classmethod
-    def build(cls, rows: pd.DataFrame) -> Findings:
-        """Take the rows of a run apart."""
-        import pandas as pd
-
-        rows = round_as_stored(rows)
-        rows = rows.assign(group=rows.domain + " " + rows.base, adjusted=(rows.cka - rows.chance) / (1 - rows.chance))
-        small, large = rows[rows["size"] == "small"], rows[rows["size"] != "small"]
-        wanted = small.groupby("group").size()
-        groups = [group for group, n in large.groupby("group").size().items() if n >= wanted.get(group, 0)]
-        table = pd.concat([large[large.group.isin(groups)], small[~small.group.isin(groups)]])
-        return cls(table, small, large)
-
-    @cached_property
-    def distinct(self) -> pd.DataFrame:
-        """Without principal components that the cap makes the same."""
-        return self.rows[self.rows.repeat == 0]
-
-    @cached_property
-    def kinds(self) -> dict[str, Correlation]:
-        """Of every kind of transformation, repeats included, as published."""
-        return {kind: related(self.rows[self.rows.kind == kind]) for kind in KINDS}
-
-    @cached_property
-    def domains(self) -> dict[str, Correlation]:
-        """Of every domain that the paper has too, and of all rows."""
-        results = {
-            name: related(self.rows[self.rows.domain.isin(members)])
-            for name, members in DOMAINS.items()
-            if self.rows.domain.isin(members).any()
-        }
-        return {**results, "Aggregate": related(self.rows)}
-
-    @cached_property
-    def subsets(self) -> dict[str, Correlation]:
-        """Of the published subsets, and of the random transformations."""
-        rows = self.rows
-        chosen = {
-            "Excluding Neuroscience": rows[rows.domain != "neurons"],
-            "Excluding Protein": rows[rows.domain != "proteins"],
-            "Only transformer domains": rows[rows.domain.isin(NETWORKS)],
-            "Only biological domains": rows[~rows.domain.isin(NETWORKS)],
-            "Protein without PCA": rows[(rows.domain == "proteins") & (rows.kind != "PCA")],
-            "random transformations": rows[rows.kind.isin(RANDOM)],
-        }
-        return {"Full dataset": self.domains["Aggregate"], **{name: related(subset) for name, subset in chosen.items()}}
-
-    @cached_property
-    def levels(self) -> dict[tuple[str, str, str], Correlation]:
-        """By what is ranked within what, and by the scores."""
-        results = {}
-        for level, keys in LEVELS.items():
-            rows = self.distinct if keys else self.rows
-            for pair in PAIRS:
-                results[(level, *pair)] = related(rows, *pair, by=keys, n_draws=10)
-        return results
-
-    @cached_property
-    def mixed(self) -> MixedModel:
-        """Published model: stability = slope x CKA + an intercept of the base."""
-        there = self.rows.dropna(subset=["stability", "cka"])
-        return random_intercept(there.cka.to_numpy(), there.stability.to_numpy(), there.group.to_numpy())
-
-    @cached_property
-    def explained(self) -> dict[str, float]:
-        """Share of the variance of ranks within bases that a linear model explains."""
-        rows = self.distinct.dropna(subset=["stability"])
-        y, x = (within(rows, name, ("group",)) for name in ("stability", "cka"))
-        kinds = (rows.kind.to_numpy()[:, None] == np.array(KINDS)).astype(np.float64)
-        designs = {
-            "CKA": np.column_stack([np.ones(len(x)), x]),
-            "kind": kinds,
-            "kind and CKA": np.column_stack([kinds, kinds * x[:, None]]),
-        }
-        return {name: _share(design, y) for name, design in designs.items()}
-
-    @cached_property
-    def alternatives(self) -> dict[tuple[str, str], Correlation]:
-        """Of other measures, language only: of all rows and by kind."""
-        table = self.rows[self.rows.domain == "language"]
-        results = {}
-        if len(table):
-            for measure in ("cka", "pwcka", "procrustes"):
-                for kind in ("all", *KINDS[:-1]):
-                    chosen = table if kind == "all" else table[table.kind == kind]
-                    results[TITLES[measure], kind] = related(chosen, "stability", measure, n_draws=2000)
-        return results
-
-
-def related(
-    rows: pd.DataFrame,
-    stability: str = "stability",
-    similarity: str = "cka",
-    *,
-    by: tuple[str, ...] = (),
-    n_draws: int = 10_000,
-    n_group_draws: int = 1000,
-) -> Correlation:
-    """Correlate two scores, or their ranks within groups, with both bootstraps."""
-    x, y = (within(rows, name, by) if by else rows[name].to_numpy() for name in (stability, similarity))
-    return correlation(x, y, rows.group.to_numpy(), n_draws, n_group_draws)
-
-
-def within(rows: pd.DataFrame, name: str, by: tuple[str, ...]) -> Vector:
-    """Ranks within groups, from -1/2 to 1/2."""
-    grouped = rows.groupby(list(by))[name]
-    return np.asarray((grouped.rank() - 0.5) / grouped.transform("count") - 0.5, dtype=np.float64)
-
-
-def _share(design: np.ndarray, y: Vector) -> float:
-    fitted = design @ np.linalg.lstsq(design, y, rcond=None)[0]
-    return float(1 - ((y - fitted) ** 2).sum() / ((y - y.mean()) ** 2).sum())
+from shesha_studies.stability_correlations._distinctness_statistics import LEVELS, PAIRS, TITLES, Findings, related
+from shesha_studies.stability_correlations._distinctness_transformations import COMPONENTS
 
 
 def tables(findings: Findings) -> tuple[tuple[str, pd.DataFrame], ...]:
     """Return all tables of the page."""
     makers: list[tuple[str, Callable[[Findings], pd.DataFrame]]] = [
-        ("What is ranked within what", _levels),
-        ("By kind of transformation", _kinds_table),
+        ("Rank correlation of stability and similarity, by the groups within which ranks are taken", _levels),
+        ("Rank correlation with CKA by kind of transformation", _kinds_table),
         ("By domain", lambda source: _as_table(source.domains)),
         ("Subsets", lambda source: _as_table(source.subsets)),
         ("Distributions", _distributions),
@@ -191,13 +25,11 @@ def tables(findings: Findings) -> tuple[tuple[str, pd.DataFrame], ...]:
     if findings.alternatives:
         result.append(("Other measures, language", _alternatives(findings)))
     if len(findings.larger) and len(findings.smaller):
-        result.append(("The published number of rows and seeds, compared with the small ones", _sizes(findings)))
+        result.append(("Scores with the published rows and seeds, and with the small ones", _sizes(findings)))
     return tuple(result)
 
 
 def _levels(findings: Findings) -> pd.DataFrame:
-    import pandas as pd
-
     lines = []
     for level in LEVELS:
         line = {"": level}
@@ -211,8 +43,6 @@ def _levels(findings: Findings) -> pd.DataFrame:
 
 
 def _as_table(rhos: Mapping[str, Correlation]) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.DataFrame([{"": name, **_line(rho)} for name, rho in rhos.items()])
 
 
@@ -226,8 +56,6 @@ def _line(rho: Correlation) -> dict[str, object]:
 
 
 def _kinds_table(findings: Findings) -> pd.DataFrame:
-    import pandas as pd
-
     lines = []
     for kind, rho in findings.kinds.items():
         subset = findings.distinct[findings.distinct.kind == kind]
@@ -251,8 +79,6 @@ def _kinds_table(findings: Findings) -> pd.DataFrame:
 
 
 def _distributions(findings: Findings) -> pd.DataFrame:
-    import pandas as pd
-
     names = ("stability", "averaged", "shuffled", "cka", "chance", "unbiased")
     return pd.DataFrame([{"": TITLES.get(name, name), **distribution(findings.rows[name])} for name in names])
 
@@ -279,16 +105,12 @@ def components(found: Findings) -> pd.DataFrame:
 
 
 def _alternatives(findings: Findings) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.DataFrame(
         [{"measure": measure, "kind": kind, **_line(rho)} for (measure, kind), rho in findings.alternatives.items()]
     )
 
 
 def _sizes(findings: Findings) -> pd.DataFrame:
-    import pandas as pd
-
     keys = ["domain", "base", "variant"]
     both = findings.smaller.merge(findings.larger, on=keys, suffixes=("", " larger"))
     lines = []

@@ -8,7 +8,7 @@ from shesha.kernels.standardisation import is_constant
 from shesha.support.types import Matrix
 
 COMPONENTS = (5, 10, 20, 30, 50, 75, 100, 125, 150, 200, 250, 300)
-"""Twelve ranks between the published ends: 948 configurations of PCA are twelve for each of the 79 bases."""
+"""Twelve between the published ends, because 948 configurations of PCA are twelve for each of the 79 bases."""
 PROJECTED = (16, 32, 64, 128, 256)
 TOP = (50, 100, 200, 400, 800)
 CHOSEN = (50, 100, 200)

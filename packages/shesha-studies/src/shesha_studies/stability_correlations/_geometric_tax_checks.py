@@ -1,19 +1,18 @@
-"""Every published number and claim of the geometric tax, and what became of it here."""
+"""Checks of every published number and claim on the geometric tax."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from shesha.studies.checks import UNREACHABLE, Check, judge_number
 from shesha.studies.published_checks import against, as_number
 from shesha_studies.stability_correlations._geometric_tax_statistics import Findings
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 _L, _J = "Geometric Stability", "Geometric Stability (journal)"
-_WEIGHTS = "we do not have weights of the published models; claims are checked on small networks"
+_WEIGHTS = "We do not have the weights of the published models. Claims are tested on small networks."
 _DIFFERENCES = {
     f"{_L}, Table 26": ("CLIP mean", "SSL mean"),
     f"{_L}, Table 27": ("hierarchical mean", "columnar mean"),
@@ -37,7 +36,13 @@ def _number(tabled: dict[Any, Any], where: str, row: str, column: str, text: str
         first, second = (float(tabled[where, row, name]) for name in _DIFFERENCES[where])
         # Both means are rounded, so their difference may be off by one in the last place.
         return judge_number(
-            where, what, float(text), first - second, decimals=2, error=0.0052, why="not the difference of its means"
+            where,
+            what,
+            float(text),
+            first - second,
+            decimals=2,
+            error=0.0052,
+            why=("The difference of the printed means is another."),
         )
     if where.endswith("Table 29") and column == "mean":
         cells = [
@@ -46,6 +51,12 @@ def _number(tabled: dict[Any, Any], where: str, row: str, column: str, text: str
             if (place, name) == (where, row) and images != column
         ]
         return judge_number(
-            where, what, float(text), sum(cells) / len(cells), decimals=2, error=0.0026, why="not the mean of its line"
+            where,
+            what,
+            float(text),
+            sum(cells) / len(cells),
+            decimals=2,
+            error=0.0026,
+            why=("The mean of the printed line is another."),
         )
     return Check(where, what, as_number(text), None, UNREACHABLE, _WEIGHTS)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.studies.facts import NAN, Fact, Facts, as_facts, mean_correlation, rank_correlation
 from shesha_studies.stability_correlations import _geometric_tax_tables as tables
 from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, TITLES, Findings, chance_of_jaccard
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _L, _J = "Geometric Stability", "Geometric Stability (journal)"
 

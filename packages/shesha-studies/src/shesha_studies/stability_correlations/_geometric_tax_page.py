@@ -1,8 +1,6 @@
-"""What the study of the geometric tax says, draws and warns of."""
+"""The notes and pictures of the study of the geometric tax."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +9,6 @@ from shesha.studies.page import Picture
 from shesha.studies.pictures import figure
 from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, TITLES, Findings
 from shesha_studies.stability_correlations._geometric_tax_tables import dimension
-
-if TYPE_CHECKING:
-    pass
 
 
 def pictures(findings: Findings) -> tuple[Picture, ...]:
@@ -37,7 +32,7 @@ def pictures(findings: Findings) -> tuple[Picture, ...]:
         rho = findings.trade["stability", "logme", target, True]
         ax.set(xlabel="LogME", title=f"{target}: {rho.value:+.2f} at equal width")
         ax.title.set_fontsize("medium")
-    axes[0].set_ylabel("stability (chance: 0; size: width)")
+    axes[0].set_ylabel("stability (chance: 0; marker size: width)")
     axes[0].legend(frameon=False, fontsize="x-small")
     for place, name in enumerate(("few published logme", "few logme", "logme")):
         means = findings.rows.groupby("width")[[f"{name} {target}" for target in TARGETS]].mean().mean(axis=1)
@@ -46,28 +41,28 @@ def pictures(findings: Findings) -> tuple[Picture, ...]:
     axes[-1].set(xlabel="features (dashed: 200 rows)", ylabel="LogME, mean over images")
     axes[-1].legend(frameon=False, fontsize="x-small")
     shows = (
-        "Stability against LogME of every network on three sets of images; mean LogME against the number of "
-        "features, exact "
-        "and as the public code computes it"
+        "Stability against LogME of every network on three image sets; mean LogME against the number of features, "
+        "exact and as computed by the public code"
     )
     return (Picture("geometric_tax", fig, shows),)
 
 
 def notes(found: Findings) -> tuple[str, ...]:
-    """Say what would fool a reader, and what is missing."""
+    """Return notes on limits and missing data."""
     wide = dimension(found).set_index("score").drop(columns=list(TARGETS)).mean(axis=1)
     return (
-        "We do not have weights of the 94 published models, or Flowers-102, DTD, EuroSAT and Oxford Pets. "
-        "Every number of Tables 22 to 41 is listed. Claims in words are checked on networks trained here for "
-        "seconds, which are weak (accuracies above). Only its weights can show whether DINOv2 is unstable.",
-        f"Chance: with each feature shuffled separately the feature split is {wide[TITLES['shuffled']]:.3f} on "
-        "average. Features after ReLU and averaging share a large common direction, trained or not. The controls are "
-        "centring, 64 features of each network, and rotations.",
-        f"Rows can be drawn five times, as 5,000 of 1,020 flowers are. Stability is then "
-        f"{wide[TITLES['repeated stability']]:.2f} instead of "
-        f"{wide[TITLES['stability']]:.2f}, LogME {wide[TITLES['repeated logme']]:.2f} instead of "
-        f"{wide[TITLES['logme']]:.2f}.",
-        "P-values come from permuted networks, within widths if ranks are within widths. Networks of one family "
-        "differ only in width, so there are fewer families than networks. With 3 and 10 models, as published, "
-        "p cannot be below 0.007.",
+        "We have neither the weights of the 94 published models nor Flowers-102, DTD, EuroSAT and Oxford Pets. The "
+        "comparison lists every number of Tables 22 to 41. Claims in words are tested on networks that we trained "
+        "for a few seconds each. These are weak, as the accuracies in the table of families show. Without the "
+        "weights of DINOv2 we cannot say whether it is unstable.",
+        f"If each feature is shuffled separately, the mean feature split is {wide[TITLES['shuffled']]:.3f}. Features "
+        "after ReLU and averaging share a large common direction, in trained and untrained networks. As controls we "
+        "use centring, 64 features of each network, and rotations.",
+        "The paper draws 5,000 rows from 1,020 flowers, so each row occurs about five times. In our networks, such "
+        f"repetition changes mean stability from {wide[TITLES['stability']]:.2f} to "
+        f"{wide[TITLES['repeated stability']]:.2f} and mean LogME from {wide[TITLES['logme']]:.2f} to "
+        f"{wide[TITLES['repeated logme']]:.2f}.",
+        "P-values are from permutations of networks, within widths if ranks are taken within widths. Networks of a "
+        "family differ only in width and are not independent, so p-values with networks as units may be too small. "
+        "With 3 and 10 models, as published, a two-sided p cannot be below 0.007.",
     )

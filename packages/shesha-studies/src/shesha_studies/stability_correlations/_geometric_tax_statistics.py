@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from shesha_studies.stability_correlations._rounded_rows import round_as_stored
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TARGETS = ("clothes", "photographs", "digits")
 STABILITIES = ("stability", "centred", "equal", "averaged")

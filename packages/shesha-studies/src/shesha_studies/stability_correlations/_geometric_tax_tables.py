@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from shesha_studies.stability_correlations._geometric_tax_statistics import (
     STABILITIES,
@@ -17,29 +17,24 @@ from shesha_studies.stability_correlations._geometric_tax_statistics import (
     shuffled_correlation,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 TOP = 5
 
 
 def tables(findings: Findings, published: pd.DataFrame) -> tuple[tuple[str, pd.DataFrame], ...]:
     """Return all tables of the page."""
     return (
-        ("Stability against transfer, over networks", _trade(findings)),
-        ("Rank correlation with the number of features", dimension(findings)),
-        ("The same networks on two sets of images: rank agreement", agreement(findings)),
+        ("Rank correlations of stability and transfer scores over networks", _trade(findings)),
+        ("Rank correlations of scores with the number of features, and mean scores", dimension(findings)),
+        ("Rank correlation of the same score between two image sets", agreement(findings)),
         ("Families", _families(findings)),
-        ("Objectives and shapes, as Mann and Whitney compare them", _comparisons(findings)),
-        ("Top five by two scores: Jaccard", _tops(findings)),
-        ("Published families: stability against LogME", families_published(published)),
-        ("The best and the worst, by the sum of z-scores", _composite(findings)),
+        ("Comparison of objectives and architectures (Mann-Whitney test)", _comparisons(findings)),
+        ("Overlap of the top five networks by two scores (Jaccard index)", _tops(findings)),
+        ("Published families: rank correlation of stability and LogME", families_published(published)),
+        ("Best and worst networks by the sum of z-scores", _composite(findings)),
     )
 
 
 def _trade(findings: Findings) -> pd.DataFrame:
-    import pandas as pd
-
     lines = []
     for stability in STABILITIES:
         for transfer in TRANSFERS:
@@ -54,8 +49,6 @@ def _trade(findings: Findings) -> pd.DataFrame:
 
 def dimension(findings: Findings) -> pd.DataFrame:
     """Rank correlation of every score with the number of features, and its mean."""
-    import pandas as pd
-
     lines = []
     for name, title in TITLES.items():
         line: dict[str, object] = {"score": title}
@@ -77,8 +70,6 @@ def width_correlations(found: Findings, name: str) -> list[float]:
 
 def agreement(findings: Findings) -> pd.DataFrame:
     """Rank agreement of scores between targets, over all networks and within widths."""
-    import pandas as pd
-
     lines = []
     for name in (*STABILITIES, "logme", "accuracy"):
         for first, second in combinations(TARGETS, 2):
@@ -103,8 +94,6 @@ def _families(findings: Findings) -> pd.DataFrame:
 
 
 def _comparisons(findings: Findings) -> pd.DataFrame:
-    import pandas as pd
-
     lines = []
     for title, column, group, others in COMPARISONS:
         for target in TARGETS:
@@ -123,8 +112,6 @@ COMPARISONS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
 
 
 def _tops(findings: Findings) -> pd.DataFrame:
-    import pandas as pd
-
     chance = chance_of_jaccard(len(findings.rows), min(TOP, len(findings.rows)))
     lines = []
     for first, second in (
@@ -143,8 +130,6 @@ def _tops(findings: Findings) -> pd.DataFrame:
 
 def families_published(published: pd.DataFrame) -> pd.DataFrame:
     """Rank correlation of the families of Tables 29 and 41, with and without DINOv2."""
-    import pandas as pd
-
     wide = [
         published[published["where"] == f"Geometric Stability, Table {table}"]
         .pivot_table(index="row", columns="number", values="published", aggfunc="first")
@@ -165,8 +150,6 @@ def families_published(published: pd.DataFrame) -> pd.DataFrame:
 
 def composite(findings: Findings) -> pd.DataFrame:
     """Sum of z-scores of LogME, variance ratio and stability for every network and target."""
-    import pandas as pd
-
     scores = {}
     for target in TARGETS:
         table = findings.rows[[f"{name} {target}" for name in ("logme", "variance", "stability")]]

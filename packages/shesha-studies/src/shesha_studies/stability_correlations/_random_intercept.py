@@ -18,7 +18,7 @@ class MixedModel:
     slope: float
     error: float
     shared: float
-    """Intraclass correlation: share of the residual variance that groups explain."""
+    """Intraclass correlation, the share of the residual variance explained by groups."""
 
 
 def random_intercept(x: Vector, y: Vector, groups: ArrayLike) -> MixedModel:

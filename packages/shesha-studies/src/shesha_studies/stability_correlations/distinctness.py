@@ -1,4 +1,4 @@
-"""Does stability say something else than similarity to the representation that was transformed?"""
+"""Is stability distinct from similarity to the representation before its transformation?"""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import cycle
-from typing import TYPE_CHECKING, NamedTuple, SupportsFloat
+from typing import NamedTuple, SupportsFloat
 
 import numpy as np
+import pandas as pd
 
 from shesha.descriptors import participation_ratio
 from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
@@ -24,7 +25,7 @@ from shesha_studies.stability_correlations import _distinctness_page as words
 from shesha_studies.stability_correlations import _distinctness_tables as tables
 from shesha_studies.stability_correlations._base_representations import BASES, SEEDS, rows_of
 from shesha_studies.stability_correlations._distinctness_facts import make_facts
-from shesha_studies.stability_correlations._distinctness_tables import Findings
+from shesha_studies.stability_correlations._distinctness_statistics import Findings
 from shesha_studies.stability_correlations._distinctness_transformations import (
     components,
     is_drawn,
@@ -35,10 +36,7 @@ from shesha_studies.stability_correlations._distinctness_transformations import 
     variants,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-"""The published seeds, the one of the released code first: the small size takes that one alone."""
+"""The published seeds; the first is that of the released code, and the small size uses it alone."""
 SMALL = 150
 _OF = {(base.domain, base.name): base for base in BASES}
 _SPLITS, _ROTATIONS, _SHUFFLED_SPLITS = 30, 6, 5
@@ -54,7 +52,7 @@ def _cells(size: str, domains: tuple[str, ...] | None = None) -> list[dict[str, 
 
 
 _DEAR = ("3-mers", "charge 100")
-"""Bases of many features that the quick grid does without."""
+"""Bases with many features, which are not in the quick grid."""
 
 
 @study(
@@ -64,12 +62,12 @@ _DEAR = ("3-mers", "charge 100")
     full=[*_cells("small"), *_cells("published")],
     quick=[cell for cell in _cells("small", ("proteins",)) if cell["base"] not in _DEAR],
     published="distinctness.csv",
-    stand_ins="layers of MiniLM, small networks trained here, nine protein encoders, six recordings and nine forms of "
-    "cells' counts for the published 79 representations",
+    stand_ins="layers of MiniLM, small networks trained here, nine protein encoders, six recordings and nine "
+    "transformations of single-cell counts replace the 79 published representations",
     own_numbers=(": N", "B.1 | claim", "7.4 | claim"),
 )
 def distinctness(domain: str, base: str, variant: str, size: str) -> dict[str, float | int | str]:
-    """Is stability distinct from similarity, as the correlation of -0.01 over encoders is read?
+    """Is stability distinct from similarity, as the paper concludes from a correlation of -0.01 over encoders?
 
     36 bases of seven domains, with all transformations of Table 14. Size "small" is 150 rows and one seed,
     "published" the paper's rows and 15 seeds. Similarity is to three forms of the base itself, as published: the
@@ -184,8 +182,8 @@ def chance_cka(x: float, y: float, n: int) -> float:
 
 @distinctness.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Correlate, as published and with what could fool it taken away."""
-    findings = tables.Findings.build(rows)
+    """Correlate stability and similarity as published, and with controls."""
+    findings = Findings.build(rows)
     return Page(
         "",
         tables.tables(findings),

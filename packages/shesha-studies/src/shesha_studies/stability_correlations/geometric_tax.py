@@ -1,11 +1,11 @@
-"""Do networks whose features transfer well pay for it with stability?"""
+"""Are networks whose features transfer well less stable?"""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from shesha.stability import basis_averaged_split, feature_split, variance_ratio
@@ -24,14 +24,11 @@ from shesha_studies.stability_correlations import _geometric_tax_tables as table
 from shesha_studies.stability_correlations._geometric_tax_facts import make_facts
 from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, Findings
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 WIDTHS = (64, 128, 384)
 N, N_FEW, N_STABILITY, N_PROBED = 800, 200, 300, 400
 _EQUAL = 64
 _REPEATED = 5
-"""Rows are drawn about as often as the 1,020 pictures of the flowers among 5,000, with replacement."""
+"""Rows are drawn with replacement, about as often as the 1,020 flower images are among 5,000 rows."""
 _SEED = 320
 _SPLITS = 10
 _UNTRAINED = ("untrained", "supervised", "contrastive")
@@ -44,7 +41,7 @@ _UNTRAINED = ("untrained", "supervised", "contrastive")
     full={"source": IMAGES, "seed": [0, 1], "objective": OBJECTIVES, "shape": SHAPES, "width": WIDTHS},
     quick={"source": IMAGES[1:], "seed": [0], "objective": _UNTRAINED, "shape": SHAPES, "width": WIDTHS[:2]},
     published="geometric_tax.csv",
-    stand_ins="120 small networks trained here for the published vision models",
+    stand_ins="120 small networks trained here replace the published vision models",
     own_numbers=(
         ": difference",
         ": mean",
@@ -60,7 +57,7 @@ _UNTRAINED = ("untrained", "supervised", "contrastive")
     ),
 )
 def geometric_tax(source: str, seed: int, objective: str, shape: str, width: int) -> dict[str, float]:
-    """Are features that transfer well less stable, and does this depend on objective and architecture?
+    """Are features that transfer well less stable, and does this depend on the objective and the architecture?
 
     Small networks (five objectives, two shapes, three widths), trained on 2,000 images of Fashion-MNIST or CIFAR-10
     and looked at on images of Fashion-MNIST, CIFAR-10 and handwritten digits: stand-ins for 94 pretrained models.

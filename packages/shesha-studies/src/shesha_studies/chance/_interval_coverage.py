@@ -22,7 +22,7 @@ from shesha_studies.chance._populations import one, pair
 
 LEVELS = (0.9, 0.95)
 N_TRUTH = {"similarities": 200, "scores": 150}
-"""Other samples: their mean errs by less than a tenth of the deviation of one."""
+"""Number of other samples; the error of their mean is less than a tenth of the standard deviation of one sample."""
 N_BOOTSTRAP = 100
 NAMES = (
     "CKA; unbiased CKA; RV; DistCorr; RSA; RSMDiff; mutual kNN; Jaccard; CKNNA; CCA; SVCCA; PWCCA; LinReg; GULP; EOS; "

@@ -14,9 +14,11 @@ from typing import Any
 
 from shesha import runs
 from shesha.runs import Here, Job, Kept, Meter, ResultStore
-from shesha.studies.adopted_rows import adopt
 from shesha.studies.registry import find
-from shesha.studies.run_files import StudyRun, place, write
+from shesha.studies.rows_of_earlier_table import adopt
+from shesha.studies.run_description import machine_and_versions
+from shesha.studies.run_files import write
+from shesha.studies.run_results import StudyRun
 from shesha.studies.study_definition import Study, Unreachable
 
 STORE = "studies.sqlite"
@@ -43,13 +45,13 @@ def run(
         Only the cells of the quick grid.
     out : path
         Folder of the results: one store for all, one folder per study with `rows.csv`, `page.md` and pictures. Rows of
-        this version that are there without the store (from a repository) are gone on with.
+        this version without a store, such as those of a repository, are kept and completed.
     workers, scheduler : int, str, optional
         Processes of this machine (None: one per core), or the address of a Dask cluster.
     again : bool
-        Compute anew what is there.
+        Compute existing rows again.
     only : mapping of str to str, optional
-        Parameters and values, as text: other cells are left for later.
+        Parameters and values, as text; other cells are not computed.
 
     Returns
     -------
@@ -90,12 +92,12 @@ def write_page(name: str | Study, out: str | os.PathLike[str] = "studies", *, qu
     out : path
         Folder of the results.
     quick : bool, optional
-        Which grid the page is of; default: the full one, unless only cells of the quick one are there.
+        Whether the page is of the quick grid; by default only if only cells of the quick grid exist.
 
     Raises
     ------
     ValueError
-        If no cell of the study is there.
+        If the folder has no rows of the study.
     """
     return write(load_run(name, out, quick=quick), Path(out))
 
@@ -106,7 +108,7 @@ def load_run(name: str | Study, out: str | os.PathLike[str], *, quick: bool | No
     Raises
     ------
     ValueError
-        If no cell of the study is there.
+        If the folder has no rows of the study.
     """
     study = name if isinstance(name, Study) else find(name)
     none = f"out must contain rows of {study.name}, got none in {out}: `shesha study run {study.name} --out {out}`"
@@ -196,7 +198,7 @@ def _missing_key(study: Study) -> str:
 def _compute_cell(reference: str, parameters: dict[str, Any]) -> dict[str, Any]:
     """Compute a cell in any process, and record the machine."""
     try:
-        return {"row": find(reference)(**parameters), "place": place()}
+        return {"row": find(reference)(**parameters), "place": machine_and_versions()}
     except Unreachable as error:
         return {_MISSING: str(error)}
 

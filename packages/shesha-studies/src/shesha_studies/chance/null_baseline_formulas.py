@@ -1,10 +1,9 @@
-"""Are the formulas for what chance and width make of a score right?"""
+"""Are the published formulas for the effects of chance and width on scores right?"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.measures import cka, mutual_knn
@@ -14,9 +13,6 @@ from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 N, K, RHO = 64, 5, 0.5
 DRAWS = 100
@@ -92,9 +88,8 @@ def _related_scores(d: int, seed: int) -> dict[str, float]:
 
 
 @null_baselines.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Compare means with the formulas."""
-    assert published is not None
     table = rows.groupby("d").mean(numeric_only=True).drop(columns="seed").reset_index()
     fig, axes = figure(2)
     axes[0].errorbar(
@@ -112,15 +107,16 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ax.legend(frameon=False, fontsize="small")
     formula = _anchor_variance()
     notes = (
-        "Centring on the null's mean removes the gap of width under a signal. The gated score starts from the "
-        "threshold and is lower by the null's spread.",
+        "With a shared signal, centring on the mean of the null removes the gap that grows with the width. The "
+        "gated score is measured from the threshold, so it is lower by an amount that depends on the spread of the "
+        "null.",
         (
-            f"Variance of mutual kNN: {rows.overlap_variance.mean() / (formula / (N * K * K)):.2f} times that "
+            f"The variance of mutual kNN is {rows.overlap_variance.mean() / (formula / (N * K * K)):.2f} times that "
             "of independent rows."
         ),
     )
     picture = Picture(
-        "null_baselines", fig, "Means compared with their formulas; CKA with a shared signal against the width"
+        "null_baselines", fig, "Means divided by their formulas, and CKA with a shared signal, against the width"
     )
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 

@@ -1,4 +1,4 @@
-"""Is the best of many layer pairs high because there are many?"""
+"""Does the maximum over layer pairs rise with the number of pairs?"""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate, calibrate_layers
 from shesha.charts import PALETTE
@@ -30,7 +31,6 @@ from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
     Summary = Callable[[pd.Series], Fact]
@@ -93,20 +93,20 @@ def _model(layers: int, kinship: float, rng: np.random.Generator) -> list[Matrix
 
 
 @depth.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw the three maxima, and how often each is called significant."""
-    assert published is not None
     rows = rows.assign(hit=rows.p_value <= ALPHA, hit_alone=rows.best_alone_p <= ALPHA)
     columns = ["raw", "best_alone", "calibrated", "hit_alone", "hit", "pair_mean", "pair_sd"]
     table = rows.groupby(["aggregate", "kinship", "layers"], sort=False)[columns].mean().reset_index()
     notes = (
-        "The published curve of the calibrated best pair shows its score. The p-value shows how wrong it is: "
-        "with 16 or more layers some pair out of hundreds is always significant alone.",
-        "Layers of the plain cells are independent. With neighbouring layers that share 0.9 "
-        "of their variance the maximum "
-        "still rises, more slowly.",
+        "The published curve shows the calibrated score of the best pair. The p-value shows the size of the "
+        "problem: with 16 or more layers, nearly always at least one of hundreds of pairs is significant on its own.",
+        "Layers are independent unless the table says that neighbouring layers share variance. If they share 0.9 of "
+        "their variance, the maximum still rises, but more slowly.",
     )
-    shows = "Maxima over layer pairs of unrelated models against depth, and false positives, with 95 % intervals"
+    shows = (
+        "Maximum over layer pairs of unrelated models, and rate of false positives, against depth, with 95 % intervals"
+    )
     picture = Picture("depth", _draw(_plain(rows)), shows)
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 

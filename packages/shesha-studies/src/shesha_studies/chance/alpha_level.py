@@ -1,10 +1,11 @@
-"""Does the level of the threshold decide what one concludes?"""
+"""Do conclusions from calibrated scores depend on the significance level?"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate_layers
 from shesha.nulls.null_summary import summarise
@@ -14,9 +15,6 @@ from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LEVELS = (0.01, 0.05, 0.1)
 NAMES = [f"score_{level:g}" for level in LEVELS]
@@ -34,8 +32,8 @@ NAMES = [f"score_{level:g}" for level in LEVELS]
     },
     quick={"data": DATA[:1], "epochs": [6], "width": WIDTHS[:5], "measure": ["CKA", "mutual kNN(k=10)"]},
     published="alpha.csv",
-    stand_ins="networks of 32 to 1,024 units on two halves of images, and of words with a sentence encoder, for the "
-    "published language and vision models",
+    stand_ins="networks of 32 to 1,024 units on two halves of images, and networks of word counts with a sentence "
+    "encoder, replace the published language and vision models",
 )
 def alpha(data: str, epochs: int, width: int, measure: str) -> dict[str, float]:
     """Do calibrated scores and their trends depend on the level, 0.01, 0.05 or 0.10?
@@ -54,9 +52,8 @@ def alpha(data: str, epochs: int, width: int, measure: str) -> dict[str, float]:
 
 
 @alpha.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw scores at the three levels, and correlate each with capability."""
-    assert published is not None
     table, wide = trends(rows, ["raw", *NAMES]), trends(rows, ["raw", *NAMES], "width")
     measures = list(rows.measure.unique())
     fig, axes = figure(len(measures), width=3.6, sharey=True)
@@ -70,9 +67,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ax.set(xlabel=f"accuracy of the first model ({group.data.iloc[0]})", title=measure)
     axes[0].set_ylabel("best of the layers")
     axes[0].legend(frameon=False, fontsize="x-small")
-    notes = (STAND_IN, "At level 0.01 the threshold is the sixth largest of 501 scores.")
+    notes = (
+        STAND_IN,
+        ("At level 0.01 the threshold is the sixth largest of 501 scores, so it varies more than at higher levels."),
+    )
     picture = Picture(
-        "alpha", fig, "Raw and calibrated scores at three levels against the capability of the first model"
+        "alpha", fig, "Raw scores, and calibrated scores at three levels, against the capability of the first model"
     )
     return Page(
         "",
@@ -96,7 +96,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         sets = {axis: table[table.measure == measure] for axis, table in tables.items()}
         means = {axis: {name: over_correlations(part[name]) for name in ("raw", *NAMES)} for axis, part in sets.items()}
         texts = (
-            f"correlation with {axis}: {mean['raw']:+.2f} raw, " + ", ".join(f"{mean[name]:+.2f}" for name in NAMES)
+            f"correlation with {axis} {mean['raw']:+.2f} (raw), "
+            + ", ".join(f"{mean[name]:+.2f} (level {name.removeprefix('score_')})" for name in NAMES)
             for axis, mean in means.items()
         )
         values |= {f"{axis}, {measure}, {name}": fact for axis, mean in means.items() for name, fact in mean.items()}

@@ -1,4 +1,4 @@
-"""Single cells that studies share: a CRISPR screen, a stimulation, and control cells that pose as their groups."""
+"""Single cells that studies share: a CRISPR screen, a stimulation, and null groups of control cells."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from shesha.support.types import Matrix
@@ -13,19 +14,18 @@ from shesha_studies.external_data import place
 
 if TYPE_CHECKING:
     import anndata
-    import pandas as pd
 
 TARGETS = (
     *("ATF2", "BRD4", "CAV1", "CD86", "CMTM6", "CUL3", "ETV7", "IFNGR1", "IFNGR2", "IRF1", "IRF7", "JAK2", "MARCH8"),
     *("MYC", "NFKBIA", "PDCD1LG2", "POU2F2", "SMAD4", "SPI1", "STAT1", "STAT2", "STAT3", "STAT5A", "TNFRSF14"),
     "UBE2L6",
 )
-"""Of Papalexi et al. (2021)."""
+"""Targets of Papalexi et al. (2021)."""
 TYPES = ("B", "CD14+Mono", "CD4T", "CD8T", "Dendritic", "FCGR3A+Mono", "NK")
-"""Of Kang et al. (2018)."""
+"""Cell types of Kang et al. (2018)."""
 CONTROL = "non-targeting"
 N_TABLES = 400
-"""Tables of fake groups that a number is put beside."""
+"""Number of tables of null groups with which a number is compared."""
 
 
 def _file(folder: str, where: str) -> Any:
@@ -36,7 +36,6 @@ def _file(folder: str, where: str) -> Any:
 def papalexi() -> anndata.AnnData:
     """All 20,729 cells, as the paper takes them, in 50 components of 299 genes."""
     import anndata
-    import pandas as pd
 
     with _file("papalexi2021", "GEO GSE153056") as file:
         obs = pd.DataFrame({name: file[name] for name in ("target", "guide")})
@@ -44,7 +43,7 @@ def papalexi() -> anndata.AnnData:
 
 
 READINGS = ("median counts", "10,000 counts", "genes of unit variance")
-"""Ways to normalise: that of the data available, the usual one, and with genes scaled afterwards."""
+"""Normalisations: that of the available data, the usual one, and the usual one followed by scaling of genes."""
 
 
 @cache
@@ -68,7 +67,6 @@ def components(k: int = 100, reading: str = READINGS[0]) -> Matrix:
 def kang() -> anndata.AnnData:
     """1,975 blood cells with and without interferon-beta, in 50 components of the source."""
     import anndata
-    import pandas as pd
 
     with _file("kang2018", "GEO GSE96583") as file:
         obs = pd.DataFrame({name: file[name] for name in ("condition", "cell_type")})
@@ -110,7 +108,7 @@ def control_cells(k: int | None = None) -> Matrix:
 
 @cache
 def fake_targets(k: int | None = None, n_tables: int = N_TABLES) -> list[pd.DataFrame]:
-    """Return tables of control cells that pose as the 25 targets, in their sizes."""
+    """Return tables of null groups: control cells in groups with the sizes of the 25 targets."""
     from shesha.bio.analysis import fake_tables
 
     sizes = papalexi().obs["target"].value_counts()
@@ -149,13 +147,11 @@ def shuffled_within(labels: NDArray[Any], groups: NDArray[Any], rng: np.random.G
 
 def both(tables: list[pd.DataFrame] | None = None) -> pd.DataFrame:
     """Return the two data sets in one table, or those that are given in their place."""
-    import pandas as pd
-
     first, second = tables or [targets().to_frame(), types().to_frame()]
     return pd.concat([first.assign(dataset="papalexi2021"), second.assign(dataset="kang2018")])
 
 
 @cache
 def fakes_of_both(n_tables: int = 100) -> list[pd.DataFrame]:
-    """Return tables of both data sets in which nothing moved."""
+    """Return tables of null groups of both data sets."""
     return [both([a, b]) for a, b in zip(fake_targets()[:n_tables], fake_types(n_tables), strict=True)]

@@ -1,4 +1,4 @@
-"""How local is what two models share, and do they agree on distances too?"""
+"""At which scales do two models agree, and do they agree on local distances?"""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import (
@@ -26,11 +27,10 @@ from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-from shesha_studies.chance._local_distances import distance_agreement, neighbour_scale
+from shesha_studies.chance._neighbour_distance_agreement import distance_agreement, neighbour_scale
 from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 SIZES = (10, 20, 50, 100)
@@ -72,8 +72,8 @@ _MODELS = _grid(MODELS, (0.0,), WIDTHS, [*_SIZES, *KERNELS[: len(BANDWIDTHS)]])
         *_grid(COPY, NOISES[1:2], (128,), [_SIZES[0], *KERNELS[:2], OWN_SCALE[1]])[:4],
     ],
     published="locality.csv",
-    stand_ins="networks of 32 to 1,024 units on two halves of images, and of words with a sentence encoder, for the "
-    "published language and vision models",
+    stand_ins="networks of 32 to 1,024 units on two halves of images, and networks of word counts with a sentence "
+    "encoder, replace the published language and vision models",
 )
 def locality(kind: str, data: str, width: int, noise: float, lens: str, scale: str, value: float) -> dict[str, float]:
     """At which neighbourhood sizes and kernel bandwidths are two models alike, and do they agree on local distances?
@@ -126,9 +126,8 @@ def _noisy(X: Matrix, share: float) -> Matrix:
 
 
 @locality.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw scores against neighbourhood size and bandwidth, compared with a copy with noise."""
-    assert published is not None
     rows = rows.assign(hit=(rows.p_value <= 0.05).astype(float))
     keys = ["kind", "noise", "data", "lens", "scale", "value"]
     table = rows.groupby(keys, sort=False)[["raw", "chance", "score", "hit"]].mean().reset_index()
@@ -139,22 +138,24 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     copies = table[(table.kind == COPY) & (table.lens == RBF) & (table.value == min(BANDWIDTHS))]
     notes = (
         STAND_IN,
-        "Rows have unit length, as in the published code; the text does not mention it. This explains the raw "
-        "score of 1.0 at sigma = 0.1.",
-        "Agreement of distances: correlation of log distances to the common neighbours (among 20) within each "
-        "row. It does not depend on which neighbours are common or how crowded a row is. Its chance level is "
-        "0, by permutation within rows.",
+        "Rows are scaled to unit length, as in the published code but not in the text. This explains the raw score "
+        "of 1.0 at sigma = 0.1.",
+        "The agreement of distances is the correlation, within each row, of the log distances to the neighbours "
+        "that both models share among the nearest 20. It does not depend on which neighbours are shared, or on how "
+        "dense the surroundings of a row are. Its chance level is 0, by permutation within rows.",
         (
             f"The copies have noise of {', '.join(f'{100 * noise:g} %' for noise in NOISES)} of the rows' length. "
             "The share of pairs above chance at sigma = 0.1 is "
-            f"{', '.join(f'{100 * hit:.0f} %' for hit in copies.groupby('noise').hit.mean())}, although "
-            "their local distances have correlations of "
+            f"{', '.join(f'{100 * hit:.0f} %' for hit in copies.groupby('noise').hit.mean())}, although their "
+            "local distances have correlations of "
         )
         + ", ".join(f"{mean:.2f}" for mean in distances[distances.kind == COPY].groupby("noise").agreement.mean())
         + ".",
     )
     picture = Picture(
-        "locality", fig, "Calibrated scores against neighbourhood size and bandwidth; agreement of distances"
+        "locality",
+        fig,
+        ("Calibrated scores against neighbourhood size and against bandwidth; agreement of local distances"),
     )
     tables = (("Scores", table), ("Distances to common neighbours", distances))
     return Page("", tables, (picture,), notes, against(published, published_numbers(rows)))
@@ -236,7 +237,8 @@ def _kernel_rows(rows: pd.DataFrame, lens: str, value: float) -> pd.Series[bool]
 def _copy_in_words(noise: Any, copies: pd.DataFrame) -> str:
     near, score = copies.agreement, copies.score
     return (
-        f"{noise:.0%} of noise (distances {near.min():.2f} to {near.max():.2f}) {score.min():.3f} to {score.max():.3f}"
+        f"with {noise:.0%} noise (distance correlations of {near.min():.2f} to {near.max():.2f}) "
+        f"{score.min():.3f} to {score.max():.3f}"
     )
 
 

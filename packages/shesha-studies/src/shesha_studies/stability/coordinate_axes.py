@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.stability import basis_averaged_split, chance, feature_split
@@ -13,14 +14,12 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.study_definition import study
 from shesha_studies.causal_lm_embeddings import CAUSAL, SINK
-from shesha_studies.stability._axis_representations import STANDARDISED, every, read_rows
+from shesha_studies.stability._coordinate_axes_representations import STANDARDISED, every, read_rows
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 _CHEAP = ("synthetic", "digits", "cells", "neurons")
-PARTS = ("score", "without the mean row", "averaged over bases", "turned once")
 
 
 @study(
@@ -68,19 +67,22 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     table = rows.groupby(["family", "name", "state"], sort=False)[numbers].mean().reset_index()
     control = float((rows.turned_centred - rows.averaged_centred).abs().max())
     notes = (
-        f"Control: one random rotation gives the average over bases within {control:.3f} everywhere. Chance "
-        f"(distances of one half matched with other rows) is at most {rows.chance.abs().max():.3f}.",
-        "A basis-averaged score depends only on inner products of rows and on the number of features. The "
-        "axes add the difference. It is negative if single axes hold parts of the geometry (components, rare "
-        "genes, silent neurons), so halves contain less than random directions do. It is positive if features "
-        "are similar.",
-        "A common mean row is part of every half and raises cosine scores on any axes, so it is removed first. On "
-        f"average it adds {rows.mean_row.mean():+.2f} to the basis-averaged score.",
-        "Layers and epochs of one network are not independent of one another.",
+        "As a control, the split after a single random rotation differs from the average over bases by at most "
+        f"{control:.3f} for every representation. The chance level (distances of one half matched with other rows) "
+        f"is at most {rows.chance.abs().max():.3f}.",
+        "A basis-averaged score depends only on inner products of rows and on the number of features, so the "
+        "difference from the feature split is due to the axes. The difference is negative if single axes contain "
+        "separate parts of the geometry (components, rare genes, silent neurons), because a half of the axes then "
+        "contains less than random directions do. It is positive if features are similar.",
+        "A common mean row is part of every half and raises cosine scores on any axes, so the comparison uses "
+        f"centred columns. On average the mean row adds {rows.mean_row.mean():+.2f} to the basis-averaged score.",
+        "Layers and epochs of the same network are not independent of one another.",
         *([SINK] if CAUSAL in set(rows.family) else []),
     )
     picture = Picture(
-        "axes", _draw(rows, learned), "Score on the axes against the basis-averaged score; both over training"
+        "axes",
+        _draw(rows, learned),
+        ("Feature split on the given axes against the basis-averaged split; both during training"),
     )
     return Page("", (("Scores", table),), (picture,), notes)
 

@@ -1,4 +1,4 @@
-"""Do two representations agree on how near their common neighbours are, not only on which they are?"""
+"""Agreement of two representations on the distances to their common neighbours."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shesha.kernels.distances import condensed_distances
 from shesha.support.types import Index, Matrix, Vector
 
 _LEAST = 3
-"""Common neighbours that a row needs to say anything of their order."""
+"""Number of common neighbours that a row needs for a correlation of their distances."""
 
 
 def neighbour_scale(X: Matrix, k: int = 10) -> float:
