@@ -33,6 +33,9 @@ CALLS = {
     "calibrate RSA": "shesha.calibrate(X, Y, 'RSA')",
     "calibrate mutual kNN": "shesha.calibrate(X, Y, 'mutual kNN')",
     "diff": "shesha.diff({'layer': X}, {'layer': Y})",
+    "rank_models": "shesha.rank_models(Y, {'near': X, 'noise': X - Y})",
+    "consensus": "shesha.consensus({'first': X, 'second': Y, 'third': X - Y})",
+    "compare_all": "shesha.compare_all({'first': X, 'second': Y, 'third': X - Y})",
 }
 _TIMED = """
 import json, resource, sys, time, warnings

@@ -65,8 +65,8 @@ def main() -> None:
     for title, table in tables.items():
         print(f"{title}\n{'-' * len(title)}\n{table}\n")
         # Does stability predict behaviour? As in the paper, and controlling for size.
-        for given in ((), ("n_neurons", "n_trials", "rate")):
-            print(association(table, "trial_split", "behaviour_coupling", given=given))
+        for covariates in ((), ("n_neurons", "n_trials", "rate")):
+            print(association(table, "trial_split", "behaviour_coupling", covariates=covariates))
         print()
     if len(sys.argv) > 1:
         picture(tables, Path(sys.argv[1]))

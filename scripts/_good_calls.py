@@ -238,7 +238,7 @@ COMMON: Made = {
     "after": lambda good: "X_other",
     **dict.fromkeys(("df", "table", "repro_df"), score_table),
     "tables": lambda good: {"a": score_table(good), "b": score_table(good).iloc[::-1]},
-    "fakes": lambda good: [score_table(good), score_table(good)],
+    "null_tables": lambda good: [score_table(good), score_table(good)],
     "statistic": lambda good: lambda table: float(np.asarray(table).size),
     "n_components": lambda good: (2, 3),
     "sizes": lambda good: {"a": 8, "b": 9},

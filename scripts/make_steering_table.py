@@ -17,11 +17,13 @@ CASES = ((60, 10, None), (200, 30, None), (120, 10, 4))
 LEVEL = 0.05
 
 
-def data(seed: int, n: int, d: int, size: int | None, apart: float) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+def data(
+    seed: int, n: int, d: int, size: int | None, distance: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Two classes that lie apart; rows of a template share an offset, and hold both."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 2
-    X = rng.standard_normal((n, d)) + apart * np.eye(d)[y]
+    X = rng.standard_normal((n, d)) + distance * np.eye(d)[y]
     if size is None:
         return X, y, None
     template = np.arange(n) // size

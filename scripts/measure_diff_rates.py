@@ -47,16 +47,16 @@ def of_several_kinds(rng: np.random.Generator) -> dict[str, object]:
     return {"before": X, "after": noisy(X, rng, kinds[rng.integers(3)]), "again": [noisy(X, rng, s) for s in kinds]}
 
 
-def other_seeds(n_also: int, apart: float, change: float = 0.0) -> Draw:
+def other_seeds(n_also: int, distance: float, change: float = 0.0) -> Draw:
     """Return runs of one training, of which `before` is one as well unless there is a change."""
 
     def draw(rng: np.random.Generator) -> dict[str, object]:
         X = rows(rng)
-        moved = X if not change else noisy(X, rng, change * apart)
+        moved = X if not change else noisy(X, rng, change * distance)
         return {
-            "before": noisy(X, rng, apart),
-            "after": noisy(moved, rng, apart),
-            "also": [noisy(moved, rng, apart) for _ in range(n_also)],
+            "before": noisy(X, rng, distance),
+            "after": noisy(moved, rng, distance),
+            "also": [noisy(moved, rng, distance) for _ in range(n_also)],
         }
 
     return draw

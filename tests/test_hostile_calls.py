@@ -85,7 +85,7 @@ def test_lists_of_several_lengths_are_refused_by_name(call):
         lambda: shesha.audit(X, MASKED),
         lambda: shesha.neuro.noise_ceiling(X, y, MASKED),
         lambda: shesha.neuro.shared_neurons(np.ma.masked_array(X[:9, :2].astype(int), mask=X[:9, :2] > 1)),
-        lambda: shesha.steering.partial_correlations({"a": MASKED, "b": X[:, 0], "c": X[:, 1]}, "c", given=["b"]),
+        lambda: shesha.steering.partial_correlations({"a": MASKED, "b": X[:, 0], "c": X[:, 1]}, "c", covariates=["b"]),
         lambda: shesha.io.save("new.npz", {"a": X}, labels=MASKED),
         lambda: shesha.io.save("new.npz", {"a": np.ma.masked_array(X, mask=X > 2)}),
     ],

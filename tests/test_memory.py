@@ -117,6 +117,63 @@ def test_a_call_stays_within_a_quarter_of_its_budget(name, n, d, budget):
     assert int(done.stdout) <= 1.25 * allowed, f"{int(done.stdout) >> 20} MiB"
 
 
+_FILE_PEAK = """
+import contextlib, io, re, sys, threading
+from shesha.cli import main
+
+def anonymous():
+    return int(re.search(r"RssAnon:\\s+(\\d+)", open("/proc/self/status").read())[1]) * 1024
+
+def audit(path):
+    sys.argv = ["shesha", "audit", path, "--bootstrap", "2", "--permutations", "19"]
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+        main()
+
+small, large = sys.argv[1:]
+audit(small)  # What is imported late is not the call's.
+before, peaks, done = anonymous(), [], threading.Event()
+
+def look():
+    while not done.wait(0.01):
+        peaks.append(anonymous())
+
+thread = threading.Thread(target=look)
+thread.start()
+audit(large)
+done.set()
+thread.join()
+print(max(peaks) - before)
+"""
+
+
+def write_rows(folder, form, n, d):
+    """Write the same rows in each form of file."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((n, 8), dtype=np.float32) @ rng.standard_normal((8, d), dtype=np.float32)
+    rows += rng.standard_normal((n, d), dtype=np.float32)
+    path = folder / f"{form}_{n}{'.zarr' if form.endswith('chunks') else '.parquet'}"
+    if form.endswith("chunks"):
+        zarr = pytest.importorskip("zarr")
+        zarr.create_array(str(path), data=rows, chunks=(n, 16) if form == "high chunks" else (min(n, 10_000), d))
+        return path
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {f"f{k}": rows[:, k] for k in range(d)}
+    lists = {"rows": pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), d)}
+    pq.write_table(pa.table(lists if form == "lists" else columns), path)
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.access("/proc/self/status", os.R_OK), reason="needs Linux's record of anonymous memory")
+@pytest.mark.parametrize("form", ["columns", "lists", "whole chunks", "high chunks"])
+def test_an_audit_of_a_file_stays_within_a_quarter_of_its_budget(tmp_path, form):
+    paths = [str(write_rows(tmp_path, form, n, d)) for n, d in ((5000, 20), (200_000, 128))]
+    environment = {**os.environ, "SHESHA_MEMORY": "50M", "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", _FILE_PEAK, *paths]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
+    assert int(done.stdout) <= 1.25 * (50 << 20), f"{int(done.stdout) >> 20} MiB"
+
+
 @pytest.mark.parametrize("name", ["CKA", "RSA", "mutual kNN", "HardCorr"])
 def test_a_null_that_cannot_fit_is_refused_before_it_starts(monkeypatch, name):
     rows = np.random.default_rng(0).standard_normal((600, 300))

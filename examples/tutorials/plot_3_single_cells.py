@@ -77,10 +77,12 @@ left.legend(frameon=False, fontsize="small")
 # %%
 # **Are large effects more coherent?** The correlation between magnitude and coherence is often reported. Here it is
 # compared with the correlation for groups of control cells of the same sizes.
-fakes = bio.analysis.fake_tables(adata.obsm["X_pca"][control.to_numpy()], table["n"].to_dict(), n_tables=39, seed=0)
+null_tables = bio.analysis.fake_tables(
+    adata.obsm["X_pca"][control.to_numpy()], table["n"].to_dict(), n_tables=39, seed=0
+)
 for score in ("coherence", "unbiased"):
     link = bio.analysis.compare_with_null_tables(
-        table, fakes, lambda lines, score=score: lines["magnitude"].corr(lines[score], method="spearman")
+        table, null_tables, lambda lines, score=score: lines["magnitude"].corr(lines[score], method="spearman")
     )
     print(link)
 

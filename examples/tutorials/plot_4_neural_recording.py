@@ -77,8 +77,8 @@ for name, counts in areas.items():
 # significant under circular shifts *and* the first and second half agree:
 halves = {"how": "blocks", "n_blocks": 2, "n_permutations": 199, "seed": 0}
 rows = [trial_split(counts, shown, **halves) for counts in areas.values()]
-for (name, one), apart in zip(equal.items(), rows, strict=True):
-    print(f"{name:<12} {'a code' if max(one.p_value, apart.p_value) <= 0.05 else 'no evidence of a code'}")
+for (name, one), separate in zip(equal.items(), rows, strict=True):
+    print(f"{name:<12} {'a code' if max(one.p_value, separate.p_value) <= 0.05 else 'no evidence of a code'}")
 figure, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 places = np.arange(len(areas))
 ax.scatter(places, [one.observed for one in rows], color="#0072b2", label="first and second half", zorder=3)

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from shesha.changes.row_map import explore
     from shesha.citations.cite import cite
     from shesha.comparison.compare import compare
-    from shesha.comparison.consensus import consensus, mean_shape
     from shesha.comparison.layer_grid import compare_layers
     from shesha.comparison.noise_ceiling import noise_ceiling
     from shesha.comparison.pairwise import compare_all
+    from shesha.comparison.procrustes_consensus import consensus, mean_shape
     from shesha.comparison.several_models_within_classes import compare_several_within
     from shesha.comparison.unit_matching import match_units
     from shesha.comparison.within_classes import compare_within
@@ -167,7 +167,7 @@ __getattr__, __dir__ = lazy_names(
         "citations.cite": ("cite",),
         "comparison.noise_ceiling": ("noise_ceiling",),
         "comparison.compare": ("compare",),
-        "comparison.consensus": ("consensus", "mean_shape"),
+        "comparison.procrustes_consensus": ("consensus", "mean_shape"),
         "comparison.layer_grid": ("compare_layers",),
         "comparison.pairwise": ("compare_all",),
         "comparison.unit_matching": ("match_units",),

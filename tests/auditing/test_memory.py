@@ -54,7 +54,7 @@ def test_python_audits_files_that_cannot_be_mapped_as_the_command_does(tmp_path,
     monkeypatch.setenv("SHESHA_MEMORY", "6M")
     quick = {"n_bootstrap": 0, "n_permutations": 0, "pairs": 20_000}
     expected = shesha.audit(tmp_path / "x.npy", **quick)
-    told = "x.zarr exceeds the memory budget, so its rows are copied to a temporary file of 7 MiB"
+    told = "x.zarr takes too much of the memory budget, so its rows are copied to a temporary file of 7 MiB"
     for path in (tmp_path / "x.zarr", [str(tmp_path / "x.zarr")]):
         with pytest.warns(MeasureWarning, match=told):
             found = shesha.audit(path, **quick)

@@ -35,5 +35,7 @@ def test_files_that_cannot_be_mapped_give_what_the_array_gives(invoke, tmp_path,
         assert not list(temporary.iterdir())
     assert found[0] == found[1]
     monkeypatch.setattr("shutil.disk_usage", lambda folder: type("Usage", (), {"free": 10}))
-    with pytest.raises(ValueError, match=r"the temporary folder must have 7 MiB for a copy of .*, got 0 KiB"):
+    with pytest.raises(
+        ValueError, match=r"the temporary folder must have 7 MiB of free space for a copy of .*, got 0 KiB"
+    ):
         invoke("audit", file, *quick)

@@ -245,3 +245,14 @@ def test_without_a_standard_output_files_are_written(tmp_path):
     ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert (tmp_path / "out.json").exists()
+
+
+@pytest.mark.parametrize("command", [["measures"], ["--help"], ["audit", "m.npy", "--bootstrap", "0", "--full"]])
+def test_a_reader_who_left_is_no_failure(command, tmp_path, X):
+    np.save(tmp_path / "m.npy", X)
+    reader, writer = os.pipe()
+    os.close(reader)
+    program = [sys.executable, "-m", "shesha", *command]
+    done = subprocess.run(program, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")

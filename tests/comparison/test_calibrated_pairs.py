@@ -9,8 +9,8 @@ from shesha import CalibrationWarning, compare_all
 from shesha.comparison import _pair_blocks
 from shesha.comparison.content_fingerprints import fingerprint
 from shesha.nulls import exchange
-from shesha.nulls.joint_permutations import JointPermutations
 from shesha.nulls.max_statistic import max_statistic_p_values
+from shesha.nulls.permutations_per_representation import RepresentationPermutations
 from shesha.views import Representation
 
 NAMES = ["CKA", "RSA", "mutual kNN(k=4)", "OrthProc", "LinReg"]
@@ -34,7 +34,7 @@ def arrays():
 
 
 def _orders(design, X, Y, seed=0):
-    joint = JointPermutations(exchange(N, **design), DRAWS, seed)
+    joint = RepresentationPermutations(exchange(N, **design), DRAWS, seed)
     return np.array(joint.pair_orders(*(fingerprint(Representation.build(one, "X")) for one in (X, Y))))
 
 
@@ -81,7 +81,7 @@ def test_composed_permutations_keep_the_design(arrays, design):
 
 def test_composed_permutations_are_uniform(arrays):
     """All 24 orders of four rows, as often as chance says: chi-square with 23 degrees of freedom, at 1e-6."""
-    orders = JointPermutations(exchange(4), 4800, 0).pair_orders("ab", "cd")
+    orders = RepresentationPermutations(exchange(4), 4800, 0).pair_orders("ab", "cd")
     counts = np.unique(np.array(orders) @ [64, 16, 4, 1], return_counts=True)[1]
     assert len(counts) == 24
     assert ((counts - 200) ** 2 / 200).sum() < 75
@@ -233,11 +233,11 @@ def test_it_prints_converts_draws_and_makes_pages(arrays, tmp_path):
     text = str(found)
     assert "1 of 6 pairs is above chance at 0.05, corrected for the number of pairs" in text
     assert "no pair has a chance level" in text
-    assert "Permuted under the null: within blocks." in text
+    assert "Exchanged: within blocks." in text
     assert found.plot("CKA", what="corrected_p_value").get_title().startswith("CKA, corrected p value")
     found.save(tmp_path / "a.json")
     assert shesha.load(tmp_path / "a.json") == found
-    assert "1 of 6 pairs above chance" in found.page().answer[0]
+    assert "1 of 6 pairs is above chance" in found.page().answer[0]
     assert "corrected p" in found.card(data="rows")
     with pytest.raises(ValueError, match="what must be one of value, calibrated, p_value"):
         found.matrix("CKA", "p")

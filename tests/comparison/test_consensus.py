@@ -9,7 +9,7 @@ from scipy.spatial import procrustes
 
 import shesha
 from shesha import compare, consensus, mean_shape
-from shesha.comparison.consensus import outlier_p_values
+from shesha.comparison.procrustes_consensus import outlier_p_values
 from shesha.kernels import mean_shape as kernel
 
 
@@ -81,7 +81,7 @@ def test_who_lies_apart_is_named():
     rng = np.random.default_rng(0)
     found = consensus({**seeds(), "broken": rng.standard_normal((40, 7))})
     assert found.outlying == ("broken",)
-    assert found.headline.startswith("broken lies apart")
+    assert found.headline.startswith("broken is an outlier")
     assert found.members[-1].name == "broken"
     assert consensus(seeds()).outlying == ()
 
@@ -156,7 +156,7 @@ def test_the_command(invoke_consensus, tmp_path):
     np.savez(tmp_path / "seeds.npz", **seeds(), broken=np.random.default_rng(0).standard_normal((40, 7)))
     ended = invoke_consensus(tmp_path / "seeds.npz", "--json", tmp_path / "f.json", "--html", tmp_path / "f.html")
     assert ended.exit_code == 0, ended.output
-    assert ended.stdout.startswith("broken lies apart")
+    assert ended.stdout.startswith("broken is an outlier")
     assert json.loads((tmp_path / "f.json").read_text())["n_rows"] == 40
 
 

@@ -38,5 +38,7 @@ def test_saturation_names_measures_without_a_worst_value_and_those_that_no_match
 
 
 def test_values_outside_of_what_they_estimate_are_named():
-    assert outside_note(get("sampled CKA"), 1.37).startswith("1.37 is outside -1 to 1")
+    assert outside_note(get("sampled CKA"), 1.37).startswith(
+        "1.37, an estimate from a sample, is outside the range -1 to 1"
+    )
     assert outside_note(get("sampled CKA"), 1.0) == outside_note(get("CKA"), 0.4) == ""

@@ -116,7 +116,7 @@ def test_functions_of_ones_own_and_both_orders():
 def test_subjects_may_have_different_features():
     subjects = [one[:, : 3 + k] for k, one in enumerate(REPEATS)]
     assert noise_ceiling(subjects, "RSA").lower < noise_ceiling(subjects, "RSA").upper
-    with pytest.warns(NotEstimableWarning, match="repeats of unequal widths have no mean"):
+    with pytest.warns(NotEstimableWarning, match="repeats of different widths cannot be averaged"):
         found = noise_ceiling(subjects, "CCA")
     assert np.isnan(found.lower) and not found.has_value
     assert str(found) == f"CCA: no noise ceiling ({found.reason})"
@@ -131,7 +131,7 @@ def test_a_comparison_stands_beside_its_repeats():
         assert score.reliability_first == pytest.approx(alone.reliability) and np.isnan(score.reliability_second)
         assert score.corrected == pytest.approx(score.over_repeats / np.sqrt(alone.reliability))
     assert found["PermProc"].ceiling_lower > found["PermProc"].ceiling_upper and np.isnan(found["PermProc"].corrected)
-    assert "not corrected for noise: this needs a measure with maximum 1" in found["PermProc"].note
+    assert "not corrected for noise: the correction needs a measure whose maximum of 1" in found["PermProc"].note
     assert {"over_repeats", "ceiling_lower", "ceiling_upper", "corrected"} <= set(found.to_frame().columns)
     text = str(found)
     assert "Compared with repeats" in text and f"{found['RSA'].corrected:.4g}" in text
@@ -187,7 +187,11 @@ def test_a_measure_without_a_ceiling_keeps_its_value(monkeypatch):
 
 
 BAD = {
-    "no pair": (REPEATS, TypeError, "repeats must be a pair: those of the first and of the second .*, got a ndarray"),
+    "no pair": (
+        REPEATS,
+        TypeError,
+        "repeats must be a pair, the repeats of the first and of the second .*, got a ndarray",
+    ),
     "none": ((None, None), TypeError, "repeats must be a pair.*got 2 entries"),
     "one": ((REPEATS[:1], None), ValueError, "repeats of X must contain at least 2 repeats, got 1"),
     "rows": ((REPEATS[:, 1:], None), ValueError, r"repeats of X\[0\] must have 20 rows, got 19"),

@@ -1,5 +1,7 @@
 """Matrices that are read in stretches have the rows of the whole file, wherever a stretch begins and ends."""
 
+import contextlib
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from shesha.io import UnreadableFileError
 from shesha.io._file_contents import _is_distances
 from shesha.io.large_matrices import open_matrix
+from shesha.io.memory_mapped_copies import copy_large_files
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -44,6 +47,31 @@ def test_every_stretch_has_its_rows(path):
     assert (found.shape, found.dtype) == (ROWS.shape, ROWS.dtype)
     for start, stop in [(0, 23), (0, 5), (4, 6), (5, 10), (3, 17), (22, 23), (7, 7), (20, 40), (10, 5), (0, 1)]:
         assert np.array_equal(found[start:stop], ROWS[start:stop]), (start, stop)
+
+
+@pytest.mark.parametrize("n_bytes", [1, 200, 1 << 20])
+def test_pieces_cover_every_value_once(path, n_bytes):
+    if path.suffix == ".npy":
+        pytest.skip("rows of .npy files are mapped")
+    found, times = np.full(ROWS.shape, np.nan), np.zeros(ROWS.shape, dtype=int)
+    for rows, columns, values in open_matrix(path).pieces(n_bytes):
+        found[rows, columns] = values
+        times[rows, columns] += 1
+    assert np.array_equal(found, ROWS)
+    assert (times == 1).all()
+
+
+def test_integers_with_missing_values_further_down_are_copied_as_floats(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHESHA_MEMORY", "1k")
+    columns = {"a": [*range(60), None], "b": list(range(61))}
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet", row_group_size=20)
+    with contextlib.ExitStack() as stack:
+        (copy,) = copy_large_files(stack.enter_context, [tmp_path / "rows.parquet"], print)
+        rows = np.load(copy)
+    assert rows.dtype == np.float64
+    assert np.array_equal(rows[:-1, 0], np.arange(60))
+    assert np.isnan(rows[-1, 0])
+    assert np.array_equal(rows[:, 1], np.arange(61))
 
 
 def test_several_matrices_are_told_apart_by_their_key(tmp_path):

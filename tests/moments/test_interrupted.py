@@ -121,10 +121,10 @@ def test_a_state_is_not_resumed_with_another_stream(tmp_path):
     with pytest.raises(ValueError, match=r"rows of the state in the same order, got another row 0; resume with"):
         Moments.of(batches(X[::-1], Y[::-1]), state=state)
     shuffled = np.r_[0, 1 + np.random.default_rng(3).permutation(999)]
-    with pytest.raises(ValueError, match=r"got another row 1: resume"):
+    with pytest.raises(ValueError, match=r"got another row 1; resume"):
         Moments.of(batches(X[shuffled], Y[shuffled]), state=state)
     other_tail = np.r_[:200, 200 + np.random.default_rng(3).permutation(800)]
-    with pytest.raises(ValueError, match=r"got another row 256: resume"):
+    with pytest.raises(ValueError, match=r"got another row 256; resume"):
         Moments.of(batches(X[other_tail], Y[other_tail]), state=state)
     with pytest.raises(ValueError, match=r"batches must contain the 500 rows that the state has counted, got 100"):
         Moments.of(batches(X[:100], Y[:100]), state=state)

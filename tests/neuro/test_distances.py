@@ -204,3 +204,10 @@ def test_what_all_trials_share_leaves_the_whitened_cosine_alone(rng) -> None:
     X = rng.standard_normal((80, 10)) + rng.standard_normal((4, 10))[shown]
     one, far = (wuc(side, shown, normalize=False, seed=0).observed for side in (X, X + 1e6 + 0.3))
     assert far == pytest.approx(one, abs=1e-8)
+
+
+@pytest.mark.parametrize("noise", ["ledoit-wolf", "diagonal", 0.4])
+@pytest.mark.parametrize("scale", [2.0**-530, 2.0**-300, 2.0**300])
+def test_distances_in_units_of_the_noise_do_not_depend_on_the_unit(noise, scale) -> None:
+    expected = crossnobis(X, CONDITIONS, RUNS, noise=noise)
+    assert np.array_equal(crossnobis(X * scale, CONDITIONS, RUNS, noise=noise), expected)

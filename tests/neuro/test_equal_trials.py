@@ -39,7 +39,7 @@ def test_by_default_every_condition_has_as_many_trials_as_the_rarest() -> None:
     assert found.observed == trial_split(X, shown, trials_per_half=int(rarest), **FAST).observed
     assert f"{rarest} trials per condition" in found.name
     assert found.n_unused == 188 - 10 * rarest
-    assert f"{found.n_unused} of 188 trials unused, because" in str(found.notes)
+    assert f"{found.n_unused} of 188 trials are unused, because" in str(found.notes)
     assert f"188 trials ({found.n_unused} unused in each draw) x" in str(found)
     assert f"over 188 trials ({found.n_unused} of them unused in each draw)" in found.sentence()
 
@@ -144,7 +144,7 @@ def test_a_table_tells_what_equal_numbers_cost() -> None:
         assert one.dropped == ("9",)
         text = " ".join(str(table).split())
         share = f"{100 * one.n_unused / 188:.0f}"
-        assert f"as many trials in each half, which leaves {share} to {share} % of the trials unused" in text
+        assert f"of trials in each half, which leaves {share} to {share} % of the trials unused" in text
         assert "conditions left out for too few trials: 9 in 0" in text
     all_trials = session_table(days, scores=["trial_split"], n_permutations=0, trials_per_half="all")
     assert "unused" not in str(all_trials)

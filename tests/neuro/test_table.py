@@ -182,7 +182,7 @@ def test_associations_over_sessions() -> None:
     assert found.value == pytest.approx(spearmanr(frame["trial_split"], frame["behaviour_coupling"]).statistic)
     assert found.n_clusters == 4
     assert "p = " in str(found)
-    given = association(table, "trial_split", "rate", given=["n_neurons"])
+    given = association(table, "trial_split", "rate", covariates=["n_neurons"])
     assert abs(given.value) <= 1
     with pytest.raises(ValueError, match="columns must be one of"):
         association(table, "trial_split", "animal")

@@ -31,7 +31,7 @@ def test_what_is_there_is_found_and_the_largest_keeps_its_level() -> None:
     late = np.array(found.p_values)[2:, 2:]
     assert (late <= 0.05).all()
     assert min(found.argmax) > 0
-    assert "entries above" in str(found)
+    assert "entries are above" in str(found)
     hits = 0
     for seed in range(8):
         X, shown = film(seed, 60)

@@ -101,7 +101,7 @@ def test_all_shifts_are_taken_once_where_they_are_few():
 def test_too_few_shifts_or_stretches_say_what_to_do():
     with pytest.raises(ValueError, match=r"got 12 \(circular shifts\); use longer series"):
         draw_permutations(12, 200, 0.05, design={"shift": True})
-    with pytest.raises(ValueError, match=r"got 6 \(stretches of 10 rows\): use shorter stretches"):
+    with pytest.raises(ValueError, match=r"got 6 \(stretches of 10 rows\); use shorter stretches"):
         draw_permutations(39, 200, 0.05, design={"block_length": 10})
 
 
@@ -187,9 +187,7 @@ def test_designs_that_exclude_each_other_are_refused():
     labels = np.zeros(10)
     with pytest.raises(ValueError, match="shift must be used alone or with blocks, got also groups"):
         exchange(10, shift=True, groups=labels)
-    with pytest.raises(
-        ValueError, match="shift must be used alone or with blocks, got within and block_length as well"
-    ):
+    with pytest.raises(ValueError, match="shift must be used alone or with blocks, got also within and block_length"):
         exchange(10, shift=True, within=labels, block_length=2)
     with pytest.raises(ValueError, match="block_length must be used alone or with blocks, got also groups"):
         exchange(10, block_length=2, groups=labels)
@@ -199,5 +197,5 @@ def test_designs_that_exclude_each_other_are_refused():
         exchange(10, block_length=0)
     with pytest.raises(TypeError, match="shift must be True or False, got 1"):
         exchange(10, shift=1)
-    with pytest.raises(ValueError, match="permutations must be used without a design, got shift as well"):
+    with pytest.raises(ValueError, match="permutations must be used without a design, got also shift"):
         draw_permutations(10, 99, 0.05, design={"shift": True}, permutations=np.tile(np.arange(10), (30, 1)))

@@ -93,7 +93,7 @@ def study() -> Page:
     from shesha.studies.html_page import study_page
     from shesha.studies.page import Page as StudyPage
     from shesha.studies.page import Picture
-    from shesha.studies.run_files import StudyRun
+    from shesha.studies.run_results import StudyRun
 
     @study("marks", paper="new", version=1, full={"x": [1]}, quick={"x": [1]})
     def marks(x: int) -> dict[str, float]:

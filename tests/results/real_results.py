@@ -83,7 +83,7 @@ def _makers() -> dict[str, Any]:
         "PairwiseComparison": lambda: shesha.compare_all(many, ["cka", "rsa"], calibrate=True, **few),
         "PairwiseComparison, raw": lambda: shesha.compare_all(many, ["cka", "rsa"]),
         "PartialCorrelations": lambda: steering.partial_correlations(
-            {"drop": X[:, 0], "a": X[:, 1], "b": X[:, 2]}, "drop", given=("b",), n_draws=39, seed=0
+            {"drop": X[:, 0], "a": X[:, 1], "b": X[:, 2]}, "drop", covariates=("b",), n_draws=39, seed=0
         ),
         "RowMap": lambda: shesha.explore(X, Y),
         "SessionDrift": lambda: neuro.session_drift({"one": (trials, shown), "two": (later, shown)}, n_permutations=39),

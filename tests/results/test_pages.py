@@ -90,7 +90,7 @@ def test_the_page_of_a_comparison_has_chance_or_says_that_there_is_none():
     assert "No chance level was computed" in raw.doubts[-1].text
     found = shesha.compare(X, Y, ["CKA"], calibrate=True, n_permutations=19, seed=0)
     page = found.page()
-    assert page.answer[0].startswith("The measure is not above chance at 0.05. The smallest p-value is")
+    assert page.answer[0].startswith("CKA is not above chance at 0.05. The smallest p-value is")
     assert page.answer[1].startswith(f"CKA is {found['CKA'].value:.3g} [")
     explained = [part for section in page.sections for part in section.parts if part.kind == "explained"]
     assert [(one.name, one.page) for one in explained] == [("CKA", "measures.md#cka")]
@@ -302,7 +302,7 @@ def test_a_page_in_a_folder_that_is_not_there_is_refused_before_the_work(layers,
                 run(tmp_path)
             with pytest.MonkeyPatch.context() as patching:
                 patching.setattr("os.access", lambda place, mode, **_: mode != os.W_OK)
-                with pytest.raises(PermissionError, match="must be writable"):
+                with pytest.raises(PermissionError, match="must be in a writable folder"):
                     run(tmp_path / "x")
 
 

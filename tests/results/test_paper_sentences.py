@@ -177,9 +177,7 @@ EXPECTED = {
     "SteeringPredictors": lambda one: [
         f"{each.name} {three(each.value)}, chance {three(each.null_mean)}, {p(each.p_value)}" for each in one.scores[:4]
     ],
-    "StochasticShape": lambda one: [
-        f"was {three(one.corrected)}, corrected for few trials ({three(one.distance)} as it"
-    ],
+    "StochasticShape": lambda one: [f"was {three(one.corrected)}, corrected for few trials ({three(one.distance)} w"],
     "StreamVerdict": lambda one: [f"10^{one.log10_highest:.1f} (alarm at 10^{one.log10_threshold:.1f}", "no alarm"],
     "TrialScore": lambda one: [
         f"was {three(one.observed)} over 72 trials (24 of them unused in each draw) of 30 neurons under 6 conditions",

@@ -128,7 +128,7 @@ NOT_IN_STORES = {
     "shesha.nulls.linear_moments",
     "shesha.stability._card_printing",
     "shesha.stability.scores.discriminant",
-    "shesha.stability.scores.encoder",
+    "shesha.stability.scores.encoder_stability",
     "shesha.stability.scores.sample_split_and_anchor",
     "shesha.stability.scores.rdm_drift",
     "shesha.stability.scores.replicates",

@@ -107,7 +107,7 @@ def test_correlations_are_spearmans_and_the_textbooks_partial_one():
 
 def test_one_given_predictor_has_the_closed_form():
     table = models(seed=4)
-    found = partial_correlations(table, "max_drop", given=["fisher"], n_draws=19, seed=0)["shesha"]
+    found = partial_correlations(table, "max_drop", covariates=["fisher"], n_draws=19, seed=0)["shesha"]
     ab, ac, bc = (
         spearmanr(table[a], table[b])[0]
         for a, b in (("shesha", "max_drop"), ("shesha", "fisher"), ("max_drop", "fisher"))
@@ -156,7 +156,9 @@ def test_partial_correlations_of_noise_keep_their_level(runs):
         rng = np.random.default_rng(seed)
         fisher = rng.standard_normal(15)
         table = {"fisher": fisher, "x": fisher + rng.standard_normal(15), "drop": fisher + rng.standard_normal(15)}
-        p_values.append(partial_correlations(table, "drop", given=["fisher"], n_draws=19, seed=seed)["x"].partial_p)
+        p_values.append(
+            partial_correlations(table, "drop", covariates=["fisher"], n_draws=19, seed=seed)["x"].partial_p
+        )
     assert np.mean(np.array(p_values) <= 0.1) < 0.1 + 4 * np.sqrt(0.09 / runs)
     assert abs(np.mean(p_values) - 0.5) < 4 * np.sqrt(1 / 12 / runs)
 
@@ -184,10 +186,10 @@ def test_bad_tables_are_refused():
     table = models()
     with pytest.raises(ValueError, match=r"target must be one of .*, got 'drop'"):
         partial_correlations(table, "drop")
-    with pytest.raises(ValueError, match=r"given must be one of .*, got 'size'"):
-        partial_correlations(table, "max_drop", given=["size"])
-    with pytest.raises(ValueError, match="given must not contain the target"):
-        partial_correlations(table, "max_drop", given=["max_drop"])
+    with pytest.raises(ValueError, match=r"covariates must be one of .*, got 'size'"):
+        partial_correlations(table, "max_drop", covariates=["size"])
+    with pytest.raises(ValueError, match="covariates must not contain the target"):
+        partial_correlations(table, "max_drop", covariates=["max_drop"])
     with pytest.raises(ValueError, match="table must not contain NaN, got NaN in 'noise'"):
         partial_correlations({**table, "noise": np.full(40, np.nan)}, "max_drop")
     with pytest.raises(ValueError, match="table must have columns that vary, got a constant 'noise'"):

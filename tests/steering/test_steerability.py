@@ -5,7 +5,7 @@ import pytest
 
 from shesha.steering import steerability
 from shesha.steering._directions import fit_probe
-from shesha.steering._local_effects import local_effects
+from shesha.steering._effects_on_single_rows import local_effects
 from shesha.steering._principal_coordinates import coordinates
 from shesha.steering._probe_averages import interval
 from shesha.steering._protocol import Setup, steer

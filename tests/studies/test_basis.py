@@ -16,7 +16,7 @@ from shesha.studies.checks import (
     judge_number,
     set_basis_by_words,
 )
-from shesha.studies.run_files import set_basis
+from shesha.studies.page_from_rows import set_basis
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 

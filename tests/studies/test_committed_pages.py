@@ -10,7 +10,8 @@ from shesha.studies import Unreachable, find, studies
 from shesha.studies.checks import AGREES, NOT_RUN, as_table
 from shesha.studies.facts import as_table as facts_table
 from shesha.studies.facts import from_table
-from shesha.studies.run_files import CHECKS, FACTS, SUMMARY, build_page
+from shesha.studies.page_from_rows import build_page
+from shesha.studies.run_files import CHECKS, FACTS, SUMMARY
 from shesha.studies.study_rules import read_rules
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"

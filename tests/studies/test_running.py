@@ -295,7 +295,7 @@ def test_the_page_of_a_study_is_also_one_file_with_its_pictures(tmp_path):
     from shesha.report import as_html
     from shesha.studies.checks import VERDICTS
     from shesha.studies.html_page import study_page
-    from shesha.studies.study_runs import load_run
+    from shesha.studies.run_studies import load_run
 
     run([MINE], out=tmp_path)
     found = load_run(MINE, tmp_path)

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from shesha.benchmark._published import published
 from shesha.benchmark.measure_ranks import CELL
-from shesha.benchmark.submission_files import read_submissions, training_influences
+from shesha.benchmark.submission_files import read_submissions
 from shesha.benchmark.tables import base_name
 from shesha.benchmark.tests._registry import main_qualities, ranking_scores
+from shesha.benchmark.training_jackknife import training_influences
 from shesha.inputs import validation as check
 from shesha.report import markdown_table
 from shesha.support.seeds import generator

@@ -11,8 +11,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from shesha._version import __version__
 from shesha.benchmark.output_difference_store import read_differences
 from shesha.benchmark.run_plan import Trial
@@ -28,7 +26,7 @@ from shesha.benchmark.store_results import (
     trial_values,
 )
 from shesha.benchmark.suites import Suite
-from shesha.benchmark.tests import Cast
+from shesha.benchmark.training_jackknife import _leave_one_training_out
 from shesha.inputs import validation as check
 from shesha.results.plain_values import replace_non_json
 from shesha.support import argument_types as kinds
@@ -38,8 +36,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT = 1
-_FEWEST = 3
-"""Smallest number of trainings in a group for which leaving one out still gives a score."""
 _PLACE = ("domain", "dataset", "architecture", "pooling")
 _KEY = ("suite", "measure", *_PLACE, "test", "quality")
 
@@ -211,26 +207,3 @@ def _scores(
         }
         for k, row in enumerate(trial.of.score(entry, values, cast, differences))
     ]
-
-
-def _leave_one_training_out(cast: Cast) -> Iterator[Cast]:
-    """Yield the models with one training of each group left out in turn."""
-    sizes = [len(models) for models in cast.groups.values()]
-    if min(sizes, default=0) < _FEWEST:
-        return
-    for left_out in range(max(sizes)):
-        yield Cast(
-            {
-                group: tuple(model for index, model in enumerate(models) if index != left_out)
-                for group, models in cast.groups.items()
-            }
-        )
-
-
-def training_influences(value: float, left: Collection[float]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Influence of each training on a score, by the jackknife; empty if unknown."""
-    without = np.array([float(score) for score in left], dtype=np.float64)
-    if not len(without) or not np.isfinite(without).all() or not np.isfinite(value):
-        return np.empty(0)
-    influences: np.ndarray[Any, np.dtype[np.float64]] = (len(without) - 1) * (without.mean() - without)
-    return influences

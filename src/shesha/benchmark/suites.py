@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
-from shesha.benchmark.data_and_network_types import Catalogue
+from shesha.benchmark.catalogue import Catalogue
 from shesha.benchmark.import_by_name import import_by_name, is_place
 from shesha.benchmark.model_descriptions import PLACES, STANDARD, Model, Plain, Setting
 from shesha.benchmark.tests import ByGroups, all_tests, find

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.calibration.calibrated_pair_doubts import doubts_of_pair, leave_out_scorer, weigh_doubts
-from shesha.calibration.calibration_input import prepare
+from shesha.calibration.calibration_input import Subject, prepare
 from shesha.calibration.dependence_warnings import warn_of_dependence
 from shesha.calibration.grid_aggregates import Aggregate, best_total, reducer, totals
 from shesha.calibration.grid_permutation_scores import grid_scores
@@ -19,11 +19,11 @@ from shesha.inputs import validation as check
 from shesha.measures.registry import Choice
 from shesha.nulls.null_summary import best_value, require_attainable_maximum, summarise
 from shesha.nulls.permutations import Design, draw_permutations, identity_first
-from shesha.results import CalibratedLayers
+from shesha.results import CalibratedLayers, Dependence, Doubts
 from shesha.support.defaults import N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, layer_sequence
 from shesha.support.seeds import number
-from shesha.support.types import Matrix, Seed, Vector
+from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.views import Rdm, Representation, check_named_arrays, layers_in_one_order
 
 Layers = Mapping[str, ArrayLike | Rdm] | Sequence[ArrayLike | Rdm]
@@ -110,13 +110,8 @@ def calibrate_layers(
     i, j = _closest_pair(grids[0], closer)
     best = list(rows)[i], list(columns)[j]
     pair = prepare(rows[best[0]], columns[best[1]], measure, options, truncate=truncate, seed=seed)
-    doubts = weigh_doubts(
-        doubts_of_pair(pair.sides, design, dependence, only_cheap=True),
-        pair,
-        float(grids[0, i, j]),
-        *_moments(grids[1:, i, j]),
-        best_value(closer, pair.bounds, None),
-        leave_out_scorer(pair, measure, options, truncate, seed),
+    doubts = _best_pair_doubts(
+        pair, grids[:, i, j], design, dependence, leave_out_scorer(pair, measure, options, truncate, seed)
     )
     return CalibratedLayers(
         measure=name,
@@ -158,6 +153,24 @@ def _closest_pair(grid: Matrix, closer: str) -> tuple[int, int]:
     place = (grid if closer == "higher" else -grid).argmax()
     i, j = np.unravel_index(int(place), grid.shape)
     return int(i), int(j)
+
+
+def _best_pair_doubts(
+    pair: Subject,
+    draws: Vector,
+    design: Design,
+    dependence: Dependence | None,
+    scorer: Callable[[Index], float] | None,
+) -> Doubts:
+    """Return the doubts about the best pair, by its observed score and its own draws."""
+    return weigh_doubts(
+        doubts_of_pair(pair.sides, design, dependence, only_cheap=True),
+        pair,
+        float(draws[0]),
+        *_moments(draws[1:]),
+        best_value(pair.closer, pair.bounds, None),
+        scorer,
+    )
 
 
 def _moments(null: Vector) -> tuple[float, float]:

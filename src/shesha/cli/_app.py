@@ -187,6 +187,9 @@ def main() -> None:
         _say(name_options(str(error)) or type(error).__name__, "red")
         sys.exit(BAD_INPUT)
     except SystemExit as stop:
+        # A reader who left, as `head` does, has seen enough; to the command line library it is a failure.
+        if isinstance(stop.__context__, BrokenPipeError):
+            sys.exit(0)
         # The command line library turns Ctrl-C into this status without a word.
         if stop.code == INTERRUPTED:
             _say("interrupted")

@@ -132,7 +132,7 @@ def page_command(
     from shesha.studies import write_page
     from shesha.studies.html_page import study_page
     from shesha.studies.run_files import has_page
-    from shesha.studies.study_runs import load_run
+    from shesha.studies.run_studies import load_run
 
     _outputs.require_page(html)
     typer.echo(str(write_page(name, out)))

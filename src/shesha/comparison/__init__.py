@@ -1,10 +1,10 @@
 """Comparison of representations: two, all pairs of several, or all pairs of layers of two models."""
 
 from shesha.comparison.compare import compare
-from shesha.comparison.consensus import consensus, mean_shape
 from shesha.comparison.layer_grid import compare_layers
 from shesha.comparison.noise_ceiling import noise_ceiling
 from shesha.comparison.pairwise import compare_all
+from shesha.comparison.procrustes_consensus import consensus, mean_shape
 from shesha.comparison.several_models_within_classes import compare_several_within
 from shesha.comparison.unit_matching import match_units
 from shesha.comparison.within_classes import compare_within

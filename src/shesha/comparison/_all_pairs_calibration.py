@@ -16,8 +16,8 @@ from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures import Measure
 from shesha.nulls import exchange
-from shesha.nulls.joint_permutations import JointPermutations
 from shesha.nulls.permutations import Design, nonempty_arguments
+from shesha.nulls.permutations_per_representation import RepresentationPermutations
 from shesha.results import PairScore
 from shesha.runs import FOLLOWED, version_of_code
 from shesha.support.types import Vector
@@ -26,7 +26,7 @@ from shesha.support.warnings import CalibrationWarning, warn
 
 def calibrated_code() -> list[Any]:
     """Return the settings of draws and intervals, apart from the measures."""
-    return [JointPermutations, side_by_side, Evidence, interval]
+    return [RepresentationPermutations, side_by_side, Evidence, interval]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Calibration:
     """Additions to each score: the same draws for all pairs, and subsets of the rows for intervals."""
 
     evidence: Evidence
-    joint: JointPermutations
+    joint: RepresentationPermutations
 
     @property
     def key(self) -> str:
@@ -87,7 +87,7 @@ class Request:
         # Two stand for all: they have the same rows in the same order.
         warn_of_dependence([sides[0].place.load(), sides[-1].place.load()], design, None)
         evidence = Evidence.draw_subsets(row_exchange, self.alpha, self.confidence, self.seed)
-        return Calibration(evidence, JointPermutations(row_exchange, self.n_permutations, self.seed))
+        return Calibration(evidence, RepresentationPermutations(row_exchange, self.n_permutations, self.seed))
 
 
 def build_request(design: Design, n_permutations: int, alpha: float, confidence: float | None, seed: int) -> Request:

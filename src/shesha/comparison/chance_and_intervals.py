@@ -19,7 +19,7 @@ from shesha.nulls.max_statistic import max_statistic_p_values
 from shesha.nulls.null_summary import best_value, summarise
 from shesha.nulls.permutations import Design, draw_permutations, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.results import BesideNull, PairScore, Score
+from shesha.results import NullComparison, PairScore, Score
 from shesha.support.seeds import number, spawn
 from shesha.support.types import Index, Seed, Vector
 from shesha.support.warnings import NotEstimable
@@ -169,9 +169,9 @@ def correct_p_values(
     return pair_scores
 
 
-def add_null(score: Score, summary: BesideNull) -> Score:
+def add_null(score: Score, summary: NullComparison) -> Score:
     """Return the score with the summary of its null."""
-    return replace(score, **{field.name: getattr(summary, field.name) for field in fields(BesideNull)})
+    return replace(score, **{field.name: getattr(summary, field.name) for field in fields(NullComparison)})
 
 
 def add_note(score: Score, note: str) -> Score:

@@ -14,11 +14,11 @@ from shesha.comparison import _calibrated_comparison as calibrated
 from shesha.comparison import engine as engine
 from shesha.comparison import estimated_measures as large
 from shesha.comparison._resumable_runs import require_same_counts
-from shesha.comparison.ceilings_from_repeats import SidesWithRepeats
 from shesha.comparison.chance_and_intervals import Evidence, correct_p_values
 from shesha.comparison.held_out import add_held_out, draw_folds
 from shesha.comparison.memory_needs import require_one_that_fits
 from shesha.comparison.moment_scores import compare_moments
+from shesha.comparison.noise_corrected_scores import SidesWithRepeats
 from shesha.comparison.sampled_scores import Sampling
 from shesha.comparison.saturation import add_saturation_doubt
 from shesha.inputs import labels_in_order
@@ -154,9 +154,7 @@ def compare(
     if Y is None:
         raise TypeError("Y must be a second representation, got None: leave it out only with Moments")
     Y = cast(ArrayLike | Rdm, Y)
-    if not isinstance(names, tuple | list) or len(names) != 2 or str(names[0]) == str(names[1]):
-        raise ValueError(f"names must be two different names, got {names!r}")
-    first, second = (str(name) for name in names)
+    first, second = _two_names(names)
     check.fraction(confidence, "confidence", closed=False)
     check.fraction(alpha, "alpha", closed=False)
     check.count(n_permutations, "n_permutations")
@@ -174,10 +172,7 @@ def compare(
     require_one_that_fits(X, Y, [measure for measure in chosen if measure not in estimated])
     sources = align_rows({first: Representation.build(X, first), second: Representation.build(Y, second)})
     require_same_rows(sources)
-    if folds is not None and covariates is not None:
-        raise ValueError("folds must be left out with covariates, got both")
-    if repeats is not None and covariates is not None:
-        raise ValueError("repeats must be left out with covariates, got both")
+    _refuse_with_covariates(covariates, folds=folds, repeats=repeats)
     repeated = (
         None if repeats is None else SidesWithRepeats.build(repeats, (first, second), (sources[first], sources[second]))
     )
@@ -235,6 +230,20 @@ def compare(
         doubts,
         folds,
     )
+
+
+def _two_names(names: Any) -> tuple[str, str]:
+    """Return the names of both sides as text; refuse others than two different ones."""
+    if not isinstance(names, tuple | list) or len(names) != 2 or str(names[0]) == str(names[1]):
+        raise ValueError(f"names must be two different names, got {names!r}")
+    return str(names[0]), str(names[1])
+
+
+def _refuse_with_covariates(covariates: Any, **options: Any) -> None:
+    """Refuse options that exclude covariates."""
+    for name, value in options.items():
+        if value is not None and covariates is not None:
+            raise ValueError(f"{name} must be left out with covariates, got both")
 
 
 def _check_width(

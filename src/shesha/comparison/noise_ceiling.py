@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from shesha.comparison import ceilings_from_repeats
 from shesha.inputs import validation as check
-from shesha.measures import as_measure
+from shesha.kernels.threads import single_threaded_blas
+from shesha.measures import Measure, as_measure
 from shesha.measures.registry import Choice
 from shesha.results import NoiseCeiling
 from shesha.support.seeds import number
 from shesha.support.types import Seed
 from shesha.support.warnings import NotEstimable
-from shesha.views import Rdm
+from shesha.views import Rdm, Representation, View
 
 
 def noise_ceiling(
@@ -59,7 +64,7 @@ def noise_ceiling(
     (0.44, 0.66, 0.3)
     """
     chosen = as_measure(measure).with_seed(seed)
-    repeated = ceilings_from_repeats.Repeats.build(repeats, "repeats")
+    repeated = Repeats.build(repeats, "repeats")
     common = {
         "measure": chosen.name,
         "closer": chosen.closer,
@@ -68,7 +73,7 @@ def noise_ceiling(
         "seed": number(seed),
     }
     try:
-        ceiling = ceilings_from_repeats.ceiling(chosen, repeated)
+        ceiling = ceiling_of_repeats(chosen, repeated)
     except NotEstimable as reason:
         nan = check.not_estimable(str(reason))
         return NoiseCeiling(lower=nan, upper=nan, reliability=nan, reason=str(reason), **common)  # type: ignore[arg-type]
@@ -80,3 +85,107 @@ def noise_ceiling(
         included=ceiling.included,
         **common,  # type: ignore[arg-type]
     )
+
+
+FEWEST = 2
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Measurements of one representation, each with the same rows."""
+
+    sources: tuple[Representation, ...]
+
+    @classmethod
+    def build(cls, given: Any, name: str, n_rows: int | None = None) -> Repeats:
+        """Check the measurements: an array (k, n, d), or a sequence of matrices or of distances."""
+        if not hasattr(given, "__len__") or isinstance(given, str | Rdm | Mapping) or hasattr(given, "columns"):
+            raise TypeError(
+                f"{name} must be an array of shape (k, n_samples, n_features) or a sequence of matrices, got a "
+                f"{type(given).__name__}"
+            )
+        if len(given) < FEWEST:
+            raise ValueError(f"{name} must contain at least {FEWEST} repeats, got {len(given)}")
+        sources = tuple(Representation.build(repeat, f"{name}[{k}]").to_numpy for k, repeat in enumerate(given))
+        for k, source in enumerate(sources):
+            if len(source.shape) > 2:
+                raise ValueError(f"{name}[{k}] must be 2-D (n_samples, n_features), got shape {source.shape}")
+            if source.n_rows != (n_rows or sources[0].n_rows):
+                raise ValueError(f"{name}[{k}] must have {n_rows or sources[0].n_rows} rows, got {source.n_rows}")
+        return cls(sources)
+
+    @cached_property
+    def means(self) -> tuple[Representation, ...]:
+        """The mean of all, then the mean without each repeat."""
+        if all(source.has_distances_only for source in self.sources):
+            return tuple(
+                Representation.build(Rdm(mean))
+                for mean in _leave_one_out_means([s.distances.condensed for s in self.sources])
+            )
+        if len({source.shape for source in self.sources}) > 1 or any(
+            source.has_distances_only for source in self.sources
+        ):
+            raise NotEstimable("repeats of different widths cannot be averaged for this measure")
+        precision = max(source.precision for source in self.sources)
+        return tuple(
+            Representation(mean, precision) for mean in _leave_one_out_means([source.rows for source in self.sources])
+        )
+
+    def drop_views(self) -> None:
+        """Free the memory of all views."""
+        for source in (*self.sources, *self.__dict__.get("means", ())):
+            source.drop_views()
+
+
+def _leave_one_out_means(arrays: Sequence[NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
+    """Yield the mean of all, then the mean without each repeat."""
+    yield np.mean(arrays, axis=0)
+    for k in range(len(arrays)):
+        yield np.mean([array for j, array in enumerate(arrays) if j != k], axis=0)
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """Values of a measure for the repeats of one side alone."""
+
+    left_out: tuple[float, ...]
+    included: tuple[float, ...]
+    reliability: float
+
+    @property
+    def lower(self) -> float:
+        """Mean value of each repeat with the mean of the others."""
+        return float(np.mean(self.left_out))
+
+    @property
+    def upper(self) -> float:
+        """Mean value of each repeat with the mean of all."""
+        return float(np.mean(self.included))
+
+
+def ceiling_of_repeats(measure: Measure, repeats: Repeats, *, second: bool = False) -> Ceiling:
+    """Compare the repeats with their means and with one another, as second argument of the measure if `second`."""
+
+    def score(view: View, other: View) -> float:
+        return measure.compare_views(other, view) if second else measure.compare_views(view, other)
+
+    with single_threaded_blas():
+        for repeat in repeats.sources[1:]:
+            measure.require_comparable(repeats.sources[0], repeat)
+        views = [measure.look(repeat) for repeat in repeats.sources]
+        means = _means(measure, repeats, views)
+        total_mean = next(means)
+        included = tuple(score(view, total_mean) for view in views)
+        left_out = tuple(score(view, mean) for view, mean in zip(views, means, strict=True))
+        both = combinations(views, 2)
+        pairs = [score(a, b) if measure.symmetric else (score(a, b) + score(b, a)) / 2 for a, b in both]
+    return Ceiling(left_out, included, float(np.mean(pairs)))
+
+
+def _means(measure: Measure, repeats: Repeats, views: Sequence[View]) -> Iterator[View]:
+    """Yield the mean of all repeats, then the mean without each, in terms of the measure's view."""
+    kind, options = measure.view_key
+    for left_out in range(-1, len(views)):
+        others = [view for k, view in enumerate(views) if k != left_out]
+        mean = kind.average(others, **dict(options))
+        yield measure.look(repeats.means[left_out + 1]) if mean is None else mean

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import t
 
 from shesha.comparison.engine import failure, make_score, missing_score
-from shesha.comparison.sampled_tuple_distances import tuple_distances
+from shesha.comparison.sampled_pair_and_triplet_distances import tuple_distances
 from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric, n_pairs
 from shesha.kernels.rounding_and_scaling import ROUNDING

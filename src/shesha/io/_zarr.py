@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,18 @@ class ZarrMatrix:
         """Return some rows."""
         with reading(self._path):
             return np.asarray(self._array[rows])
+
+    def pieces(self, n_bytes: int) -> Iterator[tuple[slice, slice, Array]]:
+        """Yield all values in pieces of whole chunks: their rows, columns and values."""
+        high, wide = self._array.chunks
+        wide *= max(1, n_bytes // (high * wide * self.dtype.itemsize))
+        high *= max(1, n_bytes // (high * min(wide, self.shape[1]) * self.dtype.itemsize))
+        for first_row, first in product(range(0, self.shape[0], high), range(0, self.shape[1], wide)):
+            rows = slice(first_row, min(first_row + high, self.shape[0]))
+            columns = slice(first, min(first + wide, self.shape[1]))
+            with reading(self._path):
+                values = np.asarray(self._array[rows, columns])
+            yield rows, columns, values
 
 
 def _values(path: Path, name: str, folder: Path, array: Any) -> Array:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
 from collections.abc import Callable
 from functools import partial
-from itertools import accumulate
 from pathlib import Path
-from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
 
 from shesha.io._numpy_files import npy_arrays
-from shesha.io._tables import numeric_columns
 from shesha.io._zarr import open_zarr_matrix
-from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading, require_existing
-from shesha.io.list_columns import list_columns, stack_lists
+from shesha.io.file_checks import UnreadableFileError, require_existing
+from shesha.io.large_parquet import ParquetMatrix
 from shesha.io.shards import ShardedMatrix
 from shesha.support.types import Array
 
@@ -92,61 +88,6 @@ def _open_shards(path: Path, key: str | None) -> ShardedMatrix:
 
 def _open_npy(path: Path, key: str | None) -> Any:
     return next(iter(npy_arrays(path).values())).load()
-
-
-class ParquetMatrix:
-    """A column of lists, or all numeric columns, read one row group at a time."""
-
-    def __init__(self, path: Path, key: str | None) -> None:
-        self._path = path
-        with reading(path):
-            self._file = optional("pyarrow.parquet", path).ParquetFile(path)
-            groups = [self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)]
-        self._starts = [0, *accumulate(groups)]
-        self._lock = Lock()
-        self._last: tuple[int, Array] | None = None
-        lists = list_columns(self._file.schema_arrow)
-        if lists and key is None and len(lists) > 1:
-            raise ValueError(f"key must name one of the list columns {join_names(lists)} of {path}, got None")
-        if key is not None and key not in lists:
-            raise ValueError(f"key must be one of {join_names(lists)} in {path}, got {key!r}")
-        self._list = key if key is not None else next(iter(lists), None)
-        self._columns = [self._list] if self._list else numeric_columns(path, self._file.schema_arrow)
-        if not self._columns or not groups:
-            raise UnreadableFileError(f"{path} must contain rows of numbers, got none")
-        first = self._group(0)
-        self.shape, self.dtype = (self._starts[-1], *first.shape[1:]), first.dtype
-
-    @property
-    def is_list(self) -> bool:
-        """Whether the rows are lists in one column; other columns then are not features."""
-        return self._list is not None
-
-    def __getitem__(self, rows: slice) -> Array:
-        """Return some rows from their row groups."""
-        start, stop, _ = rows.indices(self._starts[-1])
-        blocks = []
-        while start < stop:
-            place = bisect_right(self._starts, start) - 1
-            first, end = self._starts[place], min(stop, self._starts[place + 1])
-            blocks.append(self._group(place)[start - first : end - first])
-            start = end
-        return np.concatenate(blocks) if blocks else np.empty((0, *self.shape[1:]), dtype=self.dtype)
-
-    def _group(self, place: int) -> Array:
-        # Slices come in order: the last group is all that is worth keeping.
-        with self._lock:
-            if self._last is None or self._last[0] != place:
-                self._last = place, self._read_group(place)
-            return self._last[1]
-
-    def _read_group(self, place: int) -> Array:
-        with reading(self._path):
-            table = self._file.read_row_group(place, columns=self._columns)
-            if self._list is None:
-                return np.column_stack([column.to_numpy() for column in table.columns])
-        array = table.column(0).combine_chunks()
-        return stack_lists(self._path, self._list, getattr(array, "storage", array))
 
 
 _OPENERS = {".npy": _open_npy, ".zarr": open_zarr_matrix, ".parquet": ParquetMatrix}

@@ -1,25 +1,34 @@
-"""Copies of large .zarr and .parquet files as .npy files, whose rows can be memory-mapped."""
+"""Files beyond the memory whose rows cannot be mapped (.zarr, .parquet): audits copy them to .npy first."""
 
 from __future__ import annotations
 
+import ctypes
+import os
 import shutil
+import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
-from shesha.io.large_matrices import ParquetMatrix, open_matrix
+from shesha.io.large_matrices import open_matrix
+from shesha.io.large_parquet import ParquetMatrix
 from shesha.support.memory import memory_budget, readable
-from shesha.support.progress import track
 
 _COPIED = (".zarr", ".parquet")
-_BLOCK = 1 << 26
+_PIECE = 1 << 26
 """Maximum number of bytes that are copied at a time."""
 _SHARE = 16
-"""Copied chunks take at most the memory budget divided by this, because decoding needs several times as much."""
+"""Copied pieces take at most the memory budget divided by this, because decoding needs several times as much."""
+_HELD = 4
+"""Files that take more than the memory budget divided by this are copied: audits need memory for themselves."""
+_MAP_FROM, _TRIM_FROM = -3, -1
+"""Options of the C library (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD)."""
+_MAPPED, _KEPT = 1 << 18, 1 << 25
+"""Bytes from which an array gets pages of its own while files are copied, and afterwards at most."""
 
 
 def copy_large_files(
@@ -28,7 +37,7 @@ def copy_large_files(
     tell: Callable[[str], None],
     inside: Sequence[str] = (),
 ) -> list[Path]:
-    """Return the files, with those beyond the memory budget replaced by temporary .npy copies.
+    """Return the files; those beyond the memory budget as temporary .npy files.
 
     `enter` opens a context, such as the folder of a copy, until the work ends; `inside` names columns that are labels.
     """
@@ -38,7 +47,7 @@ def copy_large_files(
 
 
 def _large(file: Path, inside: Sequence[str]) -> Any:
-    """Open the only matrix of a file that exceeds the memory budget but can be read in chunks."""
+    """Open the only matrix of a file that takes too much of the memory and can be read in pieces."""
     if file.suffix.lower() not in _COPIED:
         return None
     try:
@@ -48,7 +57,7 @@ def _large(file: Path, inside: Sequence[str]) -> Any:
         return None
     if isinstance(matrix, ParquetMatrix) and inside and not matrix.is_list:
         return None
-    return matrix if _n_bytes(matrix) > memory_budget() else None
+    return matrix if _n_bytes(matrix) > memory_budget() // _HELD else None
 
 
 def _n_bytes(matrix: Any) -> int:
@@ -65,18 +74,53 @@ def _copy(
             f"the temporary folder must have {readable(need)} of free space for a copy of {file}, got "
             f"{readable(free)}; set TMPDIR to another folder, or save the file as .npy"
         )
-    tell(f"{file} exceeds the memory budget, so its rows are copied to a temporary file of {readable(need)}")
-    n, d = (int(size) for size in matrix.shape)
-    dtype = np.dtype(matrix.dtype)
-    step = max(1, min(_BLOCK, memory_budget() // _SHARE) // max(1, d * dtype.itemsize))
-    chunks = getattr(matrix, "chunks", None)
-    # Whole chunks: of a part of one all is decoded.
-    step = max(step // chunks[0], 1) * chunks[0] if chunks else step
+    tell(f"{file} takes too much of the memory budget, so its rows are copied to a temporary file of {readable(need)}")
     target = folder / f"{file.stem}.npy"
+    dtype = np.dtype(matrix.dtype)
+    with _memory_given_back():
+        while (needed := _write(matrix, target, dtype)) != dtype:
+            dtype = needed
+    return target
+
+
+def _write(matrix: Any, target: Path, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Copy the values; if they do not fit the type (integers with missing values further down), return another one."""
+    n, d = (int(size) for size in matrix.shape)
     with target.open("wb") as stream:
         header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (n, d)}
         np.lib.format.write_array_header_1_0(stream, header)
-        starts = range(0, n, step)
-        for start in track(starts, len(starts), "chunks of rows"):
-            stream.write(np.ascontiguousarray(matrix[start : start + step], dtype=dtype).data)
-    return target
+        _reserve(stream, n * d * dtype.itemsize)
+    rows_of_file = np.load(target, mmap_mode="r+")
+    for rows, columns, values in matrix.pieces(min(_PIECE, memory_budget() // _SHARE)):
+        if not np.can_cast(values.dtype, dtype):
+            return np.result_type(values.dtype, dtype)
+        rows_of_file[rows, columns] = values
+    rows_of_file.flush()
+    return dtype
+
+
+def _reserve(stream: IO[bytes], n_bytes: int) -> None:
+    """Make room for the values: writing to a map of a full disk would end the process."""
+    stream.flush()
+    start = stream.tell()
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(stream.fileno(), start, n_bytes)
+    else:
+        stream.truncate(start + n_bytes)
+
+
+@contextmanager
+def _memory_given_back() -> Iterator[None]:
+    """Give the memory of decoded values back to the system, instead of keeping it in each thread that decoded some."""
+    library = ctypes.CDLL(None) if sys.platform == "linux" else None
+    set_option = getattr(library, "mallopt", lambda option, n_bytes: None)
+    set_option(_MAP_FROM, _MAPPED)
+    try:
+        yield
+    finally:
+        # As the C library sets them itself once a program has released large arrays, or less for a small budget.
+        kept = min(_KEPT, memory_budget() // _SHARE)
+        set_option(_MAP_FROM, kept)
+        set_option(_TRIM_FROM, 2 * kept)
+        if "pyarrow" in sys.modules:
+            sys.modules["pyarrow"].default_memory_pool().release_unused()

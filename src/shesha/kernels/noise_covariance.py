@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.support.types import Labels, Matrix, Vector
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -74,7 +75,9 @@ def estimate_noise(left: Matrix, dof: int, n_channels: int, shrinkage: float | N
 
 def ledoit_wolf(left: Matrix, products: Matrix, n_channels: int) -> float:
     """Shrinkage intensity of Ledoit and Wolf (2004), from rows and the sum of their outer products."""
-    n = len(left)
+    n, unit = len(left), length_unit(left)
+    # Fourth powers of small numbers would underflow; a power of two rounds nothing.
+    left, products = left / unit, products / unit / unit
     squared = float(np.einsum("ij,ij->", products, products)) / n**2
     lengths: Vector = np.einsum("ij,ij->i", left, left)
     distance = squared - (float(lengths.sum()) / n) ** 2 / n_channels

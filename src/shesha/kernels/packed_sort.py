@@ -38,7 +38,7 @@ def sort_in_place(keys: Keys, n_bits: int) -> None:
         _sort_in_groups(keys, n_bits)
 
 
-def repeated_places(numbers: Index) -> Index:
+def repeated_places(numbers: Index | Keys) -> Index:
     """Positions of the numbers that occur more than once, found by sorting."""
     ordered = np.sort(numbers)
     several = ordered[1:][ordered[1:] == ordered[:-1]]

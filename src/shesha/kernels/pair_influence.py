@@ -62,14 +62,19 @@ def standard_errors(
         # Sums for rows that no pair has would only take memory.
         codes = np.unique(np.concatenate([i, j]), return_inverse=True)[1]
         i, j, size = codes[: len(i)], codes[len(i) :], 2 * len(i)
-    cross_pairs = i != j
-    # A pair within a group belongs to it once.
+    n_influences = len(influence)
     per_row = np.bincount(i, weights=influence, minlength=size)
-    per_row += np.bincount(j[cross_pairs], weights=influence[cross_pairs], minlength=size)
-    low, high = (end(i[cross_pairs], j[cross_pairs]).astype(np.int64) for end in (np.minimum, np.maximum))
+    cross_pairs = i != j
+    if not cross_pairs.all():
+        # A pair within a group belongs to it once.
+        influence, i, j = influence[cross_pairs], i[cross_pairs], j[cross_pairs]
+    per_row += np.bincount(j, weights=influence, minlength=size)
+    numbers = np.minimum(i, j).astype(np.int64, copy=False)
+    numbers *= size
+    numbers += np.maximum(i, j)
     # Products of pairs that share both ends were counted for either.
-    shared = float((per_row**2).sum()) - _sum_of_squares(influence[cross_pairs], low * size + high)
-    return np.sqrt(own_part) / len(influence), np.sqrt(max(shared, own_part)) / len(influence)
+    shared = float((per_row**2).sum()) - _sum_of_squares(influence, numbers)
+    return np.sqrt(own_part) / n_influences, np.sqrt(max(shared, own_part)) / n_influences
 
 
 def _sum_of_squares(values: Vector, numbers: Index | None) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.kernels.packed_sort import repeated_places
 from shesha.support.types import Index
 
 Hashes = NDArray[np.uint64]
@@ -42,20 +43,19 @@ def repeats(hashes: Hashes) -> Index:
 def row_hashes(X: NDArray[Any]) -> Hashes:
     """Hash every row, so that hashes agree only for repeated rows."""
     few = np.unique(np.linspace(0, X.shape[1] - 1, _FEW).astype(np.intp))
-    hashes = _hash_rows(X[:, few])
+    hashes = _hash_rows(X, np.arange(len(X)), few)
     if len(few) < X.shape[1]:
-        _, place, counts = np.unique(hashes, return_inverse=True, return_counts=True)
-        candidates = np.flatnonzero(counts[place] > 1)
+        candidates = repeated_places(hashes)
         # An odd factor keeps the hash of a whole row apart from those of a few columns.
         hashes[candidates] = _hash_rows(X, candidates) * np.uint64(0x9E3779B97F4A7C15)
     return hashes
 
 
-def _hash_rows(X: NDArray[Any], rows: Index | None = None) -> Hashes:
-    chosen = np.arange(len(X)) if rows is None else rows
-    keys, step = row_keys(X.shape[1]), max(1, _ENTRIES // X.shape[1])
-    hashes = np.empty(len(chosen), dtype=np.uint64)
-    for start in range(0, len(chosen), step):
-        part = X[chosen[start : start + step]]
+def _hash_rows(X: NDArray[Any], rows: Index, columns: Index | None = None) -> Hashes:
+    keys, step = row_keys(X.shape[1] if columns is None else len(columns)), max(1, _ENTRIES // X.shape[1])
+    hashes = np.empty(len(rows), dtype=np.uint64)
+    for start in range(0, len(rows), step):
+        some = rows[start : start + step]
+        part = X[some] if columns is None else X[np.ix_(some, columns)]
         hashes[start : start + step] = hash_rows(np.ascontiguousarray(part, dtype=np.float64), keys)
     return hashes

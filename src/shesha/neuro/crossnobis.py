@@ -14,7 +14,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import compress_columns
 from shesha.kernels.crossnobis import across_runs, crossvalidated_products, from_products
 from shesha.kernels.noise_covariance import estimate_noise, residuals
-from shesha.kernels.rounding_and_scaling import huge_unit
+from shesha.kernels.rounding_and_scaling import huge_unit, length_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trial_permutations import Null, Orders, over_orders
 from shesha.neuro._trials import Conditions, Trials, condition_codes
@@ -43,8 +43,9 @@ class Crossed:
         n = trials.n_neurons
         covariance = check_noise(noise, n)
         # Distances in units of an estimated noise have no unit; others would overflow.
-        unit = huge_unit(trials.rates)
-        if unit != 1.0 and (covariance is None or isinstance(covariance, np.ndarray)):
+        estimated = covariance is not None and not isinstance(covariance, np.ndarray)
+        unit = length_unit(trials.rates) if estimated else huge_unit(trials.rates)
+        if unit != 1.0 and not estimated:
             raise ValueError(
                 "X must contain numbers with finite squares if noise is not estimated, got entries up to "
                 f"{np.abs(trials.rates).max():.0e}; divide X by a constant"

@@ -23,7 +23,7 @@ def association(
     first: str,
     second: str,
     *,
-    given: Sequence[str] = (),
+    covariates: Sequence[str] = (),
     clusters: Literal["session", "animal"] = "session",
     confidence: float = 0.95,
 ) -> Association:
@@ -38,7 +38,7 @@ def association(
     table : SessionTable
     first, second : str
         Columns of `table.to_frame()`.
-    given : sequence of str
+    covariates : sequence of str
         Columns whose ranks are regressed out of those of both.
     clusters : {'session', 'animal'}
         What is independent; three at least for an interval.
@@ -65,7 +65,9 @@ def association(
     check.fraction(confidence, "confidence", closed=False)
     frame = kinds.instance(table, SessionTable, "table", "a SessionTable, as `session_table` returns").to_frame()
     numeric = tuple(str(name) for name in frame.columns if frame[name].dtype.kind in "fi")
-    columns = [check.choice(name, numeric, "columns") for name in (first, second, *kinds.sequence(given, "given"))]
+    columns = [
+        check.choice(name, numeric, "columns") for name in (first, second, *kinds.sequence(covariates, "covariates"))
+    ]
     known = frame.dropna(subset=columns)
     values = known[columns].to_numpy(dtype=np.float64)
     if len(values) < 4:
@@ -78,11 +80,15 @@ def association(
     named = known[clusters].astype(str).tolist()
     (low, high), p_value = jackknife_correlation(score, named, confidence)
     value = score(np.ones(len(values), dtype=bool))
-    naive = float(spearmanr(values[:, 0], values[:, 1]).pvalue) if not given else _naive(value, len(values), len(given))
+    naive = (
+        float(spearmanr(values[:, 0], values[:, 1]).pvalue)
+        if not covariates
+        else _naive(value, len(values), len(covariates))
+    )
     return Association(
         first=first,
         second=second,
-        given=tuple(given),
+        covariates=tuple(covariates),
         value=value,
         low=low,
         high=high,
@@ -100,9 +106,9 @@ def _naive(correlation: float, n: int, n_given: int) -> float:
     return float(2 * student.sf(abs(correlation) * np.sqrt(free / (1 - correlation**2)), free))
 
 
-def partial_rank_correlation(first: Vector, second: Vector, given: Matrix) -> float:
+def partial_rank_correlation(first: Vector, second: Vector, covariates: Matrix) -> float:
     """Partial Spearman correlation; NaN if the covariates explain everything."""
-    columns = [np.ones(len(first)), *(rankdata(column) for column in given.T)]
+    columns = [np.ones(len(first)), *(rankdata(column) for column in covariates.T)]
     known = np.column_stack(columns)
     a, b = (ranks - known @ np.linalg.lstsq(known, ranks)[0] for ranks in (rankdata(first), rankdata(second)))
     length = float(np.linalg.norm(a) * np.linalg.norm(b))

@@ -9,7 +9,7 @@ import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric
-from shesha.neuro._area_scores import ALL, AreaOptions, score_area
+from shesha.neuro._brain_area_scores import ALL, AreaOptions, score_area
 from shesha.neuro._trial_permutations import NULLS, Null
 from shesha.neuro.clustered_intervals import mean_interval
 from shesha.neuro.equal_trials import Numbers, check_numbers

@@ -6,12 +6,12 @@ from shesha.nulls.design_builder import equal_groups, exchange, match_by_quantit
 from shesha.nulls.null_summary import best_value, require_attainable_maximum, summarise
 from shesha.nulls.permutations import draw_permutations, identity_first
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.results import BesideNull, Dependence, NullSummary
+from shesha.results import Dependence, NullComparison, NullSummary
 
 __all__ = [
-    "BesideNull",
     "Dependence",
     "Exchange",
+    "NullComparison",
     "NullSummary",
     "benjamini_hochberg",
     "best_value",

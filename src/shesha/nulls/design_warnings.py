@@ -39,7 +39,8 @@ def warn_of_series(sides: list[NDArray[Any]], design: Design) -> None:
         reasons += _autocorrelation_warnings(p_value_within_design(exchange(test.n_rows, **options), *sides), options)
     reasons += residual_confounding_warnings(sides, options.get("within"), exchange(test.n_rows, **options).block)
     if reasons:
-        warn(f"p-values of this design may be too small: {'. Also, '.join(reasons)}", CalibrationWarning)
+        problems = ". Also, ".join(reason[:1].lower() + reason[1:] for reason in reasons)
+        warn(f"p-values of this design may be too small: {problems}", CalibrationWarning)
 
 
 def _short_series(test: Dependence, blocks: ArrayLike | None) -> list[str]:

@@ -16,7 +16,7 @@ from shesha.charts import spectra as _spectra
 from shesha.inputs import validation as check
 from shesha.plot.heat_maps import full_name
 from shesha.results import Audit, CoherenceTable, DriftPath, PairwiseComparison
-from shesha.results.null_summary import BesideNull
+from shesha.results.null_summary import NullComparison
 from shesha.support import argument_types as kinds
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def stability(audit: Audit, ax: Axes | None = None) -> Axes:
     return audit.plot(ax=ax)
 
 
-def null(result: BesideNull, ax: Axes | None = None) -> Axes:
+def null(result: NullComparison, ax: Axes | None = None) -> Axes:
     """Draw the null distribution with the value and the threshold.
 
     Parameters
@@ -55,7 +55,7 @@ def null(result: BesideNull, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
-    drawn: Any = kinds.instance(result, BesideNull, "result", "a result with its null distribution")
+    drawn: Any = kinds.instance(result, NullComparison, "result", "a result with its null distribution")
     return drawn.plot(ax=ax)  # type: ignore[no-any-return]
 
 

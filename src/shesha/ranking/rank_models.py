@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.comparison import ceilings_from_repeats as replicates
+from shesha.comparison.noise_ceiling import Repeats, ceiling_of_repeats
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import n_pairs
@@ -257,7 +257,7 @@ def _upper_ceiling(problem: Problem, vectors: DistanceVectors | None) -> float:
     if vectors is not None and vectors.sampled:
         return vectors.ceiling_upper
     try:
-        return replicates.ceiling(problem.measure, replicates.Repeats(problem.subjects), second=True).upper
+        return ceiling_of_repeats(problem.measure, Repeats(problem.subjects), second=True).upper
     except NotEstimable:
         return float("nan")
 

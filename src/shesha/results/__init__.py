@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shesha.results.neuro.session_table import AreaLine, AreaScore, Association, Group, GroupMean, SessionTable
     from shesha.results.neuro.time_by_time import OverTime
     from shesha.results.neuro.trial_score import Tertiles, TrialScore
-    from shesha.results.null_summary import BesideNull, NullSummary
+    from shesha.results.null_summary import NullComparison, NullSummary
     from shesha.results.similarity.calibrated import Calibrated
     from shesha.results.similarity.calibrated_layers import CalibratedLayers
     from shesha.results.similarity.calibrated_many_pairs import CalibratedMany
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         ModelRanking,
         RankedModel,
     )
-    from shesha.results.similarity.noise_ceiling import BesideRepeats, NoiseCeiling
+    from shesha.results.similarity.noise_ceiling import NoiseCeiling, NoiseCeilingFields
     from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
     from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
     from shesha.results.similarity.unit_matching import UnitMatching
@@ -50,11 +50,11 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "audit.audit": ("Audit", "Faults", "Meaning", "RepresentationAudit"),
-        "null_summary": ("BesideNull", "NullSummary"),
+        "null_summary": ("NullComparison", "NullSummary"),
         "similarity.calibrated": ("Calibrated",),
         "similarity.calibrated_layers": ("CalibratedLayers",),
         "similarity.calibrated_many_pairs": ("CalibratedMany",),
-        "similarity.noise_ceiling": ("BesideRepeats", "NoiseCeiling"),
+        "similarity.noise_ceiling": ("NoiseCeilingFields", "NoiseCeiling"),
         "similarity.several_models_within_classes": ("SeveralWithinClasses",),
         "similarity.unit_matching": ("UnitMatching",),
         "similarity.within_classes": ("WithinClasses",),
@@ -92,8 +92,6 @@ __all__ = [
     "AreaScore",
     "Association",
     "Audit",
-    "BesideNull",
-    "BesideRepeats",
     "Calibrated",
     "CalibratedLayers",
     "CalibratedMany",
@@ -130,6 +128,8 @@ __all__ = [
     "Moved",
     "MovedRow",
     "NoiseCeiling",
+    "NoiseCeilingFields",
+    "NullComparison",
     "NullSummary",
     "OverTime",
     "PairScore",

@@ -10,7 +10,7 @@ NAN = float("nan")
 
 
 @dataclass(frozen=True, kw_only=True)
-class BesideNull(Result):
+class NullComparison(Result):
     """A number compared with its null distribution; NaN without a null."""
 
     null_mean: float = NAN
@@ -31,7 +31,7 @@ class BesideNull(Result):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NullSummary(BesideNull):
+class NullSummary(NullComparison):
     """The full summary of a number and its null, in the direction of the measure."""
 
     percentile: float = NAN

@@ -9,7 +9,7 @@ from shesha.results.base import reaches_level
 from shesha.support.plurals import count as count
 
 if TYPE_CHECKING:
-    from shesha.results.null_summary import BesideNull
+    from shesha.results.null_summary import NullComparison
     from shesha.results.stability.chance import Chance
 
 MOST = 5
@@ -39,7 +39,7 @@ def interval(low: float, high: float, confidence: float | None = None) -> str:
     return f" ({share}interval {format_number(low)} to {format_number(high)})"
 
 
-def null(found: BesideNull | Chance, alpha: float, what: str = "null") -> str:
+def null(found: NullComparison | Chance, alpha: float, what: str = "null") -> str:
     """Return the verdict and the null, with an open parenthesis that the caller closes."""
     spread = f"mean {format_number(found.null_mean)}, sd {format_number(found.null_sd)}"
     return f"{verdict_phrase(found.p_value, alpha)} (p = {format_p(found.p_value)}, {what} {spread}"

@@ -26,7 +26,7 @@ def partial_correlations(
     table: Mapping[str, ArrayLike],
     target: str,
     *,
-    given: Sequence[str] = ("fisher", "silhouette"),
+    covariates: Sequence[str] = ("fisher", "silhouette"),
     groups: ArrayLike | None = None,
     n_draws: int = 999,
     seed: Seed = None,
@@ -41,7 +41,7 @@ def partial_correlations(
         One number per model (or layer) of the target and of each predictor. What is no number is passed over.
     target : str
         What is predicted: 'max_drop'.
-    given : sequence of str
+    covariates : sequence of str
         Predictors that are held fixed; default: those of the paper.
     groups : array of shape (n_models,), optional
         Family of each model, or the model that each layer belongs to. Layers of one model are no independent
@@ -60,21 +60,21 @@ def partial_correlations(
     >>> fisher, own = rng.standard_normal((2, 40))
     >>> drop = fisher + own
     >>> table = {"fisher": fisher, "alignment": fisher + own / 3, "drop": drop}
-    >>> found = partial_correlations(table, "drop", given=["fisher"], n_draws=99, seed=0)
+    >>> found = partial_correlations(table, "drop", covariates=["fisher"], n_draws=99, seed=0)
     >>> round(found["alignment"].raw, 2), round(found["alignment"].partial, 2)
     (0.77, 0.91)
     """
     columns = _columns(table)
-    kinds.sequence(given, "given")
-    for name, column in (("target", target), *(("given", control) for control in given)):
+    kinds.sequence(covariates, "covariates")
+    for name, column in (("target", target), *(("covariates", control) for control in covariates)):
         check.choice(column, tuple(columns), name)
-    if target in given:
-        raise ValueError(f"given must not contain the target, got {target!r}")
-    values = _numbers(columns, len(given))
+    if target in covariates:
+        raise ValueError(f"covariates must not contain the target, got {target!r}")
+    values = _numbers(columns, len(covariates))
     n, names = len(values), list(columns)
     design = exchange(n, groups=groups)
     n_shuffles = check.count(n_draws, "n_draws", minimum=19)
-    held = [names.index(control) for control in given]
+    held = [names.index(control) for control in covariates]
     index = names.index(target)
     places = [place for place in range(len(names)) if place != index]
     rng = generator(seed)
@@ -93,14 +93,14 @@ def partial_correlations(
     lines = [PartialCorrelation(names[place], *map(float, parts[:, :, j].T.ravel())) for j, place in enumerate(places)]
     return PartialCorrelations(
         target,
-        tuple(given),
+        tuple(covariates),
         tuple(lines),
         chance=float(np.quantile(np.abs(null[:, 0]), 0.95)),
         partial_chance=float(np.quantile(np.abs(null[:, 1][:, tested]), 0.95)) if tested.any() else float("nan"),
         n_models=n,
         n_units=int(design.clusters.max()) + 1,
         n_draws=n_shuffles,
-        notes=(*_notes(n, design), *_align_models([names[place] for place in places], tested, given)),
+        notes=(*_notes(n, design), *_align_models([names[place] for place in places], tested, covariates)),
     )
 
 

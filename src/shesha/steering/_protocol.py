@@ -8,8 +8,8 @@ import numpy as np
 
 from shesha.kernels.threads import parallel
 from shesha.steering._directions import ENOUGH, Method, Probe, probes
+from shesha.steering._effects_on_single_rows import local_effects
 from shesha.steering._labelled_rows import Labelled
-from shesha.steering._local_effects import local_effects
 from shesha.steering._principal_coordinates import Coordinates
 from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 

@@ -15,9 +15,9 @@ from shesha.studies.index import write_index
 from shesha.studies.page import Page, Picture
 from shesha.studies.published_comparison import compare_with_published
 from shesha.studies.registry import find, studies
-from shesha.studies.run_files import StudyRun
+from shesha.studies.run_results import StudyRun
+from shesha.studies.run_studies import run, write_page
 from shesha.studies.study_definition import Grid, Study, Unreachable, study
-from shesha.studies.study_runs import run, write_page
 
 __all__ = [
     "Check",

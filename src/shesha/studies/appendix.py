@@ -92,6 +92,18 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
             for name in published_result_kinds.KINDS
         ],
     )
+    yield from _study_tables(summaries, checks)
+    results = checks[checks.counts != published_result_kinds.OWN]
+    for verdict, title in _LISTED:
+        yield f"## {title}"
+        yield _table(results[results.verdict == verdict], ("where", "what", "published", "ours", "why", "study"))
+    yield from _paper_tables(checks)
+    yield "## How claims are judged"
+    yield from _rules()
+
+
+def _study_tables(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[str]:
+    """List the studies of each paper with their answers and counts of verdicts."""
     yield "## The studies"
     yield (
         (
@@ -109,10 +121,10 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
     absent = [study.name for study in studies() if study.name not in {line["name"] for line in summaries}]
     if absent:
         yield f"Not run: {', '.join(absent)}."
-    results = checks[checks.counts != published_result_kinds.OWN]
-    for verdict, title in _LISTED:
-        yield f"## {title}"
-        yield _table(results[results.verdict == verdict], ("where", "what", "published", "ours", "why", "study"))
+
+
+def _paper_tables(checks: pd.DataFrame) -> Iterator[str]:
+    """Count the verdicts of each table and section of the papers."""
     yield "## Table by table"
     for paper, paper_checks in _group_by_paper(checks):
         yield f"### {paper}, table by table"
@@ -123,8 +135,6 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
         ]
         lines.sort(key=lambda line: _in_order(line[0]))
         yield markdown_table(["where", *VERDICTS], [[_section_title(place), *counts] for place, *counts in lines])
-    yield "## How claims are judged"
-    yield from _rules()
 
 
 def _rules() -> Iterator[str]:

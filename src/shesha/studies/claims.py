@@ -43,12 +43,12 @@ _UNDECIDED = {OPEN: "The interval contains the threshold."}
 _NO_CELLS = "this run does not contain the cells that decide it"
 
 
-def _judge_above(fact: Fact, threshold: float) -> str:
+def _judge_lower_limit(fact: Fact, threshold: float) -> str:
     low, high = fact.limits
     return YES if low > threshold else NO if high <= threshold else OPEN
 
 
-def _judge_below(fact: Fact, threshold: float) -> str:
+def _judge_upper_limit(fact: Fact, threshold: float) -> str:
     low, high = fact.limits
     return YES if high < threshold else NO if low >= threshold else OPEN
 
@@ -72,8 +72,8 @@ def _judge_share(fact: Fact, threshold: float) -> str:
 
 
 OPERATORS: Mapping[str, Callable[[Fact, float], str]] = {
-    "above": _judge_above,
-    "below": _judge_below,
+    "above": _judge_lower_limit,
+    "below": _judge_upper_limit,
     "within": _judge_absence,
     "significant": _judge_p_value,
     "often": _judge_share,

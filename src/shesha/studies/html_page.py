@@ -11,7 +11,10 @@ from shesha.results.generic_page import as_table
 from shesha.studies.checks import SAID, VERDICTS, Check
 from shesha.studies.checks import as_table as checks_table
 from shesha.studies.page import Page, Picture
-from shesha.studies.run_files import StudyRun, _describe_run, build_page
+from shesha.studies.page_from_rows import build_page
+from shesha.studies.run_description import describe_run
+from shesha.studies.run_files import ROWS
+from shesha.studies.run_results import StudyRun
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +108,7 @@ def _notes(notes: Sequence[str]) -> tuple[report.Part, ...]:
 
 def _ran(run: StudyRun) -> list[tuple[str, str]]:
     names = ("study", *("cells without a number",) * (bool(run.failures) + bool(run.unreachable)), "versions")
-    return list(zip(names, _describe_run(run), strict=True))
+    return list(zip(names, describe_run(run, ROWS), strict=True))
 
 
 def _picture_part(picture: Picture) -> report.Drawing:

@@ -10,7 +10,8 @@ from shesha.kernels.symmetric_matrices import square
 from shesha.support import memory as memory
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.transfer.class_statistics import ClassedRows, check_classes
+from shesha.transfer.class_checks import check_classes
+from shesha.transfer.class_means_and_residuals import ClassedRows
 from shesha.transfer.not_estimable import nan_with_reason
 
 

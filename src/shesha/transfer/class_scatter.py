@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.support.warnings import NotEstimable
-from shesha.transfer.class_statistics import check_classes
+from shesha.transfer.class_checks import check_classes
 from shesha.transfer.not_estimable import nan_with_reason
 
 

@@ -13,7 +13,8 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.support import memory as memory
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.transfer.class_statistics import ClassedRows, check_classes, class_sums
+from shesha.transfer.class_checks import check_classes
+from shesha.transfer.class_means_and_residuals import ClassedRows, class_sums
 from shesha.transfer.not_estimable import nan_with_reason
 
 Covariance = Literal["spherical", "diagonal", "full"]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
-from shesha.transfer.class_statistics import class_sums
+from shesha.transfer.class_means_and_residuals import class_sums
 
 _ROW_SUM = 1e-3
 """Tolerance for the sum of a row's probabilities, which allows for softmax in half precision."""

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from shesha.benchmark import leaderboard, leaderboard_page, read_submissions
-from shesha.benchmark.submission_files import measure_file, training_influences
+from shesha.benchmark.submission_files import measure_file
+from shesha.benchmark.training_jackknife import training_influences
 
 TASKS = tuple(f"net {k}" for k in range(8))
 

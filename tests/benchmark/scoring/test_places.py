@@ -8,8 +8,8 @@ import pytest
 
 from shesha.benchmark.leaderboard_ranks import _complete, _mean_ranks, _place_ranges, _places, _resampled_cells
 from shesha.benchmark.measure_ranks import CELL
-from shesha.benchmark.submission_files import _leave_one_training_out
 from shesha.benchmark.tests import Cast
+from shesha.benchmark.training_jackknife import _leave_one_training_out
 
 
 def cell(task: str, test: str = "accuracy") -> tuple[str, ...]:

@@ -38,14 +38,14 @@ def test_without_covariates_it_is_spearmans(ties):
 
 
 @pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("given", [("n",), ("n", "unbiased")])
-def test_covariates_are_taken_out_of_ranks(ties, given):
+@pytest.mark.parametrize("covariates", [("n",), ("n", "unbiased")])
+def test_covariates_are_taken_out_of_ranks(ties, covariates):
     table = table_of(30, seed=1, ties=ties)
-    found = correlation(table, given=given, n_bootstrap=50)
-    columns = table[["magnitude", "coherence", *given]].to_numpy()
+    found = correlation(table, covariates=covariates, n_bootstrap=50)
+    columns = table[["magnitude", "coherence", *covariates]].to_numpy()
     assert found.rho == pytest.approx(by_residuals(columns), abs=1e-12)
     # A partial correlation has as many degrees of freedom as a plain one of fewer rows.
-    freedom = 30 - 2 - len(given)
+    freedom = 30 - 2 - len(covariates)
     t = found.rho * np.sqrt(freedom / (1 - found.rho**2))
     assert found.p_value == pytest.approx(2 * stats.t.sf(abs(t), freedom), rel=1e-9)
 
@@ -79,7 +79,7 @@ def test_resamples_without_a_value_are_left_out_and_told():
 
 
 @pytest.mark.parametrize(
-    ("columns", "given", "reason"),
+    ("columns", "covariates", "reason"),
     [
         ({"magnitude": 1.0}, (), "magnitude is constant"),
         ({"coherence": 2.0}, ("n",), "coherence is constant"),
@@ -87,11 +87,11 @@ def test_resamples_without_a_value_are_left_out_and_told():
         ({"n": "coherence"}, ("n",), "coherence is fully explained by n"),
     ],
 )
-def test_what_has_no_value_says_why(columns, given, reason):
+def test_what_has_no_value_says_why(columns, covariates, reason):
     table = table_of(12)
     for name, value in columns.items():
         table[name] = table[value] if isinstance(value, str) else value
-    found = correlation(table, given=given, n_bootstrap=10)
+    found = correlation(table, covariates=covariates, n_bootstrap=10)
     assert np.isnan([found.rho, found.low, found.p_value]).all()
     assert found.reason == reason
     assert f"not estimable ({reason})" in str(found)
@@ -116,9 +116,9 @@ def test_correlations_have_a_line_for_each_question_and_a_seed_of_their_own():
     found = correlations(table, by="dataset", n_bootstrap=60)
     assert list(found["dataset"]) == ["b"] * 4 + ["a"] * 4
     assert list(found["y"][:4]) == ["coherence", "coherence", "unbiased", "unbiased"]
-    assert list(found["given"][:4]) == ["", "n", "", "n"]
+    assert list(found["covariates"][:4]) == ["", "n", "", "n"]
     part = table[table["dataset"] == "a"]
-    assert found["rho"][7] == correlation(part, y="unbiased", given=["n"], n_bootstrap=5).rho
+    assert found["rho"][7] == correlation(part, y="unbiased", covariates=["n"], n_bootstrap=5).rho
     # The same data under two names: same value, other draws.
     twice = correlations(part.assign(unbiased=part["coherence"]), n_bootstrap=60)
     assert twice["rho"][0] == twice["rho"][2]
@@ -137,16 +137,16 @@ def test_pooling_scales_within_data_sets():
     assert found.rho["raw"] == pytest.approx(spearman(table.magnitude, table.coherence).statistic)
     assert found.rho["both"] == pytest.approx(spearman(scaled.magnitude, scaled.coherence).statistic)
     assert found.rho["magnitude"] == pytest.approx(spearman(scaled.magnitude, table.coherence).statistic)
-    assert pooled_correlations(table, given=("n",), n_bootstrap=20)["given"].tolist() == ["n"] * 3
+    assert pooled_correlations(table, covariates=("n",), n_bootstrap=20)["covariates"].tolist() == ["n"] * 3
 
 
-@pytest.mark.parametrize("given", [(), ("n",)])
-def test_influence_is_that_of_leaving_out(given):
+@pytest.mark.parametrize("covariates", [(), ("n",)])
+def test_influence_is_that_of_leaving_out(covariates):
     table = table_of(15, seed=4).set_index(pd.Index(list("abcdefghijklmno")))
-    found = influence(table, given=given)
-    full = by_residuals(table[["magnitude", "coherence", *given]].to_numpy())
+    found = influence(table, covariates=covariates)
+    full = by_residuals(table[["magnitude", "coherence", *covariates]].to_numpy())
     for name, line in found.iterrows():
-        rho = by_residuals(table.drop(name)[["magnitude", "coherence", *given]].to_numpy())
+        rho = by_residuals(table.drop(name)[["magnitude", "coherence", *covariates]].to_numpy())
         assert line["rho_without"] == pytest.approx(rho, abs=1e-12)
         assert line["change"] == pytest.approx(full - rho, abs=1e-12)
     assert found["change"].is_monotonic_decreasing
@@ -159,7 +159,7 @@ def test_ablation_compares_settings():
     assert found.settings == ("50", "x", "20")
     frame = found.to_frame()
     assert frame["rho"][1] == correlation(second, n_bootstrap=5).rho
-    assert frame["rho_given_size"][1] == correlation(second, given=["n"], n_bootstrap=5).rho
+    assert frame["rho_given_size"][1] == correlation(second, covariates=["n"], n_bootstrap=5).rho
     between = stats.spearmanr(first["coherence"], second["coherence"]).statistic
     assert found.consistency["coherence"]["mean"] == pytest.approx((1 + 2 * between) / 3)
     assert found.consistency["coherence"]["min"] == pytest.approx(min(1, between))
@@ -174,7 +174,11 @@ def test_ablation_compares_settings():
             ValueError,
             "table must contain at least 4 perturbations without missing values, got 3",
         ),
-        (lambda t: correlation(t, given=["size"]), ValueError, "table must have the columns .* got no column 'size'"),
+        (
+            lambda t: correlation(t, covariates=["size"]),
+            ValueError,
+            "table must have the columns .* got no column 'size'",
+        ),
         (lambda t: correlation(t, y="dataset"), TypeError, "table must contain numbers in column 'dataset', got"),
         (lambda t: correlation(t, confidence=1), ValueError, "confidence must be in"),
         (lambda t: correlations(t, by="lab"), ValueError, "got no column 'lab'"),

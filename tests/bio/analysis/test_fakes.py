@@ -48,19 +48,19 @@ def test_fakes_have_the_coherence_of_noise():
 def test_a_statistic_beside_fakes():
     controls = np.random.default_rng(0).standard_normal((400, 20))
     sizes = {f"G{n}": n for n in range(10, 200, 12)}
-    fakes = fake_tables(controls, sizes, n_tables=60)
-    plain = compare_with_null_tables(fakes[0], fakes[1:], lambda t: correlation(t, n_bootstrap=0).rho)
+    null_tables = fake_tables(controls, sizes, n_tables=60)
+    plain = compare_with_null_tables(null_tables[0], null_tables[1:], lambda t: correlation(t, n_bootstrap=0).rho)
     assert plain.chance > 0.9
     assert plain.low <= plain.chance <= plain.high
-    values = np.array([correlation(one, n_bootstrap=0).rho for one in fakes])
+    values = np.array([correlation(one, n_bootstrap=0).rho for one in null_tables])
     assert plain.p_value == (1 + (values[1:] >= values[0]).sum()) / 60
     assert "mean of 59 null tables" in str(plain)
     given = compare_with_null_tables(
-        fakes[0], fakes[1:], lambda t: correlation(t, y="unbiased", given=["n"], n_bootstrap=0).rho
+        null_tables[0], null_tables[1:], lambda t: correlation(t, y="unbiased", covariates=["n"], n_bootstrap=0).rho
     )
     assert given.chance < plain.chance
-    real = fakes[0].assign(coherence=fakes[0]["magnitude"])
-    assert compare_with_null_tables(real, fakes, lambda t: float(t["coherence"].max())).p_value == 1 / 61
+    real = null_tables[0].assign(coherence=null_tables[0]["magnitude"])
+    assert compare_with_null_tables(real, null_tables, lambda t: float(t["coherence"].max())).p_value == 1 / 61
 
 
 def test_a_fake_without_a_value_counts_as_extreme():
@@ -106,7 +106,7 @@ def test_seeds_change_nothing_unless_they_draw_cells(moved):
         (lambda X, y: fake_tables(X, {"a": 1}), "sizes must be at least 2, got 1"),
         (
             lambda X, y: compare_with_null_tables(pd.DataFrame(), [], len),
-            "fakes must contain at least one table, got none",
+            "null_tables must contain at least one table, got none",
         ),
     ],
 )

@@ -124,7 +124,7 @@ def test_size_is_taken_out_before_kinds_are_compared():
     noise = np.random.default_rng(0).random(40)
     table = pd.DataFrame({"magnitude": noise, "coherence": (1 + noise) / n, "n": n}, index=names)
     assert single_against_combined(table, n_bootstrap=20).p_value < 1e-6
-    assert single_against_combined(table, given=["n"], n_bootstrap=20).p_value > 0.05
+    assert single_against_combined(table, covariates=["n"], n_bootstrap=20).p_value > 0.05
 
 
 def test_discordance_is_the_difference_of_z_scores():
@@ -132,7 +132,7 @@ def test_discordance_is_the_difference_of_z_scores():
     found = discordances(table, by="dataset")
     z = table.groupby("dataset")[["magnitude", "coherence"]].transform(stats.zscore)
     assert found.loc[table.index].tolist() == pytest.approx((z["magnitude"] - z["coherence"]).tolist())
-    sized = discordances(table, given=["n"])
+    sized = discordances(table, covariates=["n"])
     # What is left has nothing to do with the logarithm of the size.
     assert np.corrcoef(sized.loc[table.index], np.log(table["n"]))[0, 1] == pytest.approx(0, abs=1e-12)
 
@@ -179,7 +179,7 @@ def test_sizes_alone_correlate_magnitude_with_coherence_but_not_with_the_unbiase
         (lambda t: mixed_model(t[t.dataset == "a"]), "table must contain at least two data sets in 'dataset', got 1"),
         (lambda t: mixed_model(pd.concat([t[t.dataset == "a"], t[t.dataset == "b"][:1]])), "got one for b"),
         (lambda t: single_against_combined(t), r"at least 4 single and 4 combined perturbations .* got 120 and 0"),
-        (lambda t: discordances(t.assign(n=0), given=["n"]), "table must contain positive numbers in n"),
+        (lambda t: discordances(t.assign(n=0), covariates=["n"]), "table must contain positive numbers in n"),
         (lambda t: discordance_quartiles(t.head(7)), "table must contain at least 8 perturbations"),
         (lambda t: null_model(noise=[0.0]), "noise must be positive"),
         (lambda t: null_model(n_cells=1), "n_cells must be at least 2"),

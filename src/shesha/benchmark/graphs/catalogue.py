@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from shesha.benchmark.data_and_network_types import Catalogue, Override
+from shesha.benchmark.catalogue import Catalogue
+from shesha.benchmark.data_and_network_types import Override
 from shesha.benchmark.graphs.data_and_network_types import GraphData, GraphNetwork
 from shesha.benchmark.graphs.hyperparameters import Hyper
 from shesha.benchmark.graphs.readers import read_arxiv, read_cora, read_flickr

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from shesha.benchmark.data_and_network_types import find_part
+from shesha.benchmark.catalogue import find_part
 from shesha.benchmark.graphs.catalogue import DATA
 from shesha.benchmark.graphs.readers import RawGraph
 from shesha.benchmark.model_descriptions import hash_arrays

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shesha.benchmark.data_and_network_types import Catalogue, Override
+from shesha.benchmark.catalogue import Catalogue
+from shesha.benchmark.data_and_network_types import Override
 from shesha.benchmark.language.data_and_network_types import TextNetwork
 from shesha.benchmark.language.hyperparameters import Hyper
 from shesha.benchmark.language.sources import Files

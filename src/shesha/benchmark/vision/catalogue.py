@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shesha.benchmark.data_and_network_types import Catalogue, Override
+from shesha.benchmark.catalogue import Catalogue
+from shesha.benchmark.data_and_network_types import Override
 from shesha.benchmark.model_descriptions import Plain
 from shesha.benchmark.vision.data_and_network_types import ImageData, ImageNetwork, Parts
 from shesha.benchmark.vision.hyperparameters import Hyper

@@ -95,7 +95,7 @@ def ablation(
                 continue
             table_seed = derive_seed(seed, name, x, y, *covariates)
             result = correlation(
-                table, x, y, given=covariates, n_bootstrap=n_bootstrap, confidence=confidence, seed=table_seed
+                table, x, y, covariates=covariates, n_bootstrap=n_bootstrap, confidence=confidence, seed=table_seed
             )
             lines[str(name)] |= {
                 field + ending: float(getattr(result, field)) for field in ("rho", "low", "high", "p_value", "n")

@@ -29,7 +29,7 @@ class Correlation(Result):
 
     x: str
     y: str
-    given: tuple[str, ...]
+    covariates: tuple[str, ...]
     """Covariates that the correlation controls for, by ranks."""
     rho: float
     low: float
@@ -47,8 +47,8 @@ class Correlation(Result):
 
     def __str__(self) -> str:
         """Print the correlation and its interval."""
-        given = f" given {', '.join(self.given)}" if self.given else ""
-        name = f"rho({self.x}, {self.y}{given})"
+        controls = f" given {', '.join(self.covariates)}" if self.covariates else ""
+        name = f"rho({self.x}, {self.y}{controls})"
         if self.rho != self.rho:
             return f"{name}: not estimable ({self.reason})"
         interval = f" [{self.low:.3f}, {self.high:.3f}] at {100 * self.confidence:g}%" if self.low == self.low else ""
@@ -60,7 +60,7 @@ def correlation(
     x: str = "magnitude",
     y: str = "coherence",
     *,
-    given: Sequence[str] = (),
+    covariates: Sequence[str] = (),
     n_bootstrap: int = 10_000,
     confidence: float = 0.95,
     seed: Seed = 0,
@@ -68,7 +68,7 @@ def correlation(
     """Rank correlation of two scores over perturbations, with a percentile interval; partial if covariates are given.
 
     Magnitude and coherence of one group of cells share the noise of its mean, and both grow as groups get smaller: they
-    correlate even without any effect. `fake_tables` measures this; `given=["n"]` and ``y="unbiased"`` remove it.
+    correlate even without any effect. `fake_tables` measures this; `covariates=["n"]` and ``y="unbiased"`` remove it.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def correlation(
         A line per perturbation, such as `coherence_test` gives. Lines with a missing value are left out.
     x, y : str
         Columns of the table.
-    given : sequence of str
+    covariates : sequence of str
         Covariates, whose ranks are regressed out of those of both. ``["snr"]`` is the paper's question, ``["n"]`` that
         of group size.
     n_bootstrap : int
@@ -100,17 +100,17 @@ def correlation(
     >>> table = pd.DataFrame({"n": n, "magnitude": n**-0.5, "coherence": n**-0.5 + 0.02 * rng.random(60)})
     >>> print(correlation(table, n_bootstrap=500))
     rho(magnitude, coherence) = 0.945 [0.887, 0.974] at 95%, p = 9.6e-30, 60 perturbations
-    >>> print(correlation(table, given=["n"], n_bootstrap=500))
+    >>> print(correlation(table, covariates=["n"], n_bootstrap=500))
     rho(magnitude, coherence given n): not estimable (magnitude is fully explained by n)
     """
     check.count(n_bootstrap, "n_bootstrap", minimum=0)
     level = check.fraction(confidence, "confidence", closed=False)
-    columns = numbers(table, [x, y, *kinds.sequence(given, "given")])
-    n, k = len(columns), len(given)
+    columns = numbers(table, [x, y, *kinds.sequence(covariates, "covariates")])
+    n, k = len(columns), len(covariates)
     if n < k + 4:
         raise ValueError(f"table must contain at least {k + 4} perturbations without missing values, got {n}")
     rho = float(rank_correlations(columns, np.ones((1, n), dtype=np.intp))[0])
-    variables = (x, y, tuple(given))
+    variables = (x, y, tuple(covariates))
     if rho != rho:
         reason = _why_not(columns, *variables)
         return Correlation(*variables, rho, rho, rho, rho, level, n, 0, 0, reason)
@@ -133,7 +133,7 @@ def correlations(
     table: pd.DataFrame,
     x: str = "magnitude",
     scores: Sequence[str] = ("coherence", "unbiased"),
-    given: Iterable[Sequence[str]] = ((), ("n",)),
+    covariates: Iterable[Sequence[str]] = ((), ("n",)),
     *,
     by: str | None = None,
     n_bootstrap: int = 10_000,
@@ -150,7 +150,7 @@ def correlations(
         What the scores are correlated with.
     scores : sequence of str
         Columns of scores.
-    given : sequence of sequences of str
+    covariates : sequence of sequences of str
         Sets of covariates.
     by : str, optional
         Column of data sets, each of which has its own lines.
@@ -169,22 +169,25 @@ def correlations(
     >>> import numpy as np, pandas as pd
     >>> rng = np.random.default_rng(0)
     >>> table = pd.DataFrame(rng.random((40, 4)), columns=["n", "magnitude", "coherence", "unbiased"])
-    >>> correlations(table, n_bootstrap=200)[["y", "given", "rho"]].round(2)
-               y given   rho
-    0  coherence        0.00
-    1  coherence     n  0.01
-    2   unbiased        0.12
-    3   unbiased     n  0.02
+    >>> correlations(table, n_bootstrap=200)[["y", "covariates", "rho"]].round(2)
+               y covariates   rho
+    0  coherence             0.00
+    1  coherence          n  0.01
+    2   unbiased             0.12
+    3   unbiased          n  0.02
     """
-    sets = [tuple(kinds.sequence(columns, "given")) for columns in kinds.sequence(given, "given", "lists of columns")]
+    sets = [
+        tuple(kinds.sequence(columns, "covariates"))
+        for columns in kinds.sequence(covariates, "covariates", "lists of columns")
+    ]
     lines = []
     for name, part in parts(table, by):
         for score in kinds.sequence(scores, "scores"):
-            for covariates in sets:
-                part_seed = derive_seed(seed, name, x, score, *covariates)
+            for columns in sets:
+                part_seed = derive_seed(seed, name, x, score, *columns)
                 options: dict[str, Any] = {"n_bootstrap": n_bootstrap, "confidence": confidence, "seed": part_seed}
-                line = correlation(part, x, score, given=covariates, **options).to_dict()
-                line["given"] = ", ".join(covariates)
+                line = correlation(part, x, score, covariates=columns, **options).to_dict()
+                line["covariates"] = ", ".join(columns)
                 lines.append(({} if by is None else {by: name}) | line)
     return pd.DataFrame(lines)
 
@@ -216,14 +219,14 @@ def derive_seed(seed: int, *names: object) -> int:
     return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[:8], "big")
 
 
-def _why_not(columns: Matrix, x: str, y: str, given: tuple[str, ...]) -> str:
-    covariates, once = range(2, columns.shape[1]), np.ones((1, len(columns)), dtype=np.intp)
+def _why_not(columns: Matrix, x: str, y: str, covariates: tuple[str, ...]) -> str:
+    places, once = range(2, columns.shape[1]), np.ones((1, len(columns)), dtype=np.intp)
     for column, name in enumerate((x, y)):
         if np.ptp(columns[:, column]) == 0:
             return f"{name} is constant"
-        if np.isnan(rank_correlations(columns[:, [column, column, *covariates]], once)[0]):
+        if np.isnan(rank_correlations(columns[:, [column, column, *places]], once)[0]):
             break
-    return f"{name} is fully explained by {', '.join(given)}"
+    return f"{name} is fully explained by {', '.join(covariates)}"
 
 
 def _p_value(rho: float, freedom: int) -> float:

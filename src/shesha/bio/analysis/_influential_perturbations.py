@@ -14,7 +14,7 @@ from shesha.support import argument_types as kinds
 
 
 def influence(
-    table: pd.DataFrame, x: str = "magnitude", y: str = "coherence", *, given: Sequence[str] = ()
+    table: pd.DataFrame, x: str = "magnitude", y: str = "coherence", *, covariates: Sequence[str] = ()
 ) -> pd.DataFrame:
     """Leave out each perturbation in turn, and return the change of the rank correlation.
 
@@ -24,7 +24,7 @@ def influence(
         A line per perturbation, named by its index. Lines with a missing value are left out.
     x, y : str
         Columns of scores.
-    given : sequence of str
+    covariates : sequence of str
         Covariates, as in `correlation`.
 
     Returns
@@ -45,13 +45,15 @@ def influence(
     d         -0.2     0.2
     e          1.0    -1.0
     """
-    columns = numbers(table, [x, y, *kinds.sequence(given, "given")])
+    columns = numbers(table, [x, y, *kinds.sequence(covariates, "covariates")])
     n = len(columns)
-    if n < len(given) + 4:
-        raise ValueError(f"table must contain at least {len(given) + 4} perturbations without missing values, got {n}")
+    if n < len(covariates) + 4:
+        raise ValueError(
+            f"table must contain at least {len(covariates) + 4} perturbations without missing values, got {n}"
+        )
     counts = np.vstack([np.ones((1, n), dtype=np.intp), 1 - np.eye(n, dtype=np.intp)])
     rho = rank_correlations(columns, counts)
-    complete = complete_lines(table, [x, y, *given], "table")
-    complete = complete[np.isfinite(complete[[x, y, *given]].to_numpy(dtype=float)).all(axis=1)]
+    complete = complete_lines(table, [x, y, *covariates], "table")
+    complete = complete[np.isfinite(complete[[x, y, *covariates]].to_numpy(dtype=float)).all(axis=1)]
     changes = pd.DataFrame({"rho_without": rho[1:], "change": rho[0] - rho[1:]}, index=complete.index)
     return changes.sort_values("change", ascending=False, kind="stable")

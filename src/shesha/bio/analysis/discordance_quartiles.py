@@ -21,13 +21,14 @@ def discordances(
     y: str = "coherence",
     *,
     by: str | None = None,
-    given: Sequence[str] = (),
+    covariates: Sequence[str] = (),
 ) -> pd.Series:
     """Discordance (12.16): magnitude minus coherence, each z-scored within its data set.
 
     Positive values: the cells moved far, but in different directions. `shesha.bio.discordance` computes another
     discordance, the shortfall from a fit. Few cells make a group more coherent at any magnitude, so large groups seem
-    discordant. To avoid this, use ``y="unbiased"``, or ``given=["n"]``, which first regresses both scores on log(n).
+    discordant. To avoid this, use ``y="unbiased"``, or ``covariates=["n"]``, which first regresses both scores on
+    log(n).
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ def discordances(
         Columns: magnitude and coherence.
     by : str, optional
         Column of data sets.
-    given : sequence of str
+    covariates : sequence of str
         Positive covariates.
 
     Returns
@@ -52,24 +53,27 @@ def discordances(
     >>> discordances(table).round(2).tolist()
     [0.0, -1.22, 1.22]
     """
-    complete = complete_lines(table, [x, y, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table")
+    complete = complete_lines(
+        table, [x, y, *kinds.sequence(covariates, "covariates"), *([] if by is None else [by])], "table"
+    )
     differences = []
     for _, part in parts(complete, by):
         a, b = (
-            as_deviations(_residuals(part, name, given), part.index, float(part[name].abs().max())) for name in (x, y)
+            as_deviations(_residuals(part, name, covariates), part.index, float(part[name].abs().max()))
+            for name in (x, y)
         )
         differences.append(a - b)
     return pd.concat(differences).rename("discordance")
 
 
-def _residuals(part: pd.DataFrame, name: str, given: Sequence[str]) -> Vector:
+def _residuals(part: pd.DataFrame, name: str, covariates: Sequence[str]) -> Vector:
     values: Vector = part[name].to_numpy(dtype=np.float64)
-    if not given:
+    if not covariates:
         return values
-    covariates = part[list(given)].to_numpy(dtype=np.float64)
-    if (covariates <= 0).any():
-        raise ValueError(f"table must contain positive numbers in {', '.join(given)}, got zero or less")
-    design = np.column_stack([np.ones(len(values)), np.log(covariates)])
+    columns = part[list(covariates)].to_numpy(dtype=np.float64)
+    if (columns <= 0).any():
+        raise ValueError(f"table must contain positive numbers in {', '.join(covariates)}, got zero or less")
+    design = np.column_stack([np.ones(len(values)), np.log(columns)])
     residuals: Vector = values - design @ np.linalg.lstsq(design, values, rcond=None)[0]
     return residuals
 
@@ -81,13 +85,13 @@ def discordance_quartiles(
     *,
     by: str | None = None,
     size: str = "n",
-    given: Sequence[str] = (),
+    covariates: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Scores and group sizes in the quartiles of the discordance (12.16, Table 73).
 
     Parameters
     ----------
-    table, x, y, by, given
+    table, x, y, by, covariates
         As in `discordances`.
     size : str
         Column of group sizes.
@@ -108,9 +112,9 @@ def discordance_quartiles(
     coherence_mean   0.60   0.60   0.54   0.23
     magnitude_mean   0.27   0.55   0.62   0.70
     """
-    scores = discordances(table, x, y, by=by, given=given)
+    scores = discordances(table, x, y, by=by, covariates=covariates)
     complete = complete_lines(
-        table, [x, y, size, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table"
+        table, [x, y, size, *kinds.sequence(covariates, "covariates"), *([] if by is None else [by])], "table"
     )
     if not complete.index.is_unique or len(scores) < 8:
         raise ValueError(f"table must contain at least 8 perturbations with distinct names, got {len(scores)}")

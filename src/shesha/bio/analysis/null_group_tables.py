@@ -54,7 +54,7 @@ def fake_tables(
     sizes : mapping of str to int
         From the name of a perturbation to its number of cells, such as ``table["n"]``.
     n_tables : int
-        Tables of fakes.
+        Tables of random groups of controls.
     seed : int, Generator or None
         Seed of the draws. Each group is drawn separately without replacement, so groups of a table may share cells.
 
@@ -104,7 +104,7 @@ def _null_group_scores(rows: Matrix, total: Matrix, n: int, rng: np.random.Gener
 
 
 def compare_with_null_tables(
-    table: pd.DataFrame, fakes: Sequence[pd.DataFrame], statistic: Callable[[pd.DataFrame], float]
+    table: pd.DataFrame, null_tables: Sequence[pd.DataFrame], statistic: Callable[[pd.DataFrame], float]
 ) -> NullTableComparison:
     """Compare a statistic of a table of perturbations with its value in null tables.
 
@@ -112,10 +112,10 @@ def compare_with_null_tables(
     ----------
     table : DataFrame
         A line per perturbation.
-    fakes : sequence of DataFrame
+    null_tables : sequence of DataFrame
         As `fake_tables` gives.
     statistic : function of a table
-        Such as ``lambda t: correlation(t, given=["n"], n_bootstrap=0).rho``; large is what is asked about.
+        Such as ``lambda t: correlation(t, covariates=["n"], n_bootstrap=0).rho``; large is what is asked about.
 
     Returns
     -------
@@ -124,16 +124,17 @@ def compare_with_null_tables(
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> fakes = fake_tables(rng.standard_normal((500, 50)), {f"G{n}": n for n in range(10, 200, 10)}, n_tables=50)
-    >>> found = compare_with_null_tables(fakes[0], fakes[1:], lambda table: table["magnitude"].corr(table["coherence"]))
+    >>> sizes = {f"G{n}": n for n in range(10, 200, 10)}
+    >>> first, *others = fake_tables(rng.standard_normal((500, 50)), sizes, n_tables=50)
+    >>> found = compare_with_null_tables(first, others, lambda table: table["magnitude"].corr(table["coherence"]))
     >>> found.chance > 0.95  # Nothing moved.
     True
     """
     kinds.function(statistic, "statistic")
-    if not isinstance(fakes, list | tuple) or not fakes:
-        raise ValueError("fakes must contain at least one table, got none")
+    if not isinstance(null_tables, list | tuple) or not null_tables:
+        raise ValueError("null_tables must contain at least one table, got none")
     value = check.real_number(statistic(table), "statistic")
-    drawn = np.array([check.real_number(statistic(null), "statistic") for null in fakes])
+    drawn = np.array([check.real_number(statistic(null), "statistic") for null in null_tables])
     low, high = np.nanquantile(drawn, [0.025, 0.975])
     # A fake without a value counts as one that is as large: it must not make the p-value smaller.
     larger = int((~(drawn < value - 1e-12)).sum())

@@ -16,7 +16,7 @@ def pooled_correlations(
     y: str = "coherence",
     *,
     by: str = "dataset",
-    given: tuple[str, ...] = (),
+    covariates: tuple[str, ...] = (),
     n_bootstrap: int = 10_000,
     confidence: float = 0.95,
     seed: int = 0,
@@ -24,8 +24,8 @@ def pooled_correlations(
     """Correlation over all data sets in the paper's three ways: raw, z-scored within each, and only x z-scored.
 
     Data sets of other depths, sizes and cells differ in both scores, which correlates them without a word on
-    perturbations; z-scores within data sets take that out. Group sizes are not taken out: ``given=("n",)`` does, ranked
-    over all data sets.
+    perturbations; z-scores within data sets take that out. Group sizes are not taken out: ``covariates=("n",)`` does,
+    ranked over all data sets.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def pooled_correlations(
         Columns of scores.
     by : str
         Column of data sets.
-    given : tuple of str
+    covariates : tuple of str
         Covariates, as in `correlation`.
     n_bootstrap, confidence, seed
         As in `correlations`.
@@ -58,15 +58,15 @@ def pooled_correlations(
     1       both -0.09
     2  magnitude -0.03
     """
-    complete = complete_lines(table, [x, y, by, *kinds.sequence(given, "given")], "table")
+    complete = complete_lines(table, [x, y, by, *kinds.sequence(covariates, "covariates")], "table")
     scaled = pd.concat([_standardised(part, (x, y)) for _, part in parts(complete, by)])
     lines = []
     for name, scaled_table in (("raw", complete), ("both", scaled), (x, scaled.assign(**{y: complete[y]}))):
-        line_seed = derive_seed(seed, name, x, y, *given)
+        line_seed = derive_seed(seed, name, x, y, *covariates)
         result = correlation(
-            scaled_table, x, y, given=given, n_bootstrap=n_bootstrap, confidence=confidence, seed=line_seed
+            scaled_table, x, y, covariates=covariates, n_bootstrap=n_bootstrap, confidence=confidence, seed=line_seed
         )
-        lines.append({"scaled": name, **result.to_dict(), "given": ", ".join(given)})
+        lines.append({"scaled": name, **result.to_dict(), "covariates": ", ".join(covariates)})
     return pd.DataFrame(lines)
 
 

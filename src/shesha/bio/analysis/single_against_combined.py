@@ -25,7 +25,7 @@ class Combined(Result):
     """Mann-Whitney U: number of pairs in which the single perturbation has the larger score."""
     p_value: float
     """Two-sided p-value of U."""
-    given: tuple[str, ...]
+    covariates: tuple[str, ...]
     """Covariates that the comparison controls for, by ranks."""
 
     def to_frame(self) -> pd.DataFrame:
@@ -40,14 +40,14 @@ def single_against_combined(
     *,
     label: str | None = None,
     separator: str = "+",
-    given: Sequence[str] = (),
+    covariates: Sequence[str] = (),
     n_bootstrap: int = 10_000,
     seed: int = 0,
 ) -> Combined:
     """Compare perturbations of one gene with those of several by a Mann-Whitney test.
 
     Combined perturbations usually have fewer cells, which alone makes them more coherent: ``y="unbiased"`` or
-    ``given=["n"]`` asks what is left.
+    ``covariates=["n"]`` asks what is left.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def single_against_combined(
         Column of names; default: the index.
     separator : str
         What stands between the genes of a name. A control paired with a gene does not count: 'KLF1+ctrl' is single.
-    given : sequence of str
+    covariates : sequence of str
         Covariates whose ranks are regressed out of those of the score.
     n_bootstrap, seed
         Of the correlation within each kind.
@@ -81,7 +81,7 @@ def single_against_combined(
     from scipy.stats import mannwhitneyu
 
     complete = complete_lines(
-        table, [x, y, *argument_types.sequence(given, "given"), *([] if label is None else [label])], "table"
+        table, [x, y, *argument_types.sequence(covariates, "covariates"), *([] if label is None else [label])], "table"
     )
     argument_types.text(separator, "separator")
     names = complete.index if label is None else complete[label]
@@ -91,12 +91,12 @@ def single_against_combined(
             f"table must contain at least 4 single and 4 combined perturbations (names with {separator!r}), "
             f"got {(~combined).sum()} and {combined.sum()}"
         )
-    scores = _residual_ranks(numbers(complete, [y, *given])) if given else complete[y].to_numpy(dtype=float)
+    scores = _residual_ranks(numbers(complete, [y, *covariates])) if covariates else complete[y].to_numpy(dtype=float)
     u, p = mannwhitneyu(scores[~combined], scores[combined])
     kinds = tuple(
         _kind(complete[mask], x, y, n_bootstrap, derive_seed(seed, k)) for k, mask in enumerate((~combined, combined))
     )
-    return Combined(kinds, float(u), float(p), tuple(given))
+    return Combined(kinds, float(u), float(p), tuple(covariates))
 
 
 def _genes(name: str, separator: str) -> int:

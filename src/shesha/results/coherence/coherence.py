@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shesha.report import Page, page_width, wrap
 from shesha.results.base import Result, reaches_level
-from shesha.results.null_summary import NAN, BesideNull
+from shesha.results.null_summary import NAN, NullComparison
 from shesha.support.plurals import agree, count
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Coherence(BesideNull):
+class Coherence(NullComparison):
     """Coherence of a group of rows, with the null of equally large groups without an effect."""
 
     name: str

@@ -113,7 +113,7 @@ def _group_clause(group: Group, score: str, confidence: float) -> str:
 
 @claim.register
 def _association(result: Association) -> str:
-    controls = f", controlling for {' and '.join(result.given)}" if result.given else ""
+    controls = f", controlling for {' and '.join(result.covariates)}" if result.covariates else ""
     return (
         f"Spearman's rho of {result.first} and {result.second} over {result.n:,} lines{controls} was "
         f"{say.format_number(result.value)}{say.interval(result.low, result.high, result.confidence)} (p = "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from shesha.report import Column, Page, Text, page_width, table, wrap
 from shesha.results.base import Result
-from shesha.results.null_summary import BesideNull
+from shesha.results.null_summary import NullComparison
 from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SessionPart(BesideNull):
+class SessionPart(NullComparison):
     """One kind of agreement between two sessions."""
 
     name: str

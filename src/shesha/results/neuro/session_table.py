@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.report import Column, page_width, table, wrap
 from shesha.results.base import Result
-from shesha.results.null_summary import NAN, BesideNull
+from shesha.results.null_summary import NAN, NullComparison
 from shesha.support.plurals import count
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class AreaScore(BesideNull):
+class AreaScore(NullComparison):
     """One score of one area in one session."""
 
     value: float
@@ -244,7 +244,7 @@ class Association(Result):
 
     first: str
     second: str
-    given: tuple[str, ...]
+    covariates: tuple[str, ...]
     """Columns that are controlled for."""
     value: float
     low: float
@@ -259,7 +259,7 @@ class Association(Result):
 
     def __str__(self) -> str:
         """Print the correlation with its interval."""
-        controls = f", controlling for {' and '.join(self.given)}" if self.given else ""
+        controls = f", controlling for {' and '.join(self.covariates)}" if self.covariates else ""
         text = (
             f"{self.first} and {self.second}{controls}: rho = {self.value:+.3f} [{self.low:+.2f}, {self.high:+.2f}], p "
             f"= {self.p_value:.2g} over {self.n_clusters} {self.clusters}s ({self.n} lines; p = {self.naive_p:.2g} if "

@@ -9,7 +9,7 @@ import numpy as np
 
 from shesha.report import page_width, wrap
 from shesha.results.base import reaches_level
-from shesha.results.null_summary import BesideNull
+from shesha.results.null_summary import NullComparison
 from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class OverTime(BesideNull):
+class OverTime(NullComparison):
     """Agreement of the distances between all times; the null is that of the maximum."""
 
     ALIGNED = (("times", "values"),)

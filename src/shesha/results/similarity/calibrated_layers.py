@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shesha.report import Metric, Page
 from shesha.results.audit.doubts import Doubts
 from shesha.results.base import reaches_level
-from shesha.results.null_summary import BesideNull
+from shesha.results.null_summary import NullComparison
 from shesha.results.plot_docstring import draws_axes
 from shesha.results.similarity.printed_grid import printed_grid
 from shesha.support.plurals import agree, count
@@ -27,7 +27,7 @@ AGGREGATE_NAMES = {
 
 
 @dataclass(frozen=True)
-class CalibratedLayers(BesideNull):
+class CalibratedLayers(NullComparison):
     """The summary of a grid of layers, compared with grids of randomly matched rows."""
 
     ALIGNED = (("rows", "grid"),)

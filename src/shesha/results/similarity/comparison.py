@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 from shesha.report import Metric, Page, page_width, wrap
 from shesha.results.audit.doubts import Doubts
 from shesha.results.base import Result
-from shesha.results.null_summary import BesideNull
+from shesha.results.null_summary import NullComparison
 from shesha.results.similarity.held_out_sections import held_out_lines
-from shesha.results.similarity.noise_ceiling import BesideRepeats
+from shesha.results.similarity.noise_ceiling import NoiseCeilingFields
 from shesha.results.similarity.pair_sentences import pair_sentences
 from shesha.results.similarity.recommended_measures import RECOMMENDED
 from shesha.support import argument_types as kinds
@@ -24,7 +24,7 @@ _MANY = 8
 
 
 @dataclass(frozen=True)
-class Score(BesideNull, BesideRepeats):
+class Score(NullComparison, NoiseCeilingFields):
     """The value of one measure for one pair of representations."""
 
     measure: str

@@ -48,7 +48,7 @@ class NoiseCeiling(Result):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BesideRepeats(Result):
+class NoiseCeilingFields(Result):
     """A value compared with repeated measurements: None without these, NaN if they give no answer."""
 
     over_repeats: float | None = None

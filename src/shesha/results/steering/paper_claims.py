@@ -56,7 +56,7 @@ def _layers(result: LayerRanking) -> str:
 @claim.register
 def _correlations(result: PartialCorrelations) -> str:
     clauses = say.join_clauses([_line(line) for line in result.lines], "more predictors")
-    controls = f"partial: controlling for {' and '.join(result.given)}; " if result.given else ""
+    controls = f"partial: controlling for {' and '.join(result.covariates)}; " if result.covariates else ""
     groups = "" if result.n_units == result.n_models else f" in {result.n_units} groups"
     return (
         f"Spearman correlations with {result.target} over {say.count(result.n_models, 'model')}{groups}: {clauses} "

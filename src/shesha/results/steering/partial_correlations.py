@@ -37,7 +37,7 @@ class PartialCorrelations(Result):
     """Predictors of steering over models or layers."""
 
     target: str
-    given: tuple[str, ...]
+    covariates: tuple[str, ...]
     lines: tuple[PartialCorrelation, ...]
     chance: float
     """Two-sided 5 % critical value for a predictor that is unrelated to the target."""
@@ -67,7 +67,7 @@ class PartialCorrelations(Result):
         if not known:
             return f"No predictor of {self.target} could be tested."
         best = max(known, key=lambda line: abs(line.partial))
-        controls = f", controlling for {' and '.join(self.given)}" if self.given else ""
+        controls = f", controlling for {' and '.join(self.covariates)}" if self.covariates else ""
         verdict = "significant" if best.partial_p <= _LEVEL else "not significant"
         return (
             f"Strongest predictor of {self.target}{controls}: {best.predictor} (rho = {best.partial:.2f}, p = "
@@ -97,7 +97,7 @@ class PartialCorrelations(Result):
                 *wrap(self.headline, page_width(), hanging=""),
                 "",
                 f"Spearman correlations with {self.target} over {units}; partial: controlling for "
-                f"{' and '.join(self.given)}",
+                f"{' and '.join(self.covariates)}",
                 *columns(rows, "<>>>>>>"),
                 f"two-sided 5 % critical values: {self.chance:.2f} (raw), {self.partial_chance:.2f} (partial), "
                 f"from {self.n_draws} shuffles",

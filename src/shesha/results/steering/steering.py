@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from shesha.report import columns, page_width, wrap
 from shesha.results.base import Result
-from shesha.results.null_summary import NAN, BesideNull
+from shesha.results.null_summary import NAN, NullComparison
 from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SteeringScore(BesideNull):
+class SteeringScore(NullComparison):
     """One number with its interval, compared with the same number for shuffled labels."""
 
     name: str

@@ -181,6 +181,8 @@ def _from_pairs(request: Request) -> Evidence:
     if not defined:
         return Evidence(float("nan"), scores, null=null, reason=CONSTANT, n_pairs=n_used)
     i, j, effect = (np.concatenate([getattr(part, name) for part in defined]) for name in ("i", "j", "influence"))
+    # Their pairs would be in memory twice.
+    del parts, defined
     clusters = request.exchange.clusters
     drawn = i * n + j if sample.distinct else None
     pair_error, row_error = pair_influence.standard_errors(effect, clusters[i], clusters[j], drawn, sample.share)

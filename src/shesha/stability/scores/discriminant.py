@@ -60,7 +60,8 @@ def lda_stability(
     -------
     float
         Mean absolute cosine, in [0, 1]. The within-class covariance has an absolute ridge of 1e-6,
-        as in the public package. NaN, with a warning, if the class means coincide.
+        as in the public package: the score does not depend on the unit of the features if their variances are far
+        above it. Far below, the direction is that between the class means. NaN, with a warning, if these coincide.
 
     Examples
     --------

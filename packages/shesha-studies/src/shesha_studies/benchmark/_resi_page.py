@@ -75,16 +75,16 @@ def _cora() -> pd.DataFrame:
     keys = [*tables.BLOCK, "measure"]
     published, suite = (table[table.dataset == "Cora"] for table in map(tables.scores, ("published", "small")))
     both = published.merge(suite, on=keys, suffixes=("", " here")).dropna(subset=["value", "value here"])
-    both["apart"] = (both["value here"] - both.value).abs()
+    both["difference"] = (both["value here"] - both.value).abs()
     parts = [*both.groupby(["test", "quality"], sort=False), (("all", ""), both)]
     lines = [
         {
             "test": test,
             "quality": quality,
             "numbers": len(part),
-            "within 0.05": (part.apart <= 0.05).mean(),
-            "within 0.10": (part.apart <= 0.10).mean(),
-            "median distance": part.apart.median(),
+            "within 0.05": (part.difference <= 0.05).mean(),
+            "within 0.10": (part.difference <= 0.10).mean(),
+            "median distance": part.difference.median(),
             "Spearman": tables.correlation(part.value, part["value here"]),
             "spread over networks, published": part.groupby("measure").value.std().mean(),
             "spread over networks, here": part.groupby("measure")["value here"].std().mean(),

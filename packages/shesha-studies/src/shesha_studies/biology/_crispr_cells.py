@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from shesha_studies.biology import _screens as screens
+from shesha_studies.biology import _perturbed_cells as screens
 from shesha_studies.biology._crispr_checks import BOTH, SCORES, SCREEN, STIMULATION
 
 Row = dict[str, float | int | str]
@@ -68,16 +68,16 @@ def _size(data: str, setting: str) -> Row:
 
     rows = screens.control_cells()
     n = int(setting)
-    fakes = [table.iloc[0] for table in fake_tables(rows, {setting: n}, n_tables=screens.N_TABLES)]
-    coherence = np.array([fake.coherence for fake in fakes])
+    null_tables = [table.iloc[0] for table in fake_tables(rows, {setting: n}, n_tables=screens.N_TABLES)]
+    coherence = np.array([fake.coherence for fake in null_tables])
     return {
         "n": n,
         "coherence": float(coherence.mean()),
         "low": float(np.quantile(coherence, 0.025)),
         "high": float(np.quantile(coherence, 0.975)),
         "expected": expected_mean_cosine(n, rows.shape[1], len(rows) - n),
-        "unbiased": float(np.mean([fake.unbiased for fake in fakes])),
-        "magnitude": float(np.mean([fake.magnitude for fake in fakes])),
+        "unbiased": float(np.mean([fake.unbiased for fake in null_tables])),
+        "magnitude": float(np.mean([fake.magnitude for fake in null_tables])),
     }
 
 
@@ -119,15 +119,15 @@ def _compare_row(data: str, x: str, y: str, covariates: Sequence[str] = ()) -> R
     """A rank correlation with its interval, compared with the same of fakes."""
     from shesha.bio.analysis import compare_with_null_tables, correlation
 
-    table, fakes = _tables(data)
-    rho = correlation(table, x, y, given=covariates)
+    table, null_tables = _tables(data)
+    rho = correlation(table, x, y, covariates=covariates)
 
     def statistic(frame: pd.DataFrame) -> float:
-        return correlation(frame, x, y, given=covariates, n_bootstrap=0).rho
+        return correlation(frame, x, y, covariates=covariates, n_bootstrap=0).rho
 
     # Correlations below zero are asked for on their own side.
     side = -1.0 if rho.rho < 0 else 1.0
-    fake = compare_with_null_tables(table, fakes, lambda frame: side * statistic(frame))
+    fake = compare_with_null_tables(table, null_tables, lambda frame: side * statistic(frame))
     low, high = sorted((side * fake.low, side * fake.high))
     return {
         "rho": rho.rho,
@@ -166,8 +166,8 @@ def _components(data: str, setting: str) -> Row:
         for n in (int(k), 50)
     )
     rho = correlation(table, y=score)
-    fakes = screens.fake_targets(int(k), 100)
-    fake = compare_with_null_tables(table, fakes, lambda frame: correlation(frame, y=score, n_bootstrap=0).rho)
+    null_tables = screens.fake_targets(int(k), 100)
+    fake = compare_with_null_tables(table, null_tables, lambda frame: correlation(frame, y=score, n_bootstrap=0).rho)
     agreement = {
         f"rank_{name}": float(spearmanr(table[name], fifty[name].loc[table.index]).statistic)
         for name in (score, "magnitude")
@@ -213,8 +213,8 @@ def _quartiles(data: str, setting: str) -> Row:
         score, magnitude = (last[f"{name}_sd"] / first[f"{name}_sd"] for name in (setting, "magnitude"))
         return float(score), float(magnitude), float(last["median_n"] / first["median_n"])
 
-    real, fakes = screens.targets().to_frame(), screens.fake_targets()[:100]
-    real_ratios, fake = ratios(real), np.median([ratios(frame) for frame in fakes], axis=0)
+    real, null_tables = screens.targets().to_frame(), screens.fake_targets()[:100]
+    real_ratios, fake = ratios(real), np.median([ratios(frame) for frame in null_tables], axis=0)
     ordered = discordances(real, y=setting).sort_values()
     names = ("sd_score", "sd_magnitude", "median_n")
     return {
@@ -233,12 +233,12 @@ def _mixed_model_row(data: str, setting: str) -> Row:
     options: dict[str, Any] = {"centre": how == "centred"}
     model = mixed_model(screens.both(), score, **options)
     values: Row = {"residual": model.residual_variance, "between": model.dataset_variance, "fitted": model.fitted}
-    fakes = [mixed_model(frame, score, **options) for frame in screens.fakes_of_both()[:25]]
+    null_models = [mixed_model(frame, score, **options) for frame in screens.fakes_of_both()[:25]]
     for place, effect in enumerate(model.effects):
         name = effect.predictor.replace(" ", "_")
         values |= {f"{name}_beta": effect.beta, f"{name}_low": effect.low, f"{name}_high": effect.high}
         values |= {f"{name}_z": effect.z, f"{name}_model_p": effect.p_value}
-        values[f"{name}_fake"] = float(np.mean([fake.effects[place].beta for fake in fakes]))
+        values[f"{name}_fake"] = float(np.mean([fake.effects[place].beta for fake in null_models]))
     return values
 
 
@@ -252,13 +252,13 @@ def _pool_row(data: str, setting: str) -> Row:
         return pooled_correlations(frame, y=score, n_bootstrap=n_bootstrap).set_index("scaled").loc[scaled]
 
     pooled = rho(screens.both(), 2000)
-    fakes = np.array([rho(frame, 0).rho for frame in screens.fakes_of_both()])
+    null_rhos = np.array([rho(frame, 0).rho for frame in screens.fakes_of_both()])
     return {
         **{"rho": float(pooled.rho), "rho_low": float(pooled.low), "rho_high": float(pooled.high)},
-        "chance": float(fakes.mean()),
-        "fake_low": float(np.quantile(fakes, 0.025)),
-        "fake_high": float(np.quantile(fakes, 0.975)),
-        "fake_p": float((1 + (fakes >= pooled.rho).sum()) / (1 + len(fakes))),
+        "chance": float(null_rhos.mean()),
+        "fake_low": float(np.quantile(null_rhos, 0.025)),
+        "fake_high": float(np.quantile(null_rhos, 0.975)),
+        "fake_p": float((1 + (null_rhos >= pooled.rho).sum()) / (1 + len(null_rhos))),
     }
 
 
@@ -269,7 +269,7 @@ def _null_model(data: str, setting: str) -> Row:
     table = null_model(500, **NULL_MODELS[setting])
     row: Row = {}
     for name, x, covariates in (("magnitude", "magnitude", ()), ("snr", "snr", ()), ("partial", "magnitude", ("snr",))):
-        rho = correlation(table, x, given=covariates, n_bootstrap=1000)
+        rho = correlation(table, x, covariates=covariates, n_bootstrap=1000)
         row |= {f"{name}_rho": rho.rho, f"{name}_low": rho.low, f"{name}_high": rho.high}
     within = [correlation(group, n_bootstrap=0).rho for _, group in table.groupby("noise")]
     return {**row, "within_noise": float(min(within)), "within_noise_highest": float(max(within))}

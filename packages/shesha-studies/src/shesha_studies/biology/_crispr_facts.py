@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, rank_correlation, rate, smallest
-from shesha_studies.biology import _screens as screens
+from shesha_studies.biology import _perturbed_cells as screens
 from shesha_studies.biology._crispr_checks import BOTH, GAUSSIAN, SCORES, Found
 
 

@@ -115,15 +115,17 @@ def over_sessions(rows: pd.DataFrame, column: str) -> tuple[float, float, float]
     return (float(values.mean()), *mean_interval(values, known.session.tolist(), 0.95))
 
 
-def session_correlation(rows: pd.DataFrame, first: str, second: str, given: Sequence[str] = ()) -> dict[str, float]:
+def session_correlation(
+    rows: pd.DataFrame, first: str, second: str, covariates: Sequence[str] = ()
+) -> dict[str, float]:
     """Return a rank correlation over areas, its interval and p over whole sessions, and p as if areas were apart."""
-    known = rows.dropna(subset=[first, second, *given])
-    values = known[[first, second, *given]].to_numpy(dtype=float)
+    known = rows.dropna(subset=[first, second, *covariates])
+    values = known[[first, second, *covariates]].to_numpy(dtype=float)
 
     def score(subset: Any) -> float:
         return partial_rank_correlation(values[subset, 0], values[subset, 1], values[subset, 2:])
 
-    rho, free = score(np.ones(len(values), dtype=bool)), len(values) - 2 - len(given)
+    rho, free = score(np.ones(len(values), dtype=bool)), len(values) - 2 - len(covariates)
     (low, high), p = jackknife_correlation(score, known.session.tolist(), 0.95)
     naive = 2 * student.sf(abs(rho) * np.sqrt(free / (1 - rho**2)), free)
     return {"rho": rho, "low": low, "high": high, "p": p, "naive_p": float(naive)}

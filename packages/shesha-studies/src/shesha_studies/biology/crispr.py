@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from shesha.studies.checks import DATA
 from shesha.studies.study_definition import study
-from shesha_studies.biology import _screens as screens
+from shesha_studies.biology import _perturbed_cells as screens
 from shesha_studies.biology._crispr_cells import GIVEN, NULL_MODELS, PARTS, Row
 from shesha_studies.biology._crispr_checks import BOTH, GAUSSIAN, SCORES, SCREEN, STIMULATION
 from shesha_studies.biology._crispr_facts import make_facts

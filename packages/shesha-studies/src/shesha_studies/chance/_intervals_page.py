@@ -13,7 +13,7 @@ from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.rates import rate_interval
-from shesha_studies.chance._coverage import LEVELS
+from shesha_studies.chance._interval_coverage import LEVELS
 
 BY = ["part", "data", "n", "d", "told", "score"]
 FEWEST = 20

@@ -107,11 +107,11 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     return as_facts(
         {
             "n": subset.n.max(),
-            "apart": _apart(subset, "gated"),
+            "apart": _largest_difference(subset, "gated"),
             "raw_apart": (means.raw - means.unbiased).abs().max(),
             # Of any n: with the published one, our signal leaves raw CKA nothing to correct.
-            **{f"apart, {name}": _apart(part, "gated") for name, part in parts.items()},
-            **{f"raw apart, {name}": _apart(part, "raw") for name, part in parts.items()},
+            **{f"apart, {name}": _largest_difference(part, "gated") for name, part in parts.items()},
+            **{f"raw apart, {name}": _largest_difference(part, "raw") for name, part in parts.items()},
             "adjusted_apart": (averages.adjusted - averages.unbiased).abs().max(),
             "gated_lower": (averages.unbiased - averages.gated).max(),
             "bias": (averages.raw - averages.unbiased).abs().max(),
@@ -125,7 +125,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     )
 
 
-def _apart(rows: pd.DataFrame, name: str) -> Fact:
+def _largest_difference(rows: pd.DataFrame, name: str) -> Fact:
     """Largest mean difference from the unbiased estimator, at any width and strength."""
-    rows = rows.assign(apart=rows[name] - rows.unbiased)
-    return largest(map(absolute, group_means(rows, ["strength", "n", "ratio"], "apart")))
+    rows = rows.assign(difference=rows[name] - rows.unbiased)
+    return largest(map(absolute, group_means(rows, ["strength", "n", "ratio"], "difference")))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from shesha.studies.study_definition import study
-from shesha_studies.chance import _coverage as coverage
+from shesha_studies.chance import _interval_coverage as coverage
 from shesha_studies.chance._intervals_page import make_facts, make_page
 
 RUNS, BATCHES = 10, 20

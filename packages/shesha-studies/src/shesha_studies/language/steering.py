@@ -13,7 +13,8 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.causal_lm_embeddings import CAUSAL, CAUSAL_ENCODERS, SINK, encoder_rows
-from shesha_studies.language._steering_facts import make_facts, published_numbers
+from shesha_studies.language._steering_checks import published_numbers
+from shesha_studies.language._steering_facts import make_facts
 from shesha_studies.language._steering_page import (
     UNREACHABLE,
     average_encoders,

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled
-from shesha_studies.stability_correlations._distinctness_tables import Findings, related
+from shesha_studies.stability_correlations._distinctness_statistics import Findings, related
 from shesha_studies.stability_correlations._distinctness_transformations import KINDS
 
 if TYPE_CHECKING:
@@ -136,12 +136,14 @@ def _bias(rows: pd.DataFrame) -> Fact:
     rows = rows.dropna(subset=["stability", "cka", "unbiased"]).reset_index(drop=True)
     values = rows[["stability", "cka", "unbiased"]].to_numpy(dtype=float)
 
-    def apart(places: Any) -> float:
+    def difference(places: Any) -> float:
         stability, *others = (rankdata(column) for column in values[places].T)
         return abs(float(np.subtract(*(np.corrcoef(stability, ranks)[0, 1] for ranks in others))))
 
     return resampled(
-        apart, [np.asarray(indices, dtype=np.intp) for indices in rows.groupby("group").indices.values()], draws=200
+        difference,
+        [np.asarray(indices, dtype=np.intp) for indices in rows.groupby("group").indices.values()],
+        draws=200,
     )
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from shesha.charts import PALETTE
 from shesha.studies.page import Picture
 from shesha.studies.pictures import figure
-from shesha_studies.stability_correlations._distinctness_tables import Findings, related
+from shesha_studies.stability_correlations._distinctness_statistics import Findings, related
 from shesha_studies.stability_correlations._distinctness_transformations import COMPONENTS, KINDS
 
 _HOUR = 3600.0

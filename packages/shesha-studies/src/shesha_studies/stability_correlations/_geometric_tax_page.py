@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from shesha.charts import PALETTE
@@ -11,9 +9,6 @@ from shesha.studies.page import Picture
 from shesha.studies.pictures import figure
 from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, TITLES, Findings
 from shesha_studies.stability_correlations._geometric_tax_tables import dimension
-
-if TYPE_CHECKING:
-    pass
 
 
 def pictures(findings: Findings) -> tuple[Picture, ...]:

@@ -25,7 +25,7 @@ from shesha_studies.stability_correlations import _distinctness_page as words
 from shesha_studies.stability_correlations import _distinctness_tables as tables
 from shesha_studies.stability_correlations._base_representations import BASES, SEEDS, rows_of
 from shesha_studies.stability_correlations._distinctness_facts import make_facts
-from shesha_studies.stability_correlations._distinctness_tables import Findings
+from shesha_studies.stability_correlations._distinctness_statistics import Findings
 from shesha_studies.stability_correlations._distinctness_transformations import (
     components,
     is_drawn,
@@ -183,7 +183,7 @@ def chance_cka(x: float, y: float, n: int) -> float:
 @distinctness.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Correlate stability and similarity as published, and with controls."""
-    findings = tables.Findings.build(rows)
+    findings = Findings.build(rows)
     return Page(
         "",
         tables.tables(findings),

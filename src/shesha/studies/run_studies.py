@@ -14,9 +14,11 @@ from typing import Any
 
 from shesha import runs
 from shesha.runs import Here, Job, Kept, Meter, ResultStore
-from shesha.studies.adopted_rows import adopt
 from shesha.studies.registry import find
-from shesha.studies.run_files import StudyRun, place, write
+from shesha.studies.rows_of_earlier_table import adopt
+from shesha.studies.run_description import machine_and_versions
+from shesha.studies.run_files import write
+from shesha.studies.run_results import StudyRun
 from shesha.studies.study_definition import Study, Unreachable
 
 STORE = "studies.sqlite"
@@ -196,7 +198,7 @@ def _missing_key(study: Study) -> str:
 def _compute_cell(reference: str, parameters: dict[str, Any]) -> dict[str, Any]:
     """Compute a cell in any process, and record the machine."""
     try:
-        return {"row": find(reference)(**parameters), "place": place()}
+        return {"row": find(reference)(**parameters), "place": machine_and_versions()}
     except Unreachable as error:
         return {_MISSING: str(error)}
 

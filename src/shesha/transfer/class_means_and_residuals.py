@@ -6,16 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from shesha.inputs import validation as check
-from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.support.types import Labels, Matrix, Vector
 from shesha.support.warnings import NotEstimable
-
-_ROUNDINGS = 4
-"""Maximum number of rounding errors in an entry: storage, an earlier product, and centring."""
 
 
 @dataclass(frozen=True)
@@ -71,36 +66,8 @@ class ClassedRows:
         return replace(self, means=self.means @ axes, within=self.within @ axes, noise=noise)
 
 
-def check_classes(X: ArrayLike, y: ArrayLike) -> ClassedRows:
-    """Check rows and labels; raise NotEstimable if all rows are equal."""
-    matrix = check.matrix(X)
-    codes, names = check.labels(y, len(matrix))
-    unit = length_unit(matrix)
-    rows = matrix / unit
-    noise = _ROUNDINGS * precision(X) * np.abs(rows).max(axis=0)
-    first = rows[np.unique(codes, return_index=True)[1]]
-    # About a member of the class, equal rows become exact zeros, which the rounding of their mean would miss.
-    rows -= first[codes]
-    counts = np.bincount(codes).astype(np.float64)
-    shift = class_sums(rows, codes) / counts[:, None]
-    rows -= shift[codes]
-    # About one row first, for the same reason.
-    means = first - first[0] + shift
-    means -= counts @ means / len(rows)
-    data = ClassedRows(codes, names, counts, means, rows, noise, unit)
-    if data.within_scatter() == 0 and data.between_scatter() <= len(rows) * data.negligible:
-        raise NotEstimable("all rows are equal")
-    return data
-
-
 def class_sums(X: Matrix, codes: Labels) -> Matrix:
     """Sum of the rows of each class."""
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     return np.asarray(np.add.reduceat(X[order], starts, axis=0))
-
-
-def precision(X: ArrayLike) -> float:
-    """Relative rounding error of the stored numbers, larger for single precision."""
-    dtype = np.asarray(X).dtype
-    return float(np.finfo(dtype if dtype.kind == "f" else np.float64).eps)

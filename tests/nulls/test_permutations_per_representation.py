@@ -7,10 +7,10 @@ import pytest
 
 from shesha.nulls import exchange
 from shesha.nulls.design_builder import match_by_quantity
-from shesha.nulls.joint_permutations import JointPermutations
+from shesha.nulls.permutations_per_representation import RepresentationPermutations
 
 BLOCKS = np.arange(30) // 10
-JOINT = JointPermutations(exchange(30, blocks=BLOCKS), 50, 4)
+JOINT = RepresentationPermutations(exchange(30, blocks=BLOCKS), 50, 4)
 
 
 def test_orders_of_a_pair_relabel_both_sides():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from shesha.comparison import sampled_tuple_distances
-from shesha.comparison.sampled_tuple_distances import tuple_distances
+from shesha.comparison import sampled_pair_and_triplet_distances as tuple_distances_module
+from shesha.comparison.sampled_pair_and_triplet_distances import tuple_distances
 from shesha.kernels.distances import METRICS
 from shesha.views import UndirectedRowsError
 from shesha.views.row_blocks import RowSource
@@ -22,7 +22,7 @@ def test_distances_of_tuples_are_those_of_scipy(monkeypatch, way, metric, width)
     tuples = np.array([rng.choice(700, width, replace=False) for _ in range(1500)])
     budget, dense = WAYS[way]
     monkeypatch.setenv("SHESHA_MEMORY", budget)
-    monkeypatch.setattr(sampled_tuple_distances, "_DENSE", dense)
+    monkeypatch.setattr(tuple_distances_module, "_DENSE", dense)
     every = cdist(X, X, metric)
     expected = [every[tuples[:, i], tuples[:, j]] for i, j in ((0, 1), (0, 2), (1, 2)) if j < width]
     np.testing.assert_allclose(tuple_distances(RowSource(X), tuples, metric), np.transpose(expected), atol=1e-12)

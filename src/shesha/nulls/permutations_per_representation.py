@@ -14,7 +14,7 @@ _PURPOSE = 13
 
 
 @dataclass(frozen=True)
-class JointPermutations:
+class RepresentationPermutations:
     """One null distribution for all pairs of many representations.
 
     Draw k relabels the rows of representation a by `a_k`, independently of all others and by its content alone, so that
@@ -33,7 +33,7 @@ class JointPermutations:
     Examples
     --------
     >>> from shesha.nulls import exchange
-    >>> joint = JointPermutations(exchange(5), 2, 0)
+    >>> joint = RepresentationPermutations(exchange(5), 2, 0)
     >>> [order.tolist() for order in joint.pair_orders("a1", "b2")]
     [[4, 2, 0, 1, 3], [1, 2, 0, 4, 3]]
     """

@@ -14,7 +14,7 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.study_definition import study
 from shesha_studies.causal_lm_embeddings import CAUSAL, SINK
-from shesha_studies.stability._axis_representations import STANDARDISED, every, read_rows
+from shesha_studies.stability._coordinate_axes_representations import STANDARDISED, every, read_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

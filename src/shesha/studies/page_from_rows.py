@@ -1,0 +1,48 @@
+"""The page and facts of a study from its rows, with the verdicts of the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from shesha.studies.checks import OWN_NUMBERS, STAND_IN, UNREACHABLE, Check, set_basis_by_words
+from shesha.studies.claims import decide
+from shesha.studies.facts import Fact, Facts
+from shesha.studies.page import Page
+from shesha.studies.study_definition import Study
+from shesha.studies.study_rules import lesser_claims, read_published, set_headings, study_answer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def build_page(study: Study, rows: pd.DataFrame) -> tuple[Page, Facts]:
+    """Return the page of a study with the engine's verdicts, answer and headings, and the facts that decide them."""
+    page, facts = study.pages[0](rows, read_published(study)), study_facts(study, rows)
+    checks = checks_of_page(study, page.checks, facts)
+    tables, answer = set_headings(study, page.tables), study_answer(study, facts) or page.answer
+    return replace(page, tables=tables, checks=checks, answer=answer), facts
+
+
+def study_facts(study: Study, rows: pd.DataFrame) -> Facts:
+    """Return the facts of a study's rows by name, if it has any."""
+    facts: dict[str, Fact] = {}
+    for make in study.fact_makers:
+        facts |= make(rows, read_published(study))
+    return facts
+
+
+def checks_of_page(study: Study, checks: Sequence[Check], facts: Facts) -> tuple[Check, ...]:
+    """Say what each check rests on, with the engine's verdicts where claims are data."""
+    return set_basis(study, decide(study.name, tuple(checks), facts, lesser_claims(study)))
+
+
+def set_basis(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:
+    """Set the basis of each check, as the study declares it."""
+    basis_checks = [
+        check if check.verdict == UNREACHABLE else set_basis_by_words([check], OWN_NUMBERS, study.own_numbers)[0]
+        for check in checks
+    ]
+    words = ("",) if study.stand_ins else ("stand-in",)
+    return set_basis_by_words(set_basis_by_words(basis_checks, STAND_IN, words, but=study.repeated), study.on)

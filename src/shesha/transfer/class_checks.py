@@ -1,0 +1,42 @@
+"""Checks of rows with class labels, and the precision of stored numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.inputs import validation as check
+from shesha.kernels.rounding_and_scaling import length_unit
+from shesha.support.warnings import NotEstimable
+from shesha.transfer.class_means_and_residuals import ClassedRows, class_sums
+
+_ROUNDINGS = 4
+"""Maximum number of rounding errors in an entry: storage, an earlier product, and centring."""
+
+
+def check_classes(X: ArrayLike, y: ArrayLike) -> ClassedRows:
+    """Check rows and labels; raise NotEstimable if all rows are equal."""
+    matrix = check.matrix(X)
+    codes, names = check.labels(y, len(matrix))
+    unit = length_unit(matrix)
+    rows = matrix / unit
+    noise = _ROUNDINGS * precision(X) * np.abs(rows).max(axis=0)
+    first = rows[np.unique(codes, return_index=True)[1]]
+    # About a member of the class, equal rows become exact zeros, which the rounding of their mean would miss.
+    rows -= first[codes]
+    counts = np.bincount(codes).astype(np.float64)
+    shift = class_sums(rows, codes) / counts[:, None]
+    rows -= shift[codes]
+    # About one row first, for the same reason.
+    means = first - first[0] + shift
+    means -= counts @ means / len(rows)
+    data = ClassedRows(codes, names, counts, means, rows, noise, unit)
+    if data.within_scatter() == 0 and data.between_scatter() <= len(rows) * data.negligible:
+        raise NotEstimable("all rows are equal")
+    return data
+
+
+def precision(X: ArrayLike) -> float:
+    """Relative rounding error of the stored numbers, larger for single precision."""
+    dtype = np.asarray(X).dtype
+    return float(np.finfo(dtype if dtype.kind == "f" else np.float64).eps)
