@@ -118,6 +118,15 @@ def first_file(files: Sequence[Path]) -> Path:
     return inside[0] if inside else files[0]
 
 
+def parse_pairs(pairs: str | None) -> int | Literal["all"] | None:
+    """Read --pairs: a number or all."""
+    if pairs is None or pairs == "all":
+        return "all" if pairs else None
+    if not pairs.isdecimal():
+        raise ValueError(f"--pairs must be a number or all, got {pairs!r}")
+    return int(pairs)
+
+
 def parse_layer_axis(text: str) -> int | Literal["guess"] | None:
     """Return the value of --layer-axis."""
     if text not in ("0", "1", "2", "none", "guess"):

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -138,7 +138,7 @@ def audit_command(
         confidence=confidence,
         n_bootstrap=bootstrap,
         n_permutations=permutations,
-        pairs=_pair_count(pairs),
+        pairs=_file_inputs.parse_pairs(pairs),
         **exchanged.design,
         layer_axis=None,
         seed=seed,
@@ -156,15 +156,6 @@ def audit_command(
             "shesha: --quick gives a first look; without it, intervals are more reliable and p-values more precise",
             err=True,
         )
-
-
-def _pair_count(pairs: str | None) -> int | Literal["all"] | None:
-    """Read --pairs: a number or all."""
-    if pairs is None or pairs == "all":
-        return "all" if pairs else None
-    if not pairs.isdecimal():
-        raise ValueError(f"--pairs must be a number or all, got {pairs!r}")
-    return int(pairs)
 
 
 def _read_all(

@@ -35,6 +35,10 @@ def rank_command(
         int, typer.Option(help="Number of permutations for p-values against chance.")
     ] = N_PERMUTATIONS,
     confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    pairs: Annotated[
+        str | None,
+        typer.Option(help="Number of random pairs of rows, or all; default: all for up to 1,414 rows, else 1,000,000."),
+    ] = None,
     layer_axis: _file_inputs.LayerAxis = "guess",
     by_position: _file_inputs.ByPosition = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
@@ -63,6 +67,7 @@ def rank_command(
         n_resamples=resamples,
         n_permutations=permutations,
         confidence=confidence,
+        pairs=_file_inputs.parse_pairs(pairs),
         seed=seed,
     )
     outputs.write(ranking, [*files, *data])

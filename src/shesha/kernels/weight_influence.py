@@ -20,7 +20,8 @@ def correlation_influence(lines: SortedVectors, cells: Sequence[tuple[int, int]]
     values = lines.ranks(np.ones(n)) / n if ranked else lines.values
     centred = values - values.mean(axis=1, keepdims=True)
     spread = np.sqrt(np.einsum("lp,lp->l", centred, centred) / n)
-    unit = centred / np.where(spread > 1e-10 * np.abs(values).max(axis=1), spread, np.nan)[:, None]
+    spread = np.where(spread > 1e-10 * np.abs(values).max(axis=1), spread, np.nan)
+    unit = centred / spread[:, None]
 
     def covariance(a: int, b: int) -> Vector:
         """Influence on the covariance, plus a constant."""

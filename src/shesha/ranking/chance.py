@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, sqrt
+from math import sqrt
 
 import numpy as np
 
@@ -43,22 +43,28 @@ def chance_p_values(
 
 
 def fewer_rows(problem: Problem, n_pairs: int, rng: np.random.Generator) -> Problem:
-    """Return the problem of so many random rows that their pairs are at most as many as requested.
+    """Return the problem of so many random rows that they have about the requested number of pairs at most.
 
     Units that permutations exchange keep the same positions, so they stay exchangeable. Units are dropped only if one
-    row of each is too many.
+    row of each is too many, and whole blocks only if two rows of each are.
     """
     n_kept = int((1 + sqrt(1 + 8 * n_pairs)) / 2)
-    if n_kept >= problem.n_rows:
+    exchanged = [units for units in problem.design.unit_arrays if len(units) > 1]
+    if n_kept >= problem.n_rows or not exchanged:
         return problem
-    kept = []
-    for units in problem.design.unit_arrays:
-        wanted = units.size * n_kept / problem.n_rows
-        width = ceil(wanted / len(units))
-        places = np.sort(rng.choice(units.shape[1], width, replace=False))
-        chosen = rng.choice(len(units), max(1, int(wanted / width)), replace=False)
-        kept.append(units[np.ix_(np.sort(chosen), places)].ravel())
+    order = np.sort(rng.permutation(len(exchanged))[: n_kept // 2])
+    exchanged = [exchanged[place] for place in order]
+    share = min(1.0, n_kept / sum(units.size for units in exchanged))
+    kept = [_some_of_each(units, max(2, int(share * units.size)), rng) for units in exchanged]
     return problem.take(np.sort(np.concatenate(kept)))
+
+
+def _some_of_each(units: Index, n_kept: int, rng: np.random.Generator) -> Index:
+    """Return the same random positions of as many units as possible, about so many rows in all."""
+    width = max(1, n_kept // len(units))
+    positions = np.sort(rng.choice(units.shape[1], width, replace=False))
+    chosen = np.sort(rng.choice(len(units), min(len(units), n_kept // width), replace=False))
+    return units[np.ix_(chosen, positions)].ravel()
 
 
 def _permuted_means(problem: Problem, orders: Sequence[Index]) -> Matrix:
