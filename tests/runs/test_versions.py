@@ -123,6 +123,7 @@ NOT_IN_STORES = {
     "shesha.kernels.threads",
     "shesha.kernels.condition_distances",
     "shesha.kernels.unit_candidates",
+    "shesha.kernels.weight_influence",
     "shesha.kernels.weighted_ranks",
     "shesha.nulls.corrections",
     "shesha.nulls.linear_moments",

@@ -36,7 +36,7 @@ def combine_models(problem: Problem, rng: np.random.Generator, vectors: Distance
     """Fit non-negative weights of the models, and score them on held-out data; None for one model or few rows."""
     if len(problem.models) < 2 or problem.n_units < 2 * _FEWEST:
         return None
-    if vectors.n_pairs > MOST_PAIRS:
+    if vectors.n_pairs > MOST_PAIRS and not problem.exact:
         vectors = vectors.take(np.sort(rng.choice(vectors.n_pairs, MOST_PAIRS, replace=False)))
     folds = [fold for _ in range(_REPEATS) for fold in _folds(vectors, rng)]
     weights, held_out = zip(*(tried for fold in folds for tried in _try_fold(vectors, fold)), strict=True)

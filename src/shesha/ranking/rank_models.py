@@ -21,7 +21,7 @@ from shesha.ranking.chance import chance_p_values, fewer_rows
 from shesha.ranking.distance_bootstrap import evaluate_distances
 from shesha.ranking.distance_vectors import DistanceVectors
 from shesha.ranking.evaluations import FEWEST_UNITS, Evaluations, Problem
-from shesha.ranking.model_combination import combine_models
+from shesha.ranking.model_combination import MOST_PAIRS, combine_models
 from shesha.ranking.places import rank_with_ties
 from shesha.ranking.resampled_correlations import RANKED_AGAIN
 from shesha.ranking.subset_scores import evaluate_subsets
@@ -146,7 +146,7 @@ def rank_models(
             "Use more rows."
         )
     permuted = problem
-    if vectors is not None and vectors.n_pairs > RANKED_AGAIN and not problem.exact:
+    if vectors is not None and not problem.exact and (vectors.sampled or vectors.n_pairs > RANKED_AGAIN):
         permuted = fewer_rows(problem, vectors.n_pairs, spawn(seed, _ROWS))
         notes.append(_sample_note(problem, vectors, permuted.n_rows))
     chance, exchanged = chance_p_values(permuted, n_permutations, alpha, seed, notes)
@@ -224,13 +224,19 @@ def _evaluate(problem: Problem, vectors: DistanceVectors | None, n_resamples: in
 
 def _sample_note(problem: Problem, vectors: DistanceVectors, n_permuted: int) -> str:
     """Say what stands in for all pairs, ranked again in every resample."""
-    note = "Resamples do not rank the distances again, but change correlations by the influence of each pair of rows."
+    notes = []
     if vectors.sampled:
-        note = (
+        notes.append(
             f"Values are from {vectors.n_pairs:,} random pairs of the {n_pairs(problem.n_rows):,} pairs of rows; the "
-            f"intervals include the error of this. p-values against chance are from {n_permuted:,} random rows. {note}"
+            f"intervals include the error of this. p-values against chance are from {n_permuted:,} random rows."
         )
-    return note + " pairs='all' uses all pairs and ranks them again."
+    if vectors.n_pairs > RANKED_AGAIN:
+        notes.append(
+            "Resamples do not rank the distances again, but change correlations by the influence of each pair of rows."
+        )
+    if vectors.n_pairs > MOST_PAIRS and len(problem.models) > 1:
+        notes.append(f"The weighted combination uses {MOST_PAIRS:,} of the pairs.")
+    return " ".join([*notes, "pairs='all' uses all pairs and ranks them again in every resample."])
 
 
 def _pairs(
