@@ -368,51 +368,54 @@ TEXT = """# How often monitors alarm
 
 This page reports how often monitors raise alarms, with and without a change, compared with other tools. Use it to
 choose a rate and a run length. `python scripts/make_monitoring_tables.py` makes the tables. Each monitor has {n}
-canaries ({fewer} where precisions differ) and {k} re-encodings as nulls. Numbers in parentheses are 95 % confidence
-limits. The text encoder is MiniLM (all-MiniLM-L6-v2), in float32 or with weights stored in bfloat16 or float16.
-Evidently's tests are those of version 0.7.23, reimplemented in the script.
+canaries ({fewer} where precisions differ) and {k} re-encodings, which define its noise floor. Numbers in parentheses
+are 95 % confidence limits. The text encoder is MiniLM (all-MiniLM-L6-v2), in float32 or with weights stored in bfloat16
+or float16. The tests of Evidently follow its version 0.7.23; the script reimplements them.
 
 ## Nothing changed: the same inputs encoded again
 
-Rates are shares of {n_monitors} monitors with one check each. The reference, the nulls and the check of each monitor
-are drawn from the same 300 re-encodings (120 where precisions differ), so the limits are somewhat too narrow. The rules
-of other tools are applied to 40 pairs of encodings.
+Rates are shares of {n_monitors} monitors with one check each. The reference, the {k} re-encodings and the check of each
+monitor are drawn from the same 300 encodings (120 where precisions differ), so the limits are somewhat too narrow. The
+rules of other tools are applied to 40 pairs of encodings.
 
 {rates}
 
-Each measure is compared with its own re-encodings, and none significantly exceeds its rate, not even Procrustes. With
-one threshold for all measures, Procrustes would raise too many alarms. If an encoder is exactly reproducible, drifts
-tie and the rate is lower, down to zero. The fixed bounds on the cosine raise no alarm here, but they also detect few
-real changes (below). Evidently's tests compare the distributions of the two sets of encodings. Its MMD test raises an
-alarm always or never, depending on the data.
+Each measure is compared with its own values for the re-encodings, and none significantly exceeds the stated rate, not
+even Procrustes. With one threshold for all measures, Procrustes would raise too many alarms. If an encoder is exactly
+reproducible, drifts are tied and the rate is lower, down to zero. The fixed bounds on the cosine raise no alarm here,
+but they also detect few real changes (see below). The tests of Evidently compare the distributions of the two sets of
+encodings. Depending on the data, its MMD test always or never raises an alarm.
 
 ## Nothing changed, many checks
 
 The table gives the number of checks to the first alarm for {n_runs} monitors per line (`run_length=`). Checks are drawn
-with replacement from the encodings that are not nulls, up to 20 times the stated run length. Each monitor has its own
-nulls, so monitors differ: the mean is at least as stated, but the median can be lower. If drifts tie, alarms are rarer.
-CUSUM at the same threshold takes longer (+: some monitors raised no alarm).
+with replacement from the encodings that are not among the {k} re-encodings of the monitor, up to 20 times the stated
+run length. Each monitor has its own re-encodings, so monitors differ: the mean is at least as stated, but the median
+can be lower. If drifts are tied, alarms are rarer. CUSUM at the same threshold takes longer (+: some monitors raised no
+alarm).
 
 {lengths}
 
 ## Something changed
 
 Gaussian noise is added to all weights of MiniLM, in units of each tensor's standard deviation. The encodings and the
-nulls include all precisions. The table gives the share of single checks that raise an alert, the median number of
-successive checks to the alarm, and the share of pairs in which other tools raise an alarm.
+re-encodings include all precisions. The table gives the share of single checks that raise an alert, and the median
+number of successive checks to the alarm. For other tools, it gives the share of pairs of encodings for which they raise
+an alarm.
 
 {later}
 
 ## New inputs
 
 Embeddings of SST-2 sentences are divided at random into reference and new rows. All tests use the same divisions, so
-their rates are high or low together. Over 600 divisions, the rate of the energy test is as stated.
+their rates tend to be high or low together. Over 600 divisions, the rate of the energy test is close to the stated
+rate.
 
 {new}
 
 The stream test uses one number per row, its distance from the centre, so it needs more rows than a two-sample test. You
-may look at the stream after every row, but at a two-sample test only once. If the same inputs can be encoded again, a
-check detects far smaller changes than any of these tests.
+may look at the result of the stream test after every row, but you may use a two-sample test only once. If the same
+inputs can be encoded again, a check detects far smaller changes than any of these tests.
 """
 
 

@@ -35,8 +35,9 @@ MANY = 0.2
 READING = """\
 Drift and donors are the most harmful: they affect every score, and look like a strong, significant result. Width and
 few rows raise raw scores, but a test corrects for them. An outlying row raises CKA and Procrustes to about 1 and leaves
-rank-based scores unchanged. A rogue dimension hides the shared part from every score; basis averaged and SVCCA rise,
-although nothing more is shared. A common offset hides nearest neighbours by cosine."""
+rank-based scores unchanged. A rogue dimension (one feature with very large variance) hides the shared part from every
+score. It raises the basis-averaged score and SVCCA, although X and Y share no more than before. A common offset makes
+nearest neighbours by cosine uninformative."""
 Pair = tuple[np.ndarray, np.ndarray]
 Data = tuple[np.ndarray, np.ndarray, dict[str, Any]]
 """X, Y, and what is told of the rows."""
@@ -196,17 +197,18 @@ def section(lines: dict[Trap, Line], n_seeds: int) -> str:
     return "\n".join(
         [
             BEGIN,
-            f"Scores are medians of {n_seeds} draws of {N} rows x {D} features, unless the line says otherwise",
-            "(`python scripts/make_pitfall_scores.py`). **Nothing is shared** in this table: X and Y are noise.",
-            f"A score is bold if it is above chance at 5 % in more than {100 * MANY:.0f} % of draws, with rows "
-            "permuted freely. The last column\ngives the lowest and the highest such rate of the eight scores "
-            "after the remedy.",
+            f"Each line shows a *trap*: data with one planted problem. Scores are medians of {n_seeds} draws of "
+            f"{N} rows x {D} features,\nunless the line says otherwise (`python scripts/make_pitfall_scores.py`). "
+            "**Nothing is shared** in this table: X and Y are noise.",
+            f"A score is in bold type if more than {100 * MANY:.0f} % of draws are above chance at the 5 % level, with "
+            "rows permuted freely. The last\ncolumn gives the range of this percentage over the eight scores after the "
+            "remedy.",
             "",
             markdown_table(["trap", *SCORES, "remedy", "above chance after"], []),
             *shut,
             "",
-            "**Much is shared** in this table: six directions account for two thirds of each feature's variance, and X "
-            f"and\nY mix them differently. Scores are medians of {N_SHARED} draws, with the trap and after the remedy.",
+            "**Much is shared** in this table: six shared variables account for two thirds of each feature's variance, "
+            f"and X and Y mix\nthem differently. Scores are medians of {N_SHARED} draws, before and after the remedy.",
             "",
             markdown_table(["trap", *SCORES], []),
             *shared,
@@ -250,14 +252,17 @@ def group_sizes() -> str:
         lines.append(markdown_line([str(size), *numbers, f"{(found['p'] <= 0.05).sum()} of {len(found)}"]))
     return "\n".join(
         [
-            "**Group size** is a trap for coherence. The table shows medians over 20 groups of cells without an effect "
-            "(50 features,\n1,000 controls). Use *unbiased*, or the p-value from null groups of control cells.",
+            "**Group size** is a trap for coherence, the mean cosine between the shifts of single cells and their mean "
+            "shift. The table\nshows medians over 20 groups of cells without an effect (50 features, 1,000 controls). "
+            "Use the *unbiased* score,\nor the p-value, which compares each group with equally large groups of control "
+            "cells.",
             "",
             markdown_table(["cells in a group", "coherence", "magnitude", "chance", "unbiased", "p at most 0.05"], []),
             *lines,
             "",
-            "The groups share their controls, so small p-values occur together. Over many draws, [the false",
-            "positive rate is about 5 % or lower](coherence_rates.md).",
+            "The groups share their controls, so small p-values tend to occur together. Over many draws, [the false "
+            "positive",
+            "rate is about 5 % or lower](coherence_rates.md).",
         ]
     )
 

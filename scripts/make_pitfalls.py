@@ -334,10 +334,11 @@ This page shows how common problems in data change each score, what [`shesha.dou
 remains of the score after you follow its advice. Read it before you trust a high score. `python
 scripts/make_pitfalls.py` makes the tables.
 
-Doubts are ranked by their effect: the change of the score when the problem is removed, or the share of the data that is
-affected. The score is the feature split of at most 256 rows; for a pair of representations, it is the rank correlation
-of distances. The first doubt is therefore the one that could change the conclusion most. `shesha audit` prints doubts
-first; `compare` and `calibrate` store them in `.doubts` and issue a warning.
+A *doubt* is a possible problem with a score. Doubts are ranked by their effect: the change of the score when the
+problem is removed, or the share of the data that is affected. For one representation, the score is the feature-split
+stability of at most 256 rows; for a pair of representations, it is the rank correlation of their distances. The first
+doubt could therefore change the conclusion most. `shesha audit` prints doubts first; `compare` and `calibrate` store
+them in `.doubts` and issue a warning.
 
 """
 
@@ -372,15 +373,15 @@ def main() -> None:
         scores_of_each(),
         f"## Twenty traps\n\nThe table shows medians over {asked.seeds} samples of {N} rows x {D} features, "
         "unless it says otherwise. ",
-        f"For {right} of {len(TRAPS)} traps,\nthe planted problem is the first doubt in most samples.\n\n",
+        f"For {right} of the {len(TRAPS)} traps,\nthe planted problem is the first doubt in most samples.\n\n",
         markdown_table(
             ["planted problem", "naive score", "first doubt (number of samples)", "score after the advice"], []
         ),
         "\n",
         "\n".join(line for line, _ in traps),
-        f"\n\n## Clean data\n\nThe table shows the share of {asked.runs} samples that raise any doubt, and how "
-        "many samples raise each. Counts with 8 features\nshare an offset (mean cosine about 0.8), so the doubt "
-        "*offset* is correct.\n\n",
+        f"\n\n## Clean data\n\nThe table shows the percentage of {asked.runs} samples that raise any doubt, and the "
+        "number of samples that raise each doubt.\nCounts with 8 features have a common offset (mean cosine about "
+        "0.8), so the doubt *offset* is correct.\n\n",
         markdown_table(["rows", *(f"{n} x {d}" for n, d in SIZES)], []),
         "\n",
         "\n".join(clean),

@@ -2,6 +2,7 @@
 
 import math
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -97,8 +98,8 @@ def test_names_are_cut_only_where_they_do_not_fit(most):
 @pytest.mark.parametrize(
     ("n", "of", "text"),
     [
-        (0, 1, "The measure is not"),
-        (1, 1, "The measure is"),
+        (0, 1, "CKA is not"),
+        (1, 1, "CKA is"),
         (0, 3, "None of 3 measures are"),
         (1, 3, "1 of 3 measures is"),
         (2, 3, "2 of 3 measures are"),
@@ -106,4 +107,4 @@ def test_names_are_cut_only_where_they_do_not_fit(most):
     ],
 )
 def test_counts_agree_with_their_verbs(n, of, text):
-    assert pair_sentences._count_phrase(n, of) == text
+    assert pair_sentences._count_phrase(n, [SimpleNamespace(measure="CKA")] * of) == text

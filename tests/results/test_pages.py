@@ -90,7 +90,7 @@ def test_the_page_of_a_comparison_has_chance_or_says_that_there_is_none():
     assert "No chance level was computed" in raw.doubts[-1].text
     found = shesha.compare(X, Y, ["CKA"], calibrate=True, n_permutations=19, seed=0)
     page = found.page()
-    assert page.answer[0].startswith("The measure is not above chance at 0.05. The smallest p-value is")
+    assert page.answer[0].startswith("CKA is not above chance at 0.05. The smallest p-value is")
     assert page.answer[1].startswith(f"CKA is {found['CKA'].value:.3g} [")
     explained = [part for section in page.sections for part in section.parts if part.kind == "explained"]
     assert [(one.name, one.page) for one in explained] == [("CKA", "measures.md#cka")]

@@ -208,7 +208,7 @@ def test_bad_input_is_refused(two_classes):
     with pytest.raises(ValueError, match="X must have rows that differ, got 80 equal rows"):
         vector(np.ones((80, 3)), y)
     with pytest.raises(
-        ValueError, match="X must have classes with different means, got a mean_difference vector of leng"
+        ValueError, match="the classes in X must have different means, got a mean_difference vector of leng"
     ):
         vector(np.tile([[0.0], [1.0]], (10, 2)), np.repeat([0, 1], 10), method="mean_difference")
 

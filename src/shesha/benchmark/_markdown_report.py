@@ -74,7 +74,10 @@ def _models(accuracies: pd.DataFrame) -> str:
     ).reset_index()
     lines = lines.drop(columns=["kind", "degree"])
     lines = lines.rename(columns={"mean": "accuracy", "low": "lowest", "high": "highest", "seconds": "seconds each"})
-    return "Test accuracy by setting. A shortcut carries no information on the test rows.\n\n" + _plain(lines)
+    return (
+        "Test accuracy by setting. In the test rows, a shortcut carries no information about the class.\n\n"
+        + _plain(lines)
+    )
 
 
 def _agreement(results: Gathered) -> list[str]:

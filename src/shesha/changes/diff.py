@@ -244,8 +244,8 @@ def _evidence(scored: Index, known: dict[str, Any], confidence: float, seed: See
     design = exchange(len(scored), **labels)
     if "groups" in labels and not design.clusters.any():
         raise ValueError(
-            "groups must name at least 2 groups, because intervals leave out whole groups, got 1. Without "
-            "groups=, intervals describe other samples of rows from this group"
+            "groups must name at least 2 groups, got 1: intervals leave out whole groups. For intervals over other "
+            "rows of this group, do not pass groups="
         )
     return Evidence.draw_subsets(design, _NO_LEVEL, confidence, seed)
 

@@ -12,7 +12,7 @@ from shesha.support.types import Matrix, Vector
 
 _FEWEST_GROUPS = 5
 _MEAN, _PAIR, _MAGNITUDE = range(3)
-"""Columns of the null groups' scores."""
+"""Columns that hold the scores of null groups (groups of control cells)."""
 
 
 def links(groups: Sequence[Coherence], drawn: NullGroupScores) -> tuple[Link, ...]:

@@ -25,7 +25,7 @@ JUMP = 0.01
 """Share of the capital that is moved between bets at each row."""
 BETS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 _FAR = 1e12
-"""Upper limit of the evidence of a stream, as a power of ten."""
+"""Largest power of ten that the evidence of a saved stream may have."""
 _FIELDS = ("bins", "counts", "n_seen", "capital", "log10_martingale", "log10_highest", "alarm_since")
 
 

@@ -144,8 +144,8 @@ def _frame(content: Content) -> pd.DataFrame:
         return frame
     if content.labels.dtype.kind != "U" and not label_like_names([content.label_column]):
         raise ValueError(
-            "label_column must be label, labels, y, class or target for numeric labels, got "
-            f"{content.label_column!r}, which would be read as a feature"
+            "label_column must be label, labels, y, class or target if labels are numbers, got "
+            f"{content.label_column!r}: readers would take it for a feature"
         )
     if content.label_column in frame:
         raise ValueError(f"label_column must differ from the names of the features, got {content.label_column!r}")

@@ -18,7 +18,7 @@ from shesha.support.types import Index, Matrix, Vector
 Panels = Callable[[int], Matrix]
 
 _TOGETHER = 16
-"""Number of shuffles per task of a thread."""
+"""Number of shuffles that a thread computes in one task."""
 _ENTRIES = 1 << 15
 """Number of values that are processed together, few enough to stay in cache."""
 _PAIRS = 1 << 11

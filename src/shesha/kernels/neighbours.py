@@ -31,7 +31,7 @@ from shesha.support.device_arrays import (
 from shesha.support.types import Index, Matrix, Vector
 
 _SPARE = 6
-"""Number of candidates beyond k with directly computed distances, because Gram matrices are imprecise for close
+"""Number of candidates beyond k whose distances are computed directly: Gram matrices are imprecise for close
 rows."""
 _GRAM_ERROR = 2.0**-45
 """Rounding of a squared distance from a Gram matrix, relative to the squared lengths of the rows."""

@@ -16,7 +16,7 @@ class SortedVectors:
     values: Matrix
     order: Index
     first: Index
-    """For each entry, the first position in the order of entries equal to it."""
+    """For each entry, the position of the first equal entry in the sorted order."""
     behind: Index
     """For each entry, the position after the last entry equal to it."""
 

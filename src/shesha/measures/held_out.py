@@ -154,7 +154,7 @@ def _unexplained_share(sums: Vector) -> float:
 
 def _mean(sums: Vector) -> float:
     if sums[1] == 0:
-        raise NotEstimable("every row is zero in one of the two")
+        raise NotEstimable("no row is nonzero in both representations")
     return float(sums[0] / sums[1])
 
 

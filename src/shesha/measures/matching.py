@@ -174,7 +174,7 @@ def soft_correlation_match(a: Features, b: Features) -> float:
     caveats=(
         "It is the best of many matchings: independent data score well above 0 if n is small. Calibrate it.",
         "A smaller mass leaves out the units that match worst, which raises the score of noise as well.",
-        "With equal widths and full mass, it equals HardCorr.",
+        "With equal widths and mass=1, it equals HardCorr.",
         "A constant feature, such as a unit that never fires, has correlation 0. With such a feature, a representation "
         "scores below 1 when compared with itself.",
     ),

@@ -180,7 +180,11 @@ def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similariti
     cost="n^2 d",
     formula="mean_i |N_X(i) & N_Y(i)| / k",
     reference="Huh et al. 2024",
-    caveats=("Chance is k / (n - 1), not 0.", "Inner products favour long rows (see `metric`).", _SELF_BY_NUMBER),
+    caveats=(
+        "Chance is k / (n - 1), not 0.",
+        "Inner products favour rows with large norms (see `metric`).",
+        _SELF_BY_NUMBER,
+    ),
     self_value=1.0,
     anywhere=True,
     expected=lambda a, b: a.nearest.shape[1] / (len(a.nearest) - 1),
@@ -219,8 +223,8 @@ def mutual_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = 
     reference="Huh et al. 2024",
     caveats=(
         "Chance is far from 0: about 1 - exp(-k^2 / n), less with inner products of few features.",
-        "With n below about k^2 / 2, nearly every row counts by chance, so permutations tie and calibration is "
-        "very conservative (0 to 1 % false positives at 5 %): use a smaller k.",
+        "With n below about k^2 / 2, nearly every row shares a neighbour by chance. Many permutations then have the "
+        "same score, and calibration is very conservative (0 to 1 % false positives at 5 %): use a smaller k.",
         "It is below 1 for a representation compared with itself.",
     ),
     anywhere=True,

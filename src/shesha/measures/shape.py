@@ -54,7 +54,7 @@ def aligned_cosine(a: Features, b: Features) -> float:
     xp = namespace(a.rows)
     kept = np.flatnonzero(to_host(xp.any(a.rows != 0, axis=1) & xp.any(b.rows != 0, axis=1)))
     if not len(kept):
-        raise NotEstimable("every row is zero in one of the two")
+        raise NotEstimable("no row is nonzero in both representations")
     left, _, right = thin_svd(a.rows.T @ b.rows)
     # Where the cross-product leaves directions undetermined they meet zeros: the reduced map is enough.
     x, y = (standard_rows(take_rows(side.rows, kept), "cosine") for side in (a, b))

@@ -22,7 +22,8 @@ _BLOCKS = 4
 _MOST_TOGETHER = 2048
 """Up to this many features of all sides, one product of all columns is computed; beyond, it would take much memory."""
 _PILOT_ROWS = 32
-"""Number of rows whose mean is subtracted before products; this mean is close enough to the panel's for precision."""
+"""Number of rows whose mean is subtracted before products. It is close enough to the mean of the panel to keep all
+digits."""
 _SAFE = 2.0**400
 """Squared lengths above this, or below its inverse, are computed in another unit."""
 Pairs = Collection[tuple[int, int]]

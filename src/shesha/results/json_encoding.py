@@ -13,7 +13,7 @@ import numpy as np
 FORMAT = 1
 """Format number of files; other formats are refused."""
 ARRAYS = "biufU"
-"""Kinds of arrays that files hold."""
+"""Kinds of arrays that a file may contain."""
 
 
 @singledispatch

@@ -59,8 +59,8 @@ class Labelled:
             if all(len(np.unique(codes[side])) == self.n_classes for side in (first, ~first)):
                 return first
         raise ValueError(
-            f"groups must allow two halves that both contain every class, got {len(self.members)} groups that did not "
-            f"in {_TRIES} draws; use more groups"
+            "groups must allow two halves that both contain every class, got none in "
+            f"{_TRIES} random divisions of {len(self.members)} groups; use more groups"
         )
 
     def shuffle(self, rng: np.random.Generator) -> Labels:

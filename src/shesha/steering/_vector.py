@@ -203,7 +203,7 @@ def vector(
     strength = check.positive(C, "C")
     probe, converged, weights, intercepts = fit_probe(rows.values, known.codes, known.n_classes, method, strength)
     if not probe.direction.any():
-        raise ValueError(f"X must have classes with different means, got a {method} vector of length 0")
+        raise ValueError(f"the classes in X must have different means, got a {method} vector of length 0 between them")
     if not converged:
         warn(
             "the logistic regression did not converge, so the direction is unreliable. Scale X, or use a smaller C",

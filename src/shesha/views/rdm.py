@@ -126,7 +126,7 @@ class PartialRdm(RankedRdm):
     """Residual ranks given distances between covariates; inner products are partial correlations."""
 
     known: Vector
-    """Centred ranks of the distances between covariates, of unit length."""
+    """Ranks of the distances between covariates, centred and scaled to unit length."""
 
     @classmethod
     def remove_covariates(cls, own: Vector, known: Vector, n_rows: int) -> PartialRdm:

@@ -20,7 +20,7 @@ class Anchors:
     """The nearest node of each anchor set, for each node."""
 
     nearest: Tensor
-    """Number of the nearest node of each set, int64, of shape (n_nodes, n_sets)."""
+    """Index of the nearest node in each set, int64, of shape (n_nodes, n_sets)."""
     closeness: Tensor
     """The different values of the closeness 1 / (hops + 1), 0 where unreachable, float32, of shape (n_values, 1).
 

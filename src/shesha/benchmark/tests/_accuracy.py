@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def _difference(a: Output, b: Output) -> float:
     if a.labels is None:
-        raise ValueError("labels must be given for the test by accuracies, got none")
+        raise ValueError("labels must be given for the accuracy test, got none")
     return accuracy_difference(a.probabilities, b.probabilities, a.labels)
 
 

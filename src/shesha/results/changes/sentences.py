@@ -73,7 +73,7 @@ def diff_claim(result: Diff) -> str:
     if largest is not None:
         measured = (
             f"; the largest change was in {largest.name} ({_format_drift(largest, 'of ')}, 95 % interval; noise floor "
-            f"{format_number(largest.noise)} from {result.noise_source})"
+            f"{format_number(largest.noise)}, estimated from {result.noise_source})"
         )
     return (
         f"The geometry of {count(len(result.layers), 'layer')} was compared between {result.before} and {result.after} "

@@ -44,7 +44,7 @@ class Consensus(Result):
     """Root mean squared distance to the mean shape of all."""
     n_rows: int
     n_features: int
-    """Number of columns of the mean shape: those of the widest representation."""
+    """Number of columns of the mean shape, equal to that of the widest representation."""
     scale: bool
     """Whether all representations were scaled to the same size."""
     alpha: float = 0.05

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from shesha.results.similarity.recommended_measures import RECOMMENDED
+from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     from shesha.results.similarity.comparison import Score
@@ -26,8 +27,10 @@ def pair_sentences(first: str, second: str, scores: Sequence[Score]) -> Iterable
     above = [score for score in tested if score.deciding_p_value <= _LEVEL]
     best = max(tested, key=lambda score: -score.deciding_p_value)
     corrected = ", corrected for the number of measures" if len(tested) > 1 else ""
+    n_untested = len(scores) - len(tested)
+    untested = f" ({count(n_untested, 'other measure')} not tested)" if n_untested else ""
     yield (
-        f"{_count_phrase(len(above), len(tested))} above chance at {_LEVEL:g}{corrected}."
+        f"{_count_phrase(len(above), tested)} above chance at {_LEVEL:g}{corrected}{untested}."
         f"{'' if above else f' The smallest p-value is {best.deciding_p_value:.2g} ({best.measure}).'}"
     )
     led = next((score for score in tested if score.measure in RECOMMENDED), best)
@@ -53,9 +56,10 @@ def _raw_value(score: Score) -> str:
     return f"{score.measure} {format_number(score.value)}{by_chance}"
 
 
-def _count_phrase(n: int, total: int) -> str:
+def _count_phrase(n: int, tested: Sequence[Score]) -> str:
+    total = len(tested)
     if total == 1:
-        return "The measure is" if n else "The measure is not"
+        return f"{tested[0].measure} is" if n else f"{tested[0].measure} is not"
     if n == total:
         return "Both measures are" if total == 2 else f"All {total} measures are"
     return f"{n or 'None'} of {total} measures {'is' if n == 1 else 'are'}"

@@ -36,7 +36,7 @@ class Sample:
     """Random pairs for successive partitions."""
 
     drawn: Callable[[int], list[Callable[[], Pairs]]]
-    """Function that yields the pairs of the next partitions."""
+    """Function that draws the pairs of rows of the partitions that follow."""
     distinct: int
     """Total number of distinct pairs; 0 if every partition has new pairs."""
     share: float

@@ -27,7 +27,7 @@ _MIN_CLASSES = 3
 _TOGETHER = 8
 """Maximum number of resamples in memory."""
 _ENTRIES = 1 << 18
-"""Maximum number of values of centroids in memory."""
+"""Maximum number of centroid values (centroids x features) in memory."""
 _FEWEST = 2
 """Smallest number of rows of a class that can be divided."""
 _NOTHING = "all distances between centroids are equal, or a class has one row"
