@@ -106,7 +106,7 @@ def test_an_audit_tells_each_fault_on_a_line():
     X[5:] = X[0]
     X[1, 2:4] = np.nan
     report = audit(X).full_text()
-    assert "! NaN or infinite entries: 2, in rows 1\n" in report
+    assert "! NaN or infinite entries: 2 (row 1)\n" in report
     assert "! rows that repeat an earlier row: 7 (rows 5, 6, 7, 8, 9, ...)\n" in report
     assert "! constant columns: 1 (column 4)\n" in report
     assert "rows of zeros" not in report

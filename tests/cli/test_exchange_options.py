@@ -88,7 +88,7 @@ def test_layers_take_them(invoke, files):
             "--groups must be a file, or a column among .* in .*x.csv, got 'nowhere'",
         ),
         (["--groups", "subject"], "calibrate must be True with groups, got False"),
-        (["--calibrate", "--shift", "--groups", "subject"], "shift must be used alone or with blocks, got groups"),
+        (["--calibrate", "--shift", "--groups", "subject"], "shift must be used alone or with blocks, got also groups"),
         (["--calibrate", "--block-length", "0"], "--block-length must be at least 1, got 0"),
     ],
 )

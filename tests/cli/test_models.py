@@ -272,7 +272,7 @@ def test_a_monitor_of_a_model_is_made_resumed_and_asked(invoke, invoke_main, pla
     other = ("--model", place / "second", *model[2:])
     changed = invoke("monitor", "check", canary, *other)
     assert changed.status == 1, changed
-    assert f"is {place / 'second'}" in " ".join(changed.out.split())
+    assert f"to {place / 'second'}" in " ".join(changed.out.split())
     more = invoke("monitor", "init", *model, "--reencodings", 21, "--overwrite", "--out", canary)
     assert more.status == 0, more
     assert [file.stat().st_mtime_ns for file in kept] == times

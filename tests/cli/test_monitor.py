@@ -57,7 +57,7 @@ def test_the_summary_of_a_job_has_the_verdict(files, invoke, invoke_main, monkey
     assert invoke(*check).status == 1
     text = (files / "summary.md").read_text()
     assert text.startswith("### shesha monitor: alert\n\n| | measure | drift |")
-    assert "revision was a'1 for the reference, is &lt;b>" in text
+    assert "revision changed from a'1 (reference) to &lt;b>" in text
 
 
 def test_numbers_go_to_a_file(files, invoke, strict_json):

@@ -27,7 +27,7 @@ def test_npz(tmp_path):
         files.read_labels(path)
     with pytest.raises(ValueError, match=r"column must be a 1-D array in .*, got 'X', which has shape \(3, 3\)"):
         files.read_labels(path, "X")
-    with pytest.raises(ValueError, match=r"column must be one of group, words .*, got 'y'"):
+    with pytest.raises(ValueError, match=r"column must be among group, words .*, got 'y'"):
         files.read_labels(path, "y")
     np.savez(path, Label=np.array([1, 2, 3]), words=np.array(list("abc")))
     assert files.read_labels(path).tolist() == [1, 2, 3]
@@ -55,7 +55,7 @@ def test_tables(tmp_path, ending):
     words = files.read_labels(path, "word")
     assert words.dtype == object
     assert words.tolist() == ["a", "b", None]
-    with pytest.raises(ValueError, match=r"column must be one of word, Class .*, got 'nothing'"):
+    with pytest.raises(ValueError, match=r"column must be among word, Class .*, got 'nothing'"):
         files.read_labels(path, "nothing")
 
 

@@ -51,7 +51,7 @@ def test_a_verdict_prints_state_scores_rates_and_what_to_do():
         "alert: the geometry changed (400 rows)\n"
         "\n"
         "                          drift  unchanged  threshold      p  verdict\n"
-        "  primary  RDM drift     0.0312      4e-06   1.25e-05  0.005  above threshold\n"
+        "  primary  RDM drift     0.0312      4e-06   1.25e-05  0.005  above\n"
         "  confirm  unbiased CKA   0.001     0.0015      0.002    0.3\n"
         "  mutual kNN(k=10, metric=cosine): no value (k must be below the number of rows)\n"
         "\n"

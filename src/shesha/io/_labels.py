@@ -23,7 +23,7 @@ def pick(path: Path, candidates: Sequence[str], column: str | None) -> str:
     """Return the requested column, the only candidate, or the only one with a name like 'label' or 'class'."""
     if column is not None:
         if column not in candidates:
-            raise ValueError(f"column must be one of {join_names(candidates)} (the columns of {path}), got {column!r}")
+            raise ValueError(f"column must be among {join_names(candidates)} in {path}, got {column!r}")
         return column
     likely = candidates if len(candidates) == 1 else label_like_names(candidates)
     if len(likely) != 1:

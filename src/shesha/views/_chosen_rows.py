@@ -34,10 +34,11 @@ class ChosenRows:
         return len(self._numbers)
 
     def __getitem__(self, key: Any) -> Array:
-        """Return some rows, or some columns of them."""
+        """Return some rows, or some columns of them; two arrays of indices are combined as by `np.ix_`."""
         if not isinstance(key, tuple):
             return np.asarray(self._given[self._numbers[key]])
-        numbers, columns = self._numbers[key[0]], key[1]
+        rows, columns = (np.ravel(part) if isinstance(part, np.ndarray) else part for part in key)
+        numbers = self._numbers[rows]
         step = max(1, _ENTRIES // self.shape[1])
         parts = [self._given[numbers[row : row + step]][:, columns] for row in range(0, max(1, len(numbers)), step)]
         return np.concatenate(parts)

@@ -194,7 +194,7 @@ def _score_table(verdict: DriftVerdict) -> list[str]:
             continue
         floor = score.low if resampled else score.unchanged
         numbers = [f"{value:.3g}" for value in (score.drift, floor, score.threshold, score.p_value)]
-        rows.append([score.tier, names[score.measure], *numbers, "above threshold" if score.beyond else ""])
+        rows.append([score.tier, names[score.measure], *numbers, "above" if score.beyond else ""])
     lines = columns(rows, "<<>>>><", indent="  ") if len(rows) > 1 else []
     for measure, reason in missing:
         lines += wrap(f"{measure}: no value ({reason})", page_width(), "  ", "    ")

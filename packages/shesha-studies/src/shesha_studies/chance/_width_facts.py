@@ -95,14 +95,17 @@ def _ranges(gaussian: pd.DataFrame) -> dict[str, Any]:
         str(name): group_means(group.sort_values("ratio"), ["ratio"], "raw") for name, group in known.groupby("measure")
     }
     rise = {name: _minus(largest(part), smallest(part)) for name, part in means.items()}
-    kernels, flat = (
-        [rise[name] for name in names if name in rise] for names in (_KERNELS, ("mutual kNN", "CKNNA", *_FLAT))
-    )
     cka, knn = (means[name][-1] for name in ("CKA", "mutual kNN"))
     facts = {
-        "kernels_more": _minus(smallest(kernels), largest(flat)),
         "gap": Fact(cka.value / knn.value, cka.limits[0] / knn.limits[1], cka.limits[1] / knn.limits[0]),
     }
+    # Canonical correlations are 1, and missing from the rows, where features span the centred rows.
+    if family := [_minus(Fact(1.0, 1.0, 1.0), smallest(means[name])) for name in ("CCA", "PWCCA") if name in means]:
+        kernels = [rise[name] for name in _KERNELS if name in rise]
+        facts |= {
+            "canonical_rise": largest(family),
+            "kernels_spectral": _minus(smallest(kernels), largest(family)),
+        }
     if set(_LOCAL) <= set(rise):
         spectral = [fact for name, fact in rise.items() if name not in (*_LOCAL, *_FLAT)]
         facts["local_less"] = _minus(smallest(spectral), largest(rise[name] for name in _LOCAL))

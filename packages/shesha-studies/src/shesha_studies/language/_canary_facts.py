@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from shesha.studies.facts import (
+    NAN,
     Fact,
     Facts,
     as_facts,
@@ -29,13 +30,15 @@ from shesha_studies.language._canary_statistics import (
 
 
 def make_facts(rows: Table, published: Table) -> Facts:
-    """How often Shesha is first under each kind of bound, and how drift and noise correlate with the loss."""
+    """How often Shesha is first on SST-2, the task of the paper, and how drift and noise correlate with the loss."""
     results, published = gather_statistics(rows), split_numbers_and_claims(published)[0]
-    early = {name: results.contests[f"{name}: shesha cka"] for name in ("bound 0.05", "bound from chance")}
+    early = {name: results.contests[f"{name}, SST-2: shesha cka"] for name in ("bound 0.05", "bound from chance")}
+    other = results.contests["bound 0.05, STS-B: shesha cka"]
     rho = last_layer_correlations(results.noise)
     facts = {
         "earlier": rate(early["bound 0.05"][0], sum(early["bound 0.05"])),
         "later": rate(early["bound 0.05"][2], sum(early["bound 0.05"])),
+        "earlier_other": rate(other[0], sum(other)),
         "earlier_less_later": _first_less_later(early["bound 0.05"]),
         "earlier_than_chance": rate(early["bound from chance"][0], sum(early["bound from chance"])),
         "earlier_less_later_than_chance": _first_less_later(early["bound from chance"]),
@@ -137,4 +140,5 @@ def _table_47(results: Found, published: Table) -> dict[str, Any]:
 
 def _first_less_later(contest: tuple[int, int, int]) -> Fact:
     first, ties, later = contest
-    return sign_difference(first, later, first + ties + later)
+    cases = first + ties + later
+    return sign_difference(first, later, cases) if cases else Fact(NAN)
