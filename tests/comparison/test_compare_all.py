@@ -299,7 +299,7 @@ def test_what_cannot_be_compared_is_refused(layers, make, options, error, messag
 
 
 def test_names_that_print_alike_are_refused(layers):
-    with pytest.raises(ValueError, match="representations must have names that differ as text, got 1, '1', 2"):
+    with pytest.raises(ValueError, match="representations must have distinct names as text, got 1, '1', 2"):
         compare_all({1: layers["early"], "1": layers["noise"], 2: layers["middle"]}, "CKA")
 
 

@@ -141,7 +141,7 @@ def test_a_refused_layer_is_told_with_its_model(layers, make, message):
 
 def test_layers_that_print_alike_are_refused(layers):
     X = layers["early"]
-    with pytest.raises(ValueError, match="layers_b must have names that differ as text, got 1, '1'"):
+    with pytest.raises(ValueError, match="layers_b must have distinct names as text, got 1, '1'"):
         compare_layers([X], {1: X, "1": X})
 
 

@@ -51,9 +51,8 @@ def report(store: str | Path | Store, *, title: str = "Benchmark results", of: S
     if run_data.shortened:
         parts.append(f"## On fewer rows\n\n{_FEWER_ROWS}\n\n{run_data.shortened}")
     total = int(run_data.far["comparisons"].sum())
-    parts.append(
-        f"## Without value\n\nOf {total:,} comparisons, these have no value:\n\n" + (run_data.without or "None.")
-    )
+    missing = f"Of {total:,} comparisons, these have no value:\n\n{run_data.without}"
+    parts.append(f"## Without value\n\n{missing if run_data.without else f'All {total:,} comparisons have a value.'}")
     return "\n\n".join(parts) + "\n"
 
 

@@ -52,7 +52,7 @@ def test_rows_that_are_left_out_are_told(here, known, faults):
     run(known, store="a.sqlite", measures=["Jaccard"], tests=["accuracy"])
     code, text = said("status", "--store", "a.sqlite")
     assert code == 0
-    assert text.endswith("rows left out of each):\n- A on D: Jaccard (5, up to 3 rows)\n")
+    assert text.endswith("most rows left out):\n- A on D: Jaccard (5, up to 3 rows)\n")
 
 
 def test_a_table_of_a_test_that_is_not_complete_says_so(here, known):

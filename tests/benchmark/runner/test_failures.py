@@ -149,7 +149,7 @@ def test_rows_for_which_a_model_is_off_are_left_out_counted_and_told(here, toy, 
     page = report("a.sqlite", of=toy)
     assert "## On fewer rows" in page
     assert f"\n{told}\n" in page
-    assert page.endswith("comparisons:\n\nNone.\n")
+    assert page.endswith("\n\nAll 96 comparisons have a value.\n")
     faults({})
     run(toy, store="b.sqlite", measures=["Jaccard"], tests=["accuracy"])
     assert "## On fewer rows" not in report("b.sqlite", of=toy)
