@@ -112,12 +112,12 @@ def test_too_few_given_permutations_are_refused(either):
 @pytest.mark.parametrize("given", ["blocks", "groups"])
 def test_given_permutations_come_alone(either, given):
     orders = np.tile(np.arange(40), (K, 1))
-    with pytest.raises(ValueError, match=f"permutations must be used without a design, got {given} as well"):
+    with pytest.raises(ValueError, match=f"permutations must be used without a design, got also {given}"):
         either(permutations=orders, **{given: np.arange(40) % 4})
 
 
 def test_blocks_of_one_row_each_leave_one_permutation(either):
-    said = r"must leave at least 1 / alpha = 20 distinct permutations, got 1 \(within blocks\): use larger blocks"
+    said = r"must leave at least 1 / alpha = 20 distinct permutations, got 1 \(within blocks\); use larger blocks"
     with pytest.raises(ValueError, match=said):
         either(blocks=np.arange(40))
 
@@ -133,7 +133,7 @@ def test_too_few_distinct_permutations_are_counted(either):
 def test_groups_of_unequal_sizes_cannot_take_each_others_place(pair):
     X, Y = pair[0][:36], pair[1][:36]
     sizes = np.repeat(np.arange(8), np.arange(1, 9))
-    with pytest.raises(ValueError, match=r"distinct permutations, got 1 \(whole groups\): .*groups of equal size"):
+    with pytest.raises(ValueError, match=r"distinct permutations, got 1 \(whole groups\); .*groups of equal size"):
         calibrate(X, Y, groups=sizes, n_permutations=K)
     twice = np.repeat(np.arange(6), [5, 5, 5, 5, 8, 8])
     assert calibrate(X, Y, groups=twice, n_permutations=K, seed=0).exchanged == "whole groups"

@@ -236,7 +236,7 @@ def test_the_report_is_markdown_with_every_test(ran, toy):
     assert text.startswith("# A toy\n")
     for one in own.TESTS:
         assert f"\n## {one.title}" in text, one.title
-    assert text.endswith("comparisons:\n\nNone.\n")
+    assert text.endswith("comparisons have a value.\n")
     for line in text.splitlines():
         if line.startswith("|"):
             assert line.endswith("|")
