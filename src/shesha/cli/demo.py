@@ -85,7 +85,7 @@ def _steps(audited: Audit, raw: Comparison, calibrated: Comparison, out: Path) -
     )
     columns = (
         Column("value", tuple(f"{score.value:.2f}" for score in raw)),
-        Column("by chance", tuple(f"{score.expected + 0.0:.2f}" for score in raw)),
+        Column("chance", tuple(f"{score.expected + 0.0:.2f}" for score in raw)),
         Column("compares", tuple(RECOMMENDED[score.measure] for score in raw), "<"),
     )
     yield _Step(
@@ -134,7 +134,6 @@ def _page(steps: list[_Step]) -> Page:
         title="Four questions about a small network",
         question=" ".join(_INTRODUCTION.split()),
         answer=steps[0].answer + steps[2].answer,
-        numbers=steps[0].numbers,
         sections=tuple(
             Section(
                 step.question,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shesha.report import Column, Drawing, Metric, Page, Part, Section, Strip, Table, Text
@@ -78,10 +79,16 @@ def _score_table(audit: Audit) -> tuple[Part, ...]:
     )
     chance = Column("chance up to", tuple(f"{row.chance.threshold:.3f}" if row.chance else "" for row in known))
     p_values = Column("p", tuple(f"{row.chance.p_value:.2g}" if row.chance else "" for row in known))
-    table = Table(
-        tuple(row.name for row in known), ((*ranked, score, chance, p_values),), "Stability", "representation"
-    )
-    return (table,)
+    columns = (*ranked, score, *_full_width_scores(known), chance, p_values)
+    return (Table(tuple(row.name for row in known), (columns,), "Stability", "representation"),)
+
+
+def _full_width_scores(known: Sequence[RepresentationAudit]) -> list[Column]:
+    """The feature split of all features, which the headline names, where the ranking score uses as many of each."""
+    if all(row.same_width is None for row in known):
+        return []
+    values = tuple("" if row.feature_split is None else f"{row.feature_split.value:.3f}" for row in known)
+    return [Column("with all features", values)]
 
 
 def _ranking_name(audit: Audit) -> str:

@@ -63,8 +63,8 @@ def layers_page(result: LayerComparison) -> Page:
     chance = (_CORRECTED,) if has_null else (_BEST_OF_MANY, NO_CHANCE)
     answer = [f"No pair of layers has a value: {result.reason}."] if best is None else answer_lines(result)
     return Page(
-        title=f"{result.size} by {result.measure}",
-        question="Which layers of the two models match?",
+        title=f"{len(result.rows)} x {len(result.columns)} layers by {result.measure}",
+        question=f"Which layers of the two models match? {result.size}.",
         answer=tuple(answer),
         numbers=(HeatMap(result.measure, result.rows, result.columns, values, result.closer, cells),),
         doubts=(*map(Text, projection_lines(result)), *chance),
