@@ -119,7 +119,7 @@ def test_layers_may_come_in_a_list_or_with_names():
 
 
 def test_no_layer_is_lost_by_its_name():
-    with pytest.raises(ValueError, match="layers_a must have names that differ as text, got 1, '1'"):
+    with pytest.raises(ValueError, match="layers_a must have distinct names as text, got 1, '1'"):
         calibrate_layers({1: A[0], "1": A[1]}, B, permutations=ORDERS)
 
 

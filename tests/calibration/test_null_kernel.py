@@ -187,7 +187,7 @@ def test_the_observed_value_goes_through_the_same_kernel(small):
     X, Y = SHAPES["unequal widths"]
     stays = np.tile(np.arange(len(X)), (19, 1))
     for name in PAIRED:
-        with pytest.warns(CalibrationWarning, match="permutations contain 1 different permutations"):
+        with pytest.warns(CalibrationWarning, match="permutations contain only 1 distinct permutations"):
             found = calibrate(X, Y, small(name), permutations=stays)
         assert found.null == (found.observed,) * 19, name
         assert (found.p_value, found.score) == (1.0, 0.0), name

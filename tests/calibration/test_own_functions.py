@@ -124,7 +124,7 @@ def test_messages_name_what_is_wrong():
     bad[3, 0] = np.nan
     with pytest.raises(ValueError, match=r"pairs\['second'\]: X must be finite"):
         calibrate_many({"first": (X, Y), "second": (bad, Y)}, n_permutations=K)
-    with pytest.raises(ValueError, match="to be computed, got dull, one for which all rows are equal"):
+    with pytest.raises(ValueError, match="must be suitable for CKA, got layer dull: all rows are equal"):
         calibrate_layers({"fine": X, "dull": np.ones((40, 2))}, [Y], n_permutations=K)
     with pytest.raises(
         TypeError, match="layers_a must be a mapping of names to arrays, or a sequence of arrays, got a"

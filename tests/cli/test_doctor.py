@@ -31,7 +31,7 @@ def test_the_files_of_another_package_are_told(invoke, monkeypatch):
     monkeypatch.setattr("shesha.support.name_conflict.strangers", lambda: ["shesha-geometry"])
     ended = invoke("doctor")
     assert ended.status == 1
-    assert "! files of shesha-geometry are in the same folder: pip uninstall shesha-geometry" in ended.out
+    assert "! files of shesha-geometry are in the same folder: run pip uninstall shesha-geometry" in ended.out
 
 
 def test_every_extra_is_told_and_every_library_of_it():

@@ -338,7 +338,7 @@ def test_folders_are_not_thrown_away(tmp_path):
             "csv",
             {"labels": range(6), "label_column": "k"},
             ValueError,
-            "label_column must be label, .* for numeric labels",
+            "label_column must be label, .* if labels are numbers",
         ),
         (
             "csv",

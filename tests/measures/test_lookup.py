@@ -129,7 +129,7 @@ CLOSE = [
 @pytest.mark.parametrize(("text", "near"), CLOSE)
 def test_unknown_names_are_answered_with_close_ones(text, near):
     with pytest.raises(
-        ValueError, match=rf"measure must be one of those that `shesha measures` lists, got '{text}'; did.*{near}"
+        ValueError, match=rf"measure must be one of the names that `shesha measures` lists, got '{text}'; did.*{near}"
     ):
         measures.get(text)
 
