@@ -113,7 +113,7 @@ def test_an_encoder_that_varies_fails_only_beyond_its_own_re_encodings(project):
     project(noisy, seed=1).assert_outcomes(passed=1)
     failed = project("X + 0.3 * rng.standard_normal(X.shape)", seed=2)
     failed.assert_outcomes(failed=1)
-    failed.stdout.fnmatch_lines(["*with its 19 re-encodings*"])
+    assert "with 19 re-encodings" in " ".join(failed.stdout.str().split())
     # The same small drift fails where the encoder repeats itself.
     project("X", "--canary-update")
     project(noisy, seed=1).assert_outcomes(failed=1)

@@ -64,7 +64,7 @@ def test_a_correlation_is_that_of_association():
     days = [Session(rng.poisson(2, (80, 36)), shown, areas, rng.random(80)) for _ in range(5)]
     table = session_table(days, scores=["trial_split", "behaviour_coupling"], n_permutations=0)
     for given in ((), ("rate",)):
-        wanted = association(table, "trial_split", "behaviour_coupling", given=given)
+        wanted = association(table, "trial_split", "behaviour_coupling", covariates=given)
         found = session_correlation(table.to_frame(), "trial_split", "behaviour_coupling", given)
         assert found["rho"] == pytest.approx(wanted.value)
         assert (found["low"], found["high"], found["p"]) == pytest.approx((wanted.low, wanted.high, wanted.p_value))
