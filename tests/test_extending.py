@@ -238,7 +238,10 @@ def test_what_cannot_be_loaded_is_told_and_stops_nothing(tmp_path, data):
         check=False,
     )
     assert ended.returncode == 0 and ended.stdout.startswith("anisotropy: Anisotropy.")
-    assert "shesha: module gone of nowhere_to_be_found could not be loaded and is left out (ModuleNotFoundError" in ended.stderr
+    assert (
+        "shesha: module gone of nowhere_to_be_found could not be loaded and is left out (ModuleNotFoundError"
+        in ended.stderr
+    )
     assert "shesha: command gone of broken:gone could not be loaded and is left out (AttributeError" in ended.stderr
     assert "shesha: command measures was not added: the name is in use" in ended.stderr
     assert "shesha: command bad was not added: TypeError: 3 is not a callable object" in ended.stderr

@@ -72,7 +72,9 @@ def test_nan_in_draws_counts_as_extreme_and_is_reported(either, scripted, n_lost
 
 
 def test_draws_without_a_score_are_told(scalar, scripted):
-    assert "2 draws without a score were counted as at least as close" in str(scalar(scripted([0.9] * 18 + [np.nan] * 2)))
+    assert "2 draws without a score were counted as at least as close" in str(
+        scalar(scripted([0.9] * 18 + [np.nan] * 2))
+    )
 
 
 def test_draws_without_a_score_of_layers_are_told(layered, scripted):

@@ -74,7 +74,10 @@ REFUSED = {
         "--blocks must be a file with --store, --scheduler",
     ),
     "a series of a store": (["--shift", "--store", "s.db"], "calibrate must be True with shift, got False"),
-    "other rows": (["--covariates", "short.txt", "--covariates", "batch"], "--covariates must all have the same number of rows"),
+    "other rows": (
+        ["--covariates", "short.txt", "--covariates", "batch"],
+        "--covariates must all have the same number of rows",
+    ),
 }
 
 

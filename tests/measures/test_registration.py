@@ -151,7 +151,9 @@ def test_a_package_that_fails_is_told_and_stops_no_one(offered):
         raise ImportError("no such thing")
 
     offered(SimpleNamespace(name="broken", value="other.package", load=fail))
-    with pytest.warns(shesha.MeasureWarning, match="measure broken of other.package could not be loaded and is left out .ImportError"):
+    with pytest.warns(
+        shesha.MeasureWarning, match="measure broken of other.package could not be loaded and is left out .ImportError"
+    ):
         assert "CKA" in measures.names()
 
 

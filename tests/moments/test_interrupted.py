@@ -126,7 +126,9 @@ def test_a_state_is_not_resumed_with_another_stream(tmp_path):
     other_tail = np.r_[:200, 200 + np.random.default_rng(3).permutation(800)]
     with pytest.raises(ValueError, match=r"got another row 256; resume"):
         Moments.of(batches(X[other_tail], Y[other_tail]), state=state)
-    with pytest.raises(ValueError, match=r"batches must contain the 500 rows that the state has counted, got only 100 rows"):
+    with pytest.raises(
+        ValueError, match=r"batches must contain the 500 rows that the state has counted, got only 100 rows"
+    ):
         Moments.of(batches(X[:100], Y[:100]), state=state)
     with pytest.raises(ValueError, match=r"state must contain sums of A, B, got .* with sums of X, Y"):
         Moments.of(batches(X, Y), state=state, names=("A", "B"))
