@@ -24,7 +24,7 @@ from shesha.views import Adjusted, Gram, Representation
 _NO_WARNING = ("order", "alternating order", "duplicates", "copies")
 """Dependent rows have separate warnings, which take the design into account; copies have a value that shows them."""
 _OF_ROWS = ("few rows", "rare cluster")
-"""Doubts that name rows which change the score."""
+"""Doubts that list the rows with a strong influence on the score."""
 _MOVED = 0.2
 """Smallest reported effect of rows: change of a measure as a share of the distance from chance to the best value."""
 

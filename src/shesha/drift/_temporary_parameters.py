@@ -12,7 +12,7 @@ from shesha.extract.layer_names import match_names
 from shesha.extract.model_state import model_device
 
 Change = Callable[[str, Tensor], Tensor]
-"""Function from the name and values of a parameter to new values."""
+"""Function that takes the name and values of a parameter and returns new values."""
 
 
 def parameters(model: nn.Module, targets: str | Sequence[str], *, least_axes: int = 0) -> dict[str, nn.Parameter]:

@@ -18,7 +18,7 @@ from shesha.support.types import Seed, Vector
 
 _STRANGEST = 5
 _MOST_WEIGHTED = 2000
-"""Maximum number of rows with weights, because the time grows with the cube of their number."""
+"""Maximum number of rows if weights are used: the time grows with the cube of the number of rows."""
 
 
 def conformal_stream(

@@ -19,7 +19,7 @@ class Partition:
     first: Ordering | None
     """None if a half has no order: fewer than two pairs, or only equal distances."""
     second: Ordering | None
-    """Ordering of the second half's distances, arranged in the order of the first."""
+    """Ranks of the second half's distances, listed in the order of the first half's distances."""
     n_pairs: int
     """Number of all pairs, including undefined ones."""
     kept: Index | None

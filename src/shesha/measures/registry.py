@@ -58,8 +58,8 @@ class Measure:
     paired: bool = True
     """Whether row i of both must be the same input; if not, the numbers of rows may differ."""
     inner_product: bool = False
-    """Whether the value depends only on `a.inner(b)`, and the function accepts an array of such inner products. If so,
-    layer grids and null distributions need one matrix product per permutation."""
+    """True if the value depends only on `a.inner(b)` and the function also accepts an array of such inner products.
+    Layer grids and null distributions then need only one matrix product per permutation."""
     anywhere: bool = False
     """Whether view and function accept arrays of any library on their device (such as a GPU), or NumPy arrays only."""
     equal_widths: bool = False

@@ -62,7 +62,7 @@ class LayerMoments:
         self._pending: list[list[Any]] = []
         self._n_pending = 0
         self._is_partial = False
-        """Whether an update was interrupted while it changed the sums, so some pairs lack rows."""
+        """Whether an update was interrupted while sums were changed. Some pairs then lack rows."""
         self.precisions: list[float] = []
         """Relative rounding error of each layer in its input type: layers of the first model, then of the second."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from shesha._version import DISTRIBUTION as DISTRIBUTION
 
 FOREIGN = {"_rdm.py": "shesha-geometry", "constants.py": "shesha (adaptive optics)"}
-"""Files that only the other distributions have."""
+"""Files present only in the other distributions."""
 
 
 def strangers(folder: Path | None = None) -> list[str]:

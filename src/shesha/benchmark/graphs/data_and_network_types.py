@@ -40,7 +40,7 @@ class GraphNetwork(NetworkPart):
     made of the edges, and the rows asked for; it returns their logits and each hidden layer's output there.
     """
     passage: Callable[[Tensor, int], Any]
-    """Function that converts the edges, (2, n_edges), and the number of nodes into the form that messages need."""
+    """Function that converts the edges, (2, n_edges), and the number of nodes into the format of message passing."""
     refuse: Callable[[Model, Hyper], None] = _accept
     """Function that raises ValueError for settings and hyperparameters with which the network cannot be trained."""
 

@@ -25,7 +25,7 @@ class Lesson:
     texts: Texts
     targets: NDArray[np.int64]
     shortcuts: NDArray[np.int64] | None = None
-    """The class whose token precedes each text; None: no tokens."""
+    """Class whose token is placed before every text; None to add no token."""
 
 
 def n_outputs(setting: Setting, n_classes: int) -> int:

@@ -26,7 +26,7 @@ class NullTableComparison(Result):
 
     value: float
     chance: float
-    """Mean of the statistic over the null tables, which reflects group sizes and noise only."""
+    """Mean of the statistic over the null tables. It reflects group sizes and noise only."""
     low: float
     high: float
     """Ends of the central 95 % of the values in null tables."""

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from shesha.results.stability.estimate import Estimate
 
 NEAR_ZERO = 0.1
-"""Score below which single distances are mostly noise, even if the score is above chance."""
+"""Score below which individual distances are mostly noise, even if the score is above chance."""
 GRADES = ((NEAR_ZERO, "mostly noise"), (0.3, "weak"), (0.6, "moderate"), (float("inf"), "strong"))
 """Words for scores below each of these values: a convention, as for correlations, not a test."""
 _GAP = 0.05

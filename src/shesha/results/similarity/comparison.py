@@ -48,7 +48,7 @@ class Score(NullComparison, NoiseCeilingFields):
     corrected_p_value: float = field(default=float("nan"), kw_only=True)
     """p-value corrected for the number of measures of a pair, or for the number of pairs of a measure."""
     held_out: float | None = field(default=None, kw_only=True)
-    """The value on held-out rows; None if the measure fits no map, or it was not requested."""
+    """The value on held-out rows; None if the measure fits no map, or if the value was not requested."""
     expected: float = field(default=float("nan"), kw_only=True)
     """Chance level: mean over all matchings of the rows, if there is a closed form."""
     sampling_error: float | None = field(default=None, kw_only=True)
