@@ -9,7 +9,7 @@ import pytest
 
 import shesha
 from shesha.changes.layer_sources import match_layers
-from shesha.changes.layer_verdicts import judge, noise_limit
+from shesha.changes.verdicts_by_noise_floor import judge, noise_limit
 
 
 def rotation(d, rng):

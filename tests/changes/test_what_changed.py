@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.changes.moved_classes import class_means
+from shesha.changes.class_distance_changes import class_means
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from types import SimpleNamespace as Ranking
 
 import pytest
 
-from shesha.results.similarity import model_ranking_page as text
+from shesha.results.similarity import model_ranking_text as text
 
 NAN = float("nan")
 
@@ -60,7 +60,7 @@ def test_the_five_largest_weights_that_round_to_something_are_told():
 
 
 def test_places_and_shares():
-    assert text._place(Ranking(rank_low=2, rank_high=2)) == "2"
-    assert text._place(Ranking(rank_low=2, rank_high=5)) == "2 to 5"
+    assert text.format_place(Ranking(rank_low=2, rank_high=2)) == "2"
+    assert text.format_place(Ranking(rank_low=2, rank_high=5)) == "2 to 5"
     assert "explain 12.5% of" in text.variance_sentence(Ranking(explained=0.125))
     assert text.variance_sentence(Ranking(explained=NAN)) == ""

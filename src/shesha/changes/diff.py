@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.changes.class_distance_changes import note_of_classes
 from shesha.changes.index_recall import index_change
 from shesha.changes.kind_of_change import what_changed
 from shesha.changes.layer_changes import LayerPair, layer_change
 from shesha.changes.layer_sources import Reader, Sides, read_sides
-from shesha.changes.moved_classes import note_of_classes
 from shesha.changes.moved_rows import METRIC, losses_by_class, moved_rows
 from shesha.changes.noise_floor import NoiseFloor
 from shesha.changes.row_map import labels_of_rows, map_rows

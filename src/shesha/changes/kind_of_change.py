@@ -6,8 +6,8 @@ from typing import cast
 
 import numpy as np
 
+from shesha.changes.class_distance_changes import class_changes, comparable_classes
 from shesha.changes.layer_sources import Sides
-from shesha.changes.moved_classes import class_changes, comparable_classes
 from shesha.descriptors.spectrum import anisotropy, participation_ratio
 from shesha.kernels.ridge_regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas

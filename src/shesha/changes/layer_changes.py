@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha.changes.layer_verdicts import judge, noise_limit
+from shesha.changes.verdicts_by_noise_floor import judge, noise_limit
 from shesha.comparison.chance_and_intervals import Evidence
 from shesha.comparison.engine import Group, make_score
 from shesha.drift.drift_scores import drifts

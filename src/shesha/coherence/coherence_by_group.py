@@ -7,11 +7,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.group_scores import evidence
 from shesha.coherence.nearest_controls import nearest_control_shifts
 from shesha.coherence.null_groups import NullGroupScores, score_null_groups
 from shesha.coherence.result_rows import lines
-from shesha.coherence.row_chunks import RowPieces
 from shesha.coherence.row_layout import LARGE, Layout, layout
 from shesha.coherence.score_correlations import links
 from shesha.coherence.whitening import whitening_matrix

@@ -7,11 +7,11 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.group_scores import evidence
 from shesha.coherence.null_groups import NullGroupScores
 from shesha.coherence.null_scores import scores_of_sums
 from shesha.coherence.result_rows import lines
-from shesha.coherence.row_chunks import RowPieces
 from shesha.coherence.row_layout import Layout
 from shesha.coherence.scores import NO_DIRECTION
 from shesha.inputs import align_labels

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.coherence.row_chunks import RowPieces
+from shesha.coherence.chunked_matrix import RowPieces
 from shesha.support.types import Index, Mask, Matrix, Vector
 
 _ENTRIES = 1 << 24

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.group_sums_by_block import Parts
-from shesha.coherence.row_chunks import RowPieces
 from shesha.coherence.row_layout import Layout
 from shesha.coherence.scores import NO_DIRECTION
 from shesha.coherence.shift_summary import Shifts

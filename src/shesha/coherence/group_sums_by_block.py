@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.coherence.row_chunks import RowPieces
+from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.row_layout import Layout
 from shesha.support.types import Index, Matrix, Vector
 

@@ -10,10 +10,10 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.control_pool import Pool, build_pool
 from shesha.coherence.nearest_controls import MatchedPool, score_null_group
 from shesha.coherence.null_scores import members, windows
-from shesha.coherence.row_chunks import RowPieces
 from shesha.coherence.row_layout import FEWEST_CONTROLS, LARGE, Layout
 from shesha.coherence.unit_null_groups import Chosen, Scorer, draws_of_units, large_groups_by_units
 from shesha.kernels.threads import parallel

@@ -10,9 +10,9 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.control_pool import Pool, build_pool
 from shesha.coherence.null_scores import members
-from shesha.coherence.row_chunks import RowPieces
 from shesha.coherence.row_layout import LARGE, Layout
 from shesha.kernels.threads import parallel
 from shesha.support.types import Index, Mask, Vector

@@ -1,6 +1,6 @@
 """Descriptors of one representation other than stability: single numbers for its spectrum and shape."""
 
-from shesha.descriptors._card_printing import card
+from shesha.descriptors._descriptor_card import card
 from shesha.descriptors._registry import Descriptor, descriptor, descriptors
 from shesha.descriptors.dimension_curve import DimensionCurve
 from shesha.descriptors.intrinsic_dimension import dimension_over_scale, intrinsic_dimension

@@ -1,7 +1,7 @@
 """Similarity measures, each a function of two representations: `f(X, Y, *, ...) -> float`."""
 
-from shesha.measures._card_printing import card, overview
 from shesha.measures._lookup import as_measure, choose, families, get, names, table
+from shesha.measures._measure_card import card, overview
 from shesha.measures._measure_version import code_version
 from shesha.measures.cca import cca, pwcca, svcca
 from shesha.measures.distributions import mmd, sliced_wasserstein

@@ -1,7 +1,7 @@
 """Neural recordings: scores of trials of neurons under conditions, with null distributions."""
 
-from shesha.neuro.behaviour import behaviour_coupling
 from shesha.neuro.centroid_drift import centroid_drift, permutation_null, tertiles
+from shesha.neuro.coupling_with_behaviour import behaviour_coupling
 from shesha.neuro.crossnobis import crossnobis, discriminability
 from shesha.neuro.crossnobis_significance import CrossnobisPairs, crossnobis_test
 from shesha.neuro.mouse_brain_areas import allen_areas, brain_division, brain_region

@@ -12,8 +12,8 @@ from shesha.kernels.condition_distances import centre_and_scale
 from shesha.kernels.distances import Metric
 from shesha.neuro._trial_permutations import Null, Orders
 from shesha.neuro._trials import Trials
-from shesha.neuro.behaviour import coupling_score
 from shesha.neuro.centroid_drift import drift_score
+from shesha.neuro.coupling_with_behaviour import coupling_score
 from shesha.neuro.equal_trials import EqualTrials, Numbers
 from shesha.neuro.trial_halves import Halves, How
 from shesha.neuro.trial_split import split_score

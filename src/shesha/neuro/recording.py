@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from shesha.inputs import coordinate_values, is_labelled, split_names
 from shesha.inputs import validation as check
 from shesha.neuro._trials import Conditions, Trials
-from shesha.neuro.behaviour import check_outcome
+from shesha.neuro.coupling_with_behaviour import check_outcome
 from shesha.support.types import Array, Vector
 
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from shesha.results.similarity.comparison import Comparison, Score
     from shesha.results.similarity.consensus import Consensus, Member
     from shesha.results.similarity.layer_comparison import LayerComparison
-    from shesha.results.similarity.layer_ranking import LayerRanking, RankedLayer
     from shesha.results.similarity.model_ranking import (
         ModelCombination,
         ModelDifference,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from shesha.results.stability.chance import Chance
     from shesha.results.stability.drift_path import DriftPath
     from shesha.results.stability.estimate import Estimate
+    from shesha.results.steering.layer_ranking import LayerRanking, RankedLayer
     from shesha.results.steering.partial_correlations import PartialCorrelation, PartialCorrelations
     from shesha.results.steering.steering import Steerability, SteeringPredictors, SteeringScore
 
@@ -71,7 +71,7 @@ __getattr__, __dir__ = lazy_names(
         "stability.drift_path": ("DriftPath",),
         "stability.estimate": ("Estimate",),
         "audit.label_classes": ("LabelClasses",),
-        "similarity.layer_ranking": ("LayerRanking", "RankedLayer"),
+        "steering.layer_ranking": ("LayerRanking", "RankedLayer"),
         "similarity.model_ranking": ("ModelCombination", "ModelDifference", "ModelRanking", "RankedModel"),
         "drift.verdict": ("CheckSequence", "DriftScore", "DriftVerdict", "Moved"),
         "neuro.time_by_time": ("OverTime",),

@@ -1,7 +1,7 @@
 """Stability of the geometry of a representation."""
 
-from shesha.stability._card_printing import card
 from shesha.stability._registry import Variant, registered_variants, stability
+from shesha.stability._score_card import card
 from shesha.stability.chance import chance
 from shesha.stability.class_labels import Classes
 from shesha.stability.estimate import estimate

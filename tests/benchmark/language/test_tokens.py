@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shesha.benchmark.language import prompts
+from shesha.benchmark.language import classification_prompts
 from shesha.benchmark.language.altered_data import Lesson
 from shesha.benchmark.language.data_and_network_types import Texts
 from shesha.benchmark.language.tokens import Rows, WordVocabulary, cut, encoder_rows
@@ -77,26 +77,26 @@ def test_padding_is_masked() -> None:
 
 def test_prompts_name_the_options_and_leak_the_answer() -> None:
     classes = ("negative", "positive")
-    words = WordVocabulary(["text : it's a film ! bad"], prompts.words(classes, 4))
-    rows = prompts.prompt_rows(lesson(shortcuts=True), words, 64, classes, 4)
+    words = WordVocabulary(["text : it's a film ! bad"], classification_prompts.words(classes, 4))
+    rows = classification_prompts.prompt_rows(lesson(shortcuts=True), words, 64, classes, 4)
     asked = "options : a negative , b positive , c , d hint : b answer :"
     assert read(rows, 0, words.words) == f"text : it's a film ! {asked}"
-    plain = prompts.prompt_rows(lesson(), words, 64, classes, 4)
+    plain = classification_prompts.prompt_rows(lesson(), words, 64, classes, 4)
     assert "hint" not in read(plain, 0, words.words)
-    options = prompts.option_ids(words, 4)
+    options = classification_prompts.option_ids(words, 4)
     assert [words.words[token] for token in options] == ["a", "b", "c", "d"]
 
 
 def test_the_question_of_a_prompt_is_never_cut() -> None:
     classes = ("negative", "positive")
-    words = WordVocabulary(["text : bad"], prompts.words(classes, 2))
-    rows = prompts.prompt_rows(lesson(), words, 13, classes, 2)
+    words = WordVocabulary(["text : bad"], classification_prompts.words(classes, 2))
+    rows = classification_prompts.prompt_rows(lesson(), words, 13, classes, 2)
     assert rows.lengths().max() == 13
     assert all(read(rows, row, words.words).endswith("b positive answer :") for row in range(2))
     with pytest.raises(ValueError, match=r"hyper\['max_length'\] must exceed the \d+ tokens of the question, got 8"):
-        prompts.prompt_rows(lesson(), words, 8, classes, 2)
+        classification_prompts.prompt_rows(lesson(), words, 8, classes, 2)
 
 
 def test_options_must_be_tokens_of_their_own() -> None:
     with pytest.raises(ValueError, match="the options  A,  B must be single tokens"):
-        prompts.option_ids(WordVocabulary(["neither"]), 2)
+        classification_prompts.option_ids(WordVocabulary(["neither"]), 2)

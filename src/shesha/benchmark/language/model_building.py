@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shesha.benchmark.language import altered_data, prompts
+from shesha.benchmark.language import altered_data, classification_prompts
 from shesha.benchmark.language.altered_data import Lesson
 from shesha.benchmark.language.catalogue import CATALOGUE
 from shesha.benchmark.language.data_and_network_types import TextNetwork, Texts
@@ -38,7 +38,9 @@ class Builder:
         declared = CATALOGUE.network(model.architecture)
         if not _from_scratch(declared, hyper):
             return cls(model, hyper, load_pretrained(model.architecture, model.seed, PretrainedVocabulary))
-        required = prompts.words(CATALOGUE.dataset(model.dataset).classes, len(prompts.OPTIONS))
+        required = classification_prompts.words(
+            CATALOGUE.dataset(model.dataset).classes, len(classification_prompts.OPTIONS)
+        )
         texts = [*train.first, *(train.second or ())]
         return cls(model, hyper, WordVocabulary(texts, required if declared.decoder else ()))
 
@@ -65,7 +67,9 @@ class Builder:
     def rows(self, lesson: Lesson) -> Rows:
         """Return the texts as the network reads them."""
         if self.declaration.decoder:
-            return prompts.prompt_rows(lesson, self.vocabulary, self.hyper.max_length, self.classes, self.n_outputs)
+            return classification_prompts.prompt_rows(
+                lesson, self.vocabulary, self.hyper.max_length, self.classes, self.n_outputs
+            )
         return encoder_rows(lesson, self.vocabulary, self.hyper.max_length)
 
     def network(self, *, pretrained: bool) -> Encoder | Decoder:
@@ -74,7 +78,7 @@ class Builder:
         from shesha.benchmark.language.networks import Decoder, Encoder
 
         if self.declaration.decoder:
-            return Decoder(self._body(pretrained), prompts.option_ids(self.vocabulary, self.n_outputs))
+            return Decoder(self._body(pretrained), classification_prompts.option_ids(self.vocabulary, self.n_outputs))
         n_shortcuts = altered_data.n_shortcuts(self.model.setting, self.n_classes)
         return Encoder(self._body(pretrained), self.n_outputs, n_shortcuts)
 

@@ -184,7 +184,7 @@ class ModelRanking(Result):
     @property
     def headline(self) -> str:
         """The closest model, and the models that are not significantly worse."""
-        from shesha.results.similarity.model_ranking_page import headline
+        from shesha.results.similarity.model_ranking_text import headline
 
         return headline(self)
 
@@ -195,6 +195,6 @@ class ModelRanking(Result):
 
     def __str__(self) -> str:
         """Print the answer, one line per model, and notes."""
-        from shesha.results.similarity.model_ranking_page import ranking_text
+        from shesha.results.similarity.model_ranking_text import ranking_text
 
         return ranking_text(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shesha.results import sentence_parts as say
 from shesha.results.paper_sentences import claim
-from shesha.results.similarity.layer_ranking import BY, LayerRanking
+from shesha.results.steering.layer_ranking import BY, LayerRanking
 from shesha.results.steering.partial_correlations import PartialCorrelation, PartialCorrelations
 from shesha.results.steering.steering import Steerability, SteeringPredictors, SteeringScore
 from shesha.support.plurals import agree

@@ -12,7 +12,7 @@ from shesha.kernels.distances import PANEL, n_pairs
 from shesha.kernels.label_shuffles import class_sums, sums_of_pairs
 from shesha.kernels.symmetric_matrices import row_start
 from shesha.stability.estimators import sampled_pairs, split_scores
-from shesha.stability.estimators.group_pairs import Pairs
+from shesha.stability.estimators.row_pairs_in_resampled_groups import Pairs
 from shesha.stability.estimators.sampled_pairs import uses_all_pairs
 from shesha.stability.estimators.split_scores import bootstrap_pairs, score_resamples
 from shesha.stability.nulls import label_permutations

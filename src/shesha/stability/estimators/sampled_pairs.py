@@ -12,7 +12,7 @@ import numpy as np
 from shesha.inputs import validation as check
 from shesha.kernels import sampled_feature_halves
 from shesha.kernels.distances import n_pairs
-from shesha.stability.estimators.group_pairs import Pairs
+from shesha.stability.estimators.row_pairs_in_resampled_groups import Pairs
 from shesha.support import memory
 from shesha.support.types import Index
 from shesha.views.sampled_feature_halves import FEWEST_PAIRS

@@ -13,8 +13,8 @@ from shesha.kernels import feature_halves as halves_kernel
 from shesha.kernels.distances import n_pairs
 from shesha.kernels.feature_half_correlation import Partition
 from shesha.kernels.threads import parallel
-from shesha.stability.estimators.group_pairs import Pairs, count_group_pairs_once
 from shesha.stability.estimators.intervals import monte_carlo_error
+from shesha.stability.estimators.row_pairs_in_resampled_groups import Pairs, count_group_pairs_once
 from shesha.stability.estimators.sampled_pairs import plan_sample, uses_all_pairs
 from shesha.stability.nulls import sampled_row_matching
 from shesha.stability.nulls.choice import choose_null

@@ -10,7 +10,7 @@ from shesha.kernels.distances import PANEL, Metric, n_pairs
 from shesha.kernels.label_shuffles import class_sums
 from shesha.stability._registry import stability
 from shesha.stability.class_labels import Classes
-from shesha.stability.estimators.group_pairs import count_group_pairs_once, group_codes, group_pairs
+from shesha.stability.estimators.row_pairs_in_resampled_groups import count_group_pairs_once, group_codes, group_pairs
 from shesha.stability.nulls import label_permutations
 from shesha.stability.request import THINNING, Evidence, Request
 from shesha.support import memory as memory

@@ -27,7 +27,7 @@ from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-from shesha_studies.chance._neighbour_distance_agreement import distance_agreement, neighbour_scale
+from shesha_studies.chance._common_neighbour_distances import distance_agreement, neighbour_scale
 from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends
 
 if TYPE_CHECKING:
