@@ -154,6 +154,7 @@ def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
         "flowers and pets": pairs["Flowers-102", "Oxford Pets"],
         "within beyond across": min(within) - max(across),
         "lowest of Table 28": min(pairs.values()),
+        "lowest across": min(across),
         **{"shared by chance": chance_of_jaccard(94, 20), "shared": tops.mean()},
         "shared beyond chance": tops.mean() - chance_of_jaccard(94, 20),
     }
