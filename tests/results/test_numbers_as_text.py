@@ -13,7 +13,7 @@ from shesha.results.similarity import (
     calibrated_pair_tables,
     comparison,
     consensus,
-    model_ranking_page,
+    model_ranking_text,
     pages,
     pair_sentences,
 )
@@ -22,11 +22,11 @@ from shesha.support.memory import readable
 NAN = float("nan")
 FORMATTERS = {
     "change": sentences.format_number,
-    "model": model_ranking_page._format_number,
+    "model": model_ranking_text.format_number,
     "page": pair_sentences.format_number,
     "consensus": consensus._format_number,
     "pairs": calibrated_pair_tables._format_number,
-    "share": model_ranking_page._format_share,
+    "share": model_ranking_text.format_share,
     "p": comparison._format_p,
     "p of a page": pages._format_p_value,
     "known": comparison._format_known,
@@ -76,8 +76,8 @@ def test_ranges_of_one_number_are_that_number():
     assert _format_range({3, 1200, 40}) == "3 to 1,200"
     assert comparison.format_range(0.0, math.inf) == "from 0"
     assert comparison.format_range(-1.0, 1.0) == "-1 to 1"
-    assert model_ranking_page._interval(NAN, NAN) == ""
-    assert model_ranking_page._interval(0.1, 0.25) == "[0.100, 0.250]"
+    assert model_ranking_text.format_interval(NAN, NAN) == ""
+    assert model_ranking_text.format_interval(0.1, 0.25) == "[0.100, 0.250]"
 
 
 def test_neighbours_are_lost_in_per_cent():
