@@ -8,7 +8,15 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
-from shesha_studies.language._detection import NEVER, area, contest, first_detection, firsts, sensitivity, within
+from shesha_studies.language._detection import (
+    NEVER,
+    area,
+    contest,
+    correlation_within_groups,
+    first_detection,
+    firsts,
+    sensitivity,
+)
 from shesha_studies.language._drift_measures import drifts, fewer_right, less_correlated
 
 
@@ -54,7 +62,7 @@ def test_equal_damage_is_compared_within_groups_only():
         ]
     )
     assert spearmanr(rows.x, rows["drop"]).statistic > 0.9
-    rho, p = within(rows, "x", ["level"], "unit")
+    rho, p = correlation_within_groups(rows, "x", ["level"], "unit")
     each = [spearmanr(own.x, own["drop"]).statistic for _, own in rows.groupby("level")]
     assert rho == pytest.approx(np.mean(each))
     table = rows.pivot_table(index="level", columns="unit", values="drop").to_numpy()

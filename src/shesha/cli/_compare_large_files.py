@@ -46,7 +46,9 @@ def require_shards(files: Sequence[Path], others: Mapping[str, Any]) -> None:
 
 def suggest_shards(files: Sequence[Path]) -> None:
     """Print a note if two directories look like two representations in parts, and are compared file by file."""
-    if len(files) != 2 or not all(file.is_dir() for file in files):
+    from shesha.io.large_matrices import is_sharded
+
+    if len(files) != 2 or not all(map(is_sharded, files)):
         return
     first, second = ({path.name for path in file.iterdir() if path.suffix in (".npy", ".parquet")} for file in files)
     numbered = [name for name in first if Path(name).stem[-1:].isdigit()]

@@ -37,7 +37,7 @@ class Work:
         Of these only the first call in a pass counts: what enters a block that is all blocks is what left it before.
     options : dict
         More arguments of the model's forward pass.
-    told : dict
+    metadata : dict
         What is to stand in the record besides what every extraction has there.
     """
 
@@ -49,7 +49,7 @@ class Work:
     device: str | torch.device | None = None
     once: frozenset[str] = frozenset()
     options: dict[str, Any] = field(default_factory=dict)
-    told: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
 
 
 class _Sink(Protocol):
@@ -152,7 +152,7 @@ class Recorder:
         return int(lengths.max()), *row_shape[1:]
 
     def _pool(self, name: str, value: Tensor) -> Tensor:
-        if self._work.told.get("pool") == "mean":
+        if self._work.metadata.get("pool") == "mean":
             self.first_tokens.see(self._layer_name(name), value, self._batch.mask)
         try:
             return self._work.pooled(value, self._batch.mask)
@@ -203,7 +203,7 @@ def _about(work: Work, device: torch.device, *, to_file: bool) -> dict[str, Any]
         "dtype": _precisions(model, device),
         "device": device.type,
         "versions": {"shesha": __version__, "torch": torch.__version__},
-        **work.told,
+        **work.metadata,
     }
     if (n_tokens := token_counts(work.rows)) is not None:
         about["inputs"]["n_tokens"] = n_tokens

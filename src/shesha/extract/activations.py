@@ -94,4 +94,4 @@ def activations(
     target = None if out is None else output_path(out)
     rows = make_rows(inputs, pad=getattr(getattr(model, "config", None), "pad_token_id", None) or 0)
     names = {name: name for name in choose_layers(model, layers)}
-    return run(Work(model, rows, names, pooled, size, device, told={"pool": pool_name(pool)}), target)
+    return run(Work(model, rows, names, pooled, size, device, metadata={"pool": pool_name(pool)}), target)

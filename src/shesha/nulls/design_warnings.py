@@ -15,6 +15,7 @@ from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.residual_confounding import residual_confounding_warnings
 from shesha.results import Dependence
 from shesha.results.audit.dependence import DRIFT, LEVEL, describe_period
+from shesha.support.plurals import lowercase_start
 from shesha.support.warnings import CalibrationWarning, warn
 
 
@@ -39,7 +40,7 @@ def warn_of_series(sides: list[NDArray[Any]], design: Design) -> None:
         reasons += _autocorrelation_warnings(p_value_within_design(exchange(test.n_rows, **options), *sides), options)
     reasons += residual_confounding_warnings(sides, options.get("within"), exchange(test.n_rows, **options).block)
     if reasons:
-        problems = ". Also, ".join(reason[:1].lower() + reason[1:] for reason in reasons)
+        problems = ". Also, ".join(map(lowercase_start, reasons))
         warn(f"p-values of this design may be too small: {problems}", CalibrationWarning)
 
 

@@ -87,10 +87,10 @@ def _try_fold(vectors: DistanceVectors, fold: _Fold) -> Iterator[tuple[Vector, V
     models = lines[:n_models, fold.train > 0]
     unit, lengths = _standardise(lines[:, fold.train > 0]), _lengths(models)
     held_out = lines[:, fold.test > 0]
-    ranks = _ranked(vectors, held_out)
+    ranks = _rank_lines(vectors, held_out)
     for trained, tested in fold.subjects:
         weights = _weights(unit[:n_models], unit[n_models:][trained].mean(axis=0), lengths)
-        combined = _ranked(vectors, (weights @ held_out[:n_models])[None])
+        combined = _rank_lines(vectors, (weights @ held_out[:n_models])[None])
         yield weights, _scores(vectors, np.vstack([combined, ranks[:n_models]]), ranks[n_models:][tested])
 
 
@@ -115,7 +115,7 @@ def _standardise(lines: Matrix) -> Matrix:
     return centred
 
 
-def _ranked(vectors: DistanceVectors, lines: Matrix) -> Matrix:
+def _rank_lines(vectors: DistanceVectors, lines: Matrix) -> Matrix:
     return SortedVectors.build(lines).ranks(np.ones(lines.shape[1])) if vectors.ranked else lines
 
 

@@ -26,7 +26,7 @@ def resampled_correlations(
 ) -> Iterator[tuple[Matrix, Matrix]]:
     """For each resample, yield the correlations of all lines after a small step towards it, and those of it."""
     if vectors.n_pairs > RANKED_AGAIN and not vectors.problem.exact:
-        yield from _by_influence(vectors, n_resamples, rng)
+        yield from _influence_estimates(vectors, n_resamples, rng)
         return
     for _ in range(n_resamples):
         counts = vectors.problem.design.resample(rng)
@@ -45,7 +45,7 @@ def _small_changes(counts: Index, i: Index, j: Index) -> Vector:
     return np.asarray(1.0 + STEP * (counts[i] + counts[j] - 2.0), dtype=np.float64)
 
 
-def _by_influence(
+def _influence_estimates(
     vectors: DistanceVectors, n_resamples: int, rng: np.random.Generator
 ) -> Iterator[tuple[Matrix, Matrix]]:
     """Change the correlations by the mean influence of the weighted pairs, without ranking again."""
@@ -56,7 +56,7 @@ def _by_influence(
     of_rows = np.stack([np.bincount(vectors.i, line, n) + np.bincount(vectors.j, line, n) for line in influence])
     rows, columns = np.array(places).T
 
-    def changed(change: Vector) -> Matrix:
+    def add_change(change: Vector) -> Matrix:
         correlations = observed.copy()
         correlations[rows, columns] = np.clip(correlations[rows, columns] + change, -1.0, 1.0)
         correlations[columns, rows] = correlations[rows, columns]
@@ -69,7 +69,7 @@ def _by_influence(
         small = STEP * (counts - 1.0) @ of_rows.T / vectors.n_pairs
         *sums, total = _weighted_sums(vectors, weighed, counts)
         for one, change in zip(small, np.transpose(sums / np.where(total > 0, total, np.nan)), strict=True):
-            yield changed(one), changed(change)
+            yield add_change(one), add_change(change)
 
 
 def _weighted_sums(vectors: DistanceVectors, lines: Matrix, counts: Index) -> Matrix:

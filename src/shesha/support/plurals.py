@@ -1,4 +1,4 @@
-"""Singular and plural in messages: "1 row has", "2 rows have"."""
+"""Singular, plural and first letters in messages: "1 row has", "2 rows have"."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ def count(n: int, thing: str) -> str:
     """
     ending = "" if n == 1 else "es" if thing.endswith(_HISSING) else "s"
     return f"{n:,} {thing}{ending}"
+
+
+def lowercase_start(text: str) -> str:
+    """Convert the first letter to lower case, to continue a sentence."""
+    return text[:1].lower() + text[1:]
 
 
 def agree(n: int, singular: str, plural: str) -> str:

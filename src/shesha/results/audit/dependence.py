@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shesha.results.base import Result
-from shesha.support.plurals import agree, count
+from shesha.support.plurals import agree, count, lowercase_start
 
 LEVEL = 0.002
 """Significance level of the test for close neighbours, so low that independent rows rarely raise a warning."""
@@ -120,8 +120,7 @@ class Dependence(Result):
                 f"{self.n_looked_at} checked rows nearly repeat another row. Pass sets of duplicates as groups=, or "
                 "keep one row of each set"
             )
-        text = ". ".join(clauses)
-        return text[:1].lower() + text[1:]
+        return lowercase_start(". ".join(clauses))
 
     def __str__(self) -> str:
         """Print the problem, or that none was found."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from shesha.report import Column, Explained, Part, Section, Strip, Table, Text
 from shesha.results.stability.estimate import Estimate
+from shesha.support.plurals import lowercase_start
 
 if TYPE_CHECKING:
     from shesha.results.audit.audit import Audit, Meaning, RepresentationAudit
@@ -52,9 +53,7 @@ def _kind(
 
 def _explain(name: str, meaning: Meaning) -> Explained:
     says = f"{meaning.asks} {meaning.caution}".strip()
-    return Explained(
-        meaning.title, says, "reading_an_audit.md", f"shesha scores {name}", _lowercase_start(meaning.asks)
-    )
+    return Explained(meaning.title, says, "reading_an_audit.md", f"shesha scores {name}", lowercase_start(meaning.asks))
 
 
 def _score_columns(audit: Audit, name: str, findings: list[RepresentationAudit]) -> list[Column]:
@@ -166,8 +165,3 @@ def interval(estimate: Estimate | None, digits: int = 3) -> str:
 
 def _format_number(number: float | None) -> str:
     return "" if number is None else "none" if number != number else f"{number:.4g}"
-
-
-def _lowercase_start(text: str) -> str:
-    """Convert the first letter to lower case."""
-    return text[:1].lower() + text[1:]

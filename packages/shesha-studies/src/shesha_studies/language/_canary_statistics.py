@@ -18,7 +18,7 @@ from shesha.studies.published_checks import (
     text_checks,
 )
 from shesha.support.types import Vector
-from shesha_studies.language._detection import NEVER, area, contest, firsts, within
+from shesha_studies.language._detection import NEVER, area, contest, correlation_within_groups, firsts
 from shesha_studies.language._drift_measures import BOUND, METRICS
 from shesha_studies.language._perturbed_models import MINILM
 from shesha_studies.language_models import MPNET
@@ -124,7 +124,9 @@ def last_layer_correlations(noise: Table) -> Table:
 
 
 def _layer_correlations(noise: Table) -> Table:
-    rows = {name: within(noise, name, ["model", "task", "level", "seed"], "depth") for name in METRICS}
+    rows = {
+        name: correlation_within_groups(noise, name, ["model", "task", "level", "seed"], "depth") for name in METRICS
+    }
     return pd.DataFrame.from_dict(rows, orient="index", columns=["rho", "p"])
 
 

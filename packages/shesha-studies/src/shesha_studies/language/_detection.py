@@ -58,7 +58,7 @@ def sensitivity(scores: Vector, positive: NDArray[np.bool_], false_alarms: float
     return float((scores[positive] > negatives[len(negatives) - 1 - allowed]).mean())
 
 
-def within(
+def correlation_within_groups(
     rows: Table, metric: str, by: list[str], unit: str, drop: str = "drop", seed: int = 0
 ) -> tuple[float, float]:
     """Return the mean rank correlation of drift and loss among units of equal damage, and its p-value.

@@ -27,7 +27,7 @@ NUMBERS = tuple(LABELS)
 DRAWS = 2000
 
 
-def related(a: Vector, b: Vector, families: Sequence[str], width: Vector | None = None) -> dict[str, float]:
+def score_correlation(a: Vector, b: Vector, families: Sequence[str], width: Vector | None = None) -> dict[str, float]:
     """Return Spearman's correlation over models with its p, over means of families, and with each family left out.
 
     p-values are two-sided shares of permutations of the models, or of the means of the families, which are fewer but
@@ -85,7 +85,7 @@ def metric_correlations(rows: Table) -> Table:
     lines = []
     for accuracy in (name for name in rows.columns if name.startswith("accuracy ")):
         for name in NUMBERS:
-            values = related(
+            values = score_correlation(
                 rows[name].to_numpy(), rows[accuracy].to_numpy(), rows.family.tolist(), rows.width.to_numpy()
             )
             lines.append({"number": name, "accuracy": accuracy, **values})
@@ -112,7 +112,9 @@ def table_57_correlations(published: Table) -> dict[str, Table]:
     size = table.capacity.map({"Small": 0.0, "Base": 1.0, "Large": 2.0})
     correlations = {}
     for name in ("accuracy 1", "accuracy 2"):
-        values = related(table.alignment.to_numpy(), table[name].to_numpy(), table.family.tolist(), size.to_numpy())
+        values = score_correlation(
+            table.alignment.to_numpy(), table[name].to_numpy(), table.family.tolist(), size.to_numpy()
+        )
         rhos = [
             group.assign(n=1)[["alignment", name]].corr(method="spearman").iloc[0, 1]
             for _, group in table.groupby("family")

@@ -62,10 +62,10 @@ def _overall(answers: dict[str, Found]) -> dict[str, Found]:
     return means
 
 
-def columns_of_table_3(told: dict[str, float]) -> dict[str, np.ndarray]:
+def columns_of_table_3(numbers: dict[str, float]) -> dict[str, np.ndarray]:
     """Return scores of the published models: on both sets of images, and over all."""
     return {
-        column: np.array([value for key, value in told.items() if key.startswith(f"model/3/{column}/")])
+        column: np.array([value for key, value in numbers.items() if key.startswith(f"model/3/{column}/")])
         for column in ("CIFAR-10", "CIFAR-100", "total")
     }
 

@@ -109,7 +109,7 @@ def _check_correlation(
 
 
 def _check_mixed_model(findings: Findings, where: str, what: str, number: str, value: float | str) -> Check:
-    model = findings.mixed
+    model = findings.mixed_model
     answers = {
         "beta": model.slope,
         "low": model.slope - 1.96 * model.error,

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled
-from shesha_studies.stability_correlations._distinctness_statistics import Findings, related
+from shesha_studies.stability_correlations._distinctness_statistics import Findings, score_correlation
 from shesha_studies.stability_correlations._distinctness_transformations import KINDS
 
 if TYPE_CHECKING:
@@ -82,9 +82,9 @@ def _kind_facts(findings: Findings) -> Mapping[str, Any]:
     repeats = findings.rows[findings.rows.kind == "PCA"].repeat
     return {
         **{f"under {kind}": _over_groups(findings.kinds[kind]) for kind in KINDS},
-        "components_within": _over_groups(related(components, by=("group",), n_draws=10)),
-        "projected": _over_groups(related(projected, by=("variant",), n_draws=10)),
-        "projected_within": related(projected, by=("group",), n_draws=10).value,
+        "components_within": _over_groups(score_correlation(components, by=("group",), n_draws=10)),
+        "projected": _over_groups(score_correlation(projected, by=("variant",), n_draws=10)),
+        "projected_within": score_correlation(projected, by=("group",), n_draws=10).value,
         **{"projected stability": random.stability, "original stability": original.stability},
         **{"projected cka": random.cka, "original cka": original.cka},
         "more stable": _over_bases(findings, "stability"),
@@ -109,7 +109,7 @@ def _levels(findings: Findings) -> Mapping[str, Any]:
         "biased": raw.value,
         "unbiased": corrected.value,
         "bias": _bias(findings.distinct),
-        "explained": findings.explained["kind and CKA"],
+        "explained": findings.explained_variance["kind and CKA"],
     }
     if others:
         intervals = (_over_groups(rho) for (_, kind), rho in findings.alternatives.items() if kind == "all")
@@ -123,7 +123,7 @@ def _sizes_within_kinds(findings: Findings) -> Mapping[str, Any]:
     varied = {
         kind: df for kind in KINDS if (df := findings.distinct[findings.distinct.kind == kind]).variant.nunique() > 1
     }
-    rhos = {kind: _over_groups(related(df, by=("group",), n_draws=10)) for kind, df in varied.items()}
+    rhos = {kind: _over_groups(score_correlation(df, by=("group",), n_draws=10)) for kind, df in varied.items()}
     sizes = [absolute(rho) for rho in rhos.values()]
     return {
         "size_within_kinds": Fact(*np.mean([(size.value, size.low, size.high) for size in sizes], axis=0)),
@@ -149,7 +149,7 @@ def _bias(rows: pd.DataFrame) -> Fact:
 
 def _model_facts(findings: Findings) -> Mapping[str, Any]:
     """The mixed model, and what an unchanged base says."""
-    model, spread = findings.mixed, findings.rows[["stability", "cka"]].std()
+    model, spread = findings.mixed_model, findings.rows[["stability", "cka"]].std()
     base = findings.rows[findings.rows.kind == "original"].cka_of_base
     return {
         "slope": model.slope,

@@ -10,7 +10,7 @@ import pandas as pd
 from shesha.charts import PALETTE
 from shesha.studies.page import Picture
 from shesha.studies.pictures import figure
-from shesha_studies.stability_correlations._distinctness_statistics import Findings, related
+from shesha_studies.stability_correlations._distinctness_statistics import Findings, score_correlation
 from shesha_studies.stability_correlations._distinctness_transformations import COMPONENTS, KINDS
 
 _HOUR = 3600.0
@@ -60,7 +60,7 @@ def _draw_kinds(ax: Any, findings: Findings) -> None:
         (0.17, "stability", PALETTE[0], "feature split"),
         (-0.17, "averaged", PALETTE[1], "basis-averaged"),
     ):
-        some = [related(findings.rows[findings.rows.kind == kind], name, n_draws=10) for kind in KINDS]
+        some = [score_correlation(findings.rows[findings.rows.kind == kind], name, n_draws=10) for kind in KINDS]
         values = np.array([rho.value for rho in some])
         ends = np.array([[rho.group_low, rho.group_high] for rho in some])
         # Percentile intervals need not hold the value.
@@ -97,7 +97,7 @@ def notes(findings: Findings) -> tuple[str, ...]:
         "trained here on Fashion-MNIST and CIFAR-10 (4 each), protein encoders (9), Steinmetz sessions (6) and "
         "transformations of single-cell counts (9). Sound and video are not available. Only the recipe for proteins "
         "and the recordings are those of the paper. For all other bases we test claims but do not compare numbers.",
-        f"{_sized(findings)} Principal components are computed from the same rows, as published.",
+        f"{_sizes_of_bases(findings)} Principal components are computed from the same rows, as published.",
         "Similarity here compares a transformed base with the base itself, so it is high by construction (median "
         f"{rows.cka.median():.2f}). Its chance level is {rows.chance.median():.2f}, because CKA of unrelated rows "
         "grows with the number of directions in which they vary. Opposite signs cancel when kinds are pooled, so "
@@ -116,7 +116,7 @@ def notes(findings: Findings) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _sized(findings: Findings) -> str:
+def _sizes_of_bases(findings: Findings) -> str:
     """Which bases have the published number of rows and seeds."""
     n_full = findings.rows[findings.rows["size"] != "small"].group.nunique()
     rest = findings.rows.group.nunique() - n_full

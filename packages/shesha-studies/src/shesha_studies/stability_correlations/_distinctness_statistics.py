@@ -89,17 +89,17 @@ class Findings:
     @cached_property
     def kinds(self) -> dict[str, Correlation]:
         """Of every kind of transformation, repeats included, as published."""
-        return {kind: related(self.rows[self.rows.kind == kind]) for kind in KINDS}
+        return {kind: score_correlation(self.rows[self.rows.kind == kind]) for kind in KINDS}
 
     @cached_property
     def domains(self) -> dict[str, Correlation]:
         """Of every domain that the paper has too, and of all rows."""
         results = {
-            name: related(self.rows[self.rows.domain.isin(members)])
+            name: score_correlation(self.rows[self.rows.domain.isin(members)])
             for name, members in DOMAINS.items()
             if self.rows.domain.isin(members).any()
         }
-        return {**results, "Aggregate": related(self.rows)}
+        return {**results, "Aggregate": score_correlation(self.rows)}
 
     @cached_property
     def subsets(self) -> dict[str, Correlation]:
@@ -113,7 +113,10 @@ class Findings:
             "Protein without PCA": rows[(rows.domain == "proteins") & (rows.kind != "PCA")],
             "random transformations": rows[rows.kind.isin(RANDOM)],
         }
-        return {"Full dataset": self.domains["Aggregate"], **{name: related(subset) for name, subset in chosen.items()}}
+        return {
+            "Full dataset": self.domains["Aggregate"],
+            **{name: score_correlation(subset) for name, subset in chosen.items()},
+        }
 
     @cached_property
     def levels(self) -> dict[tuple[str, str, str], Correlation]:
@@ -122,20 +125,20 @@ class Findings:
         for level, keys in LEVELS.items():
             rows = self.distinct if keys else self.rows
             for pair in PAIRS:
-                results[(level, *pair)] = related(rows, *pair, by=keys, n_draws=10)
+                results[(level, *pair)] = score_correlation(rows, *pair, by=keys, n_draws=10)
         return results
 
     @cached_property
-    def mixed(self) -> MixedModel:
+    def mixed_model(self) -> MixedModel:
         """Published model: stability = slope x CKA + an intercept of the base."""
         there = self.rows.dropna(subset=["stability", "cka"])
         return random_intercept(there.cka.to_numpy(), there.stability.to_numpy(), there.group.to_numpy())
 
     @cached_property
-    def explained(self) -> dict[str, float]:
+    def explained_variance(self) -> dict[str, float]:
         """Share of the variance of ranks within bases that a linear model explains."""
         rows = self.distinct.dropna(subset=["stability"])
-        y, x = (within(rows, name, ("group",)) for name in ("stability", "cka"))
+        y, x = (ranks_within_groups(rows, name, ("group",)) for name in ("stability", "cka"))
         kinds = (rows.kind.to_numpy()[:, None] == np.array(KINDS)).astype(np.float64)
         designs = {
             "CKA": np.column_stack([np.ones(len(x)), x]),
@@ -153,11 +156,11 @@ class Findings:
             for measure in ("cka", "pwcka", "procrustes"):
                 for kind in ("all", *KINDS[:-1]):
                     chosen = table if kind == "all" else table[table.kind == kind]
-                    results[TITLES[measure], kind] = related(chosen, "stability", measure, n_draws=2000)
+                    results[TITLES[measure], kind] = score_correlation(chosen, "stability", measure, n_draws=2000)
         return results
 
 
-def related(
+def score_correlation(
     rows: pd.DataFrame,
     stability: str = "stability",
     similarity: str = "cka",
@@ -167,11 +170,11 @@ def related(
     n_group_draws: int = 1000,
 ) -> Correlation:
     """Correlate two scores, or their ranks within groups, with both bootstraps."""
-    x, y = (within(rows, name, by) if by else rows[name].to_numpy() for name in (stability, similarity))
+    x, y = (ranks_within_groups(rows, name, by) if by else rows[name].to_numpy() for name in (stability, similarity))
     return correlation(x, y, rows.group.to_numpy(), n_draws, n_group_draws)
 
 
-def within(rows: pd.DataFrame, name: str, by: tuple[str, ...]) -> Vector:
+def ranks_within_groups(rows: pd.DataFrame, name: str, by: tuple[str, ...]) -> Vector:
     """Ranks within groups, from -1/2 to 1/2."""
     grouped = rows.groupby(list(by))[name]
     return np.asarray((grouped.rank() - 0.5) / grouped.transform("count") - 0.5, dtype=np.float64)

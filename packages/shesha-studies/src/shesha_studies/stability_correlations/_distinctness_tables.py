@@ -7,7 +7,13 @@ from collections.abc import Callable, Mapping
 import pandas as pd
 
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation, correlation
-from shesha_studies.stability_correlations._distinctness_statistics import LEVELS, PAIRS, TITLES, Findings, related
+from shesha_studies.stability_correlations._distinctness_statistics import (
+    LEVELS,
+    PAIRS,
+    TITLES,
+    Findings,
+    score_correlation,
+)
 from shesha_studies.stability_correlations._distinctness_transformations import COMPONENTS
 
 
@@ -63,9 +69,9 @@ def _kinds_table(findings: Findings) -> pd.DataFrame:
             {
                 "kind": kind,
                 **_line(rho),
-                "within bases": related(subset, by=("group",), n_draws=10, n_group_draws=10).value,
-                "within variants": related(subset, by=("variant",), n_draws=10, n_group_draws=10).value,
-                "within variants, basis-averaged": related(
+                "within bases": score_correlation(subset, by=("group",), n_draws=10, n_group_draws=10).value,
+                "within variants": score_correlation(subset, by=("variant",), n_draws=10, n_group_draws=10).value,
+                "within variants, basis-averaged": score_correlation(
                     subset, "averaged", by=("variant",), n_draws=10, n_group_draws=10
                 ).value,
                 "stability": subset.stability.mean(),

@@ -67,7 +67,7 @@ def _scores(findings: Findings) -> Mapping[str, Any]:
     exact, code = tables.few_rows(findings)
     table = tables.agreement(findings)
     stability = table[table.score == TITLES["stability"]]
-    ranks = [findings.related(f"stability {target}", f"averaged {target}").value for target in TARGETS]
+    ranks = [findings.rank_correlation(f"stability {target}", f"averaged {target}").value for target in TARGETS]
     return {
         **{"few_rows": code, "few_rows_exact": exact, "few_rows_apart": abs(code - exact)},
         "ranks across in words": _join_signed(stability["all"]),

@@ -52,7 +52,7 @@ class Findings:
         """Name the families."""
         return cls(round_as_stored(rows).assign(family=rows.objective + " " + rows["shape"]))
 
-    def related(self, first: str, second: str, *, same_width: bool = False) -> Rank:
+    def rank_correlation(self, first: str, second: str, *, same_width: bool = False) -> Rank:
         """Correlate two columns over networks, or their ranks within widths."""
         table = self.rows.dropna(subset=[first, second])
         groups = table.width.to_numpy() if same_width else np.zeros(len(table))
@@ -64,7 +64,7 @@ class Findings:
     def trade(self) -> dict[tuple[str, str, str, bool], Rank]:
         """Stability against transfer: (stability, transfer, target, same width)."""
         return {
-            (stability, transfer, target, same): self.related(
+            (stability, transfer, target, same): self.rank_correlation(
                 f"{stability} {target}", f"{transfer} {target}", same_width=same
             )
             for stability in STABILITIES

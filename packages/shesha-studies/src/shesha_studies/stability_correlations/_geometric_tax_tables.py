@@ -74,7 +74,8 @@ def agreement(findings: Findings) -> pd.DataFrame:
     for name in (*STABILITIES, "logme", "accuracy"):
         for first, second in combinations(TARGETS, 2):
             every, same = (
-                findings.related(f"{name} {first}", f"{name} {second}", same_width=flag) for flag in (False, True)
+                findings.rank_correlation(f"{name} {first}", f"{name} {second}", same_width=flag)
+                for flag in (False, True)
             )
             lines.append(
                 {
