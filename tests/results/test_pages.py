@@ -117,7 +117,7 @@ def test_links_to_measures_lead_to_headings_that_exist():
 
     from shesha.measures import choose
     from shesha.report import heading_anchor
-    from shesha.results.similarity.pages import _SEES
+    from shesha.results.similarity.comparison_pages import _SEES
 
     page = Path(__file__).parents[2] / "docs" / "measures.md"
     lines = page.read_text(encoding="utf-8").splitlines()

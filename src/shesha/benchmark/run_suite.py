@@ -12,7 +12,7 @@ from shesha.benchmark.model_descriptions import Model, domain
 from shesha.benchmark.run_plan import required_models, trials
 from shesha.benchmark.runner import Run
 from shesha.benchmark.store import Store, lock_run, require_place
-from shesha.benchmark.store_results import results
+from shesha.benchmark.stored_results import results
 from shesha.benchmark.suites import Suite, suite
 from shesha.benchmark.tests import BenchmarkTest, find
 from shesha.benchmark.trained_models import Archive

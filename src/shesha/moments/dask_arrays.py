@@ -12,8 +12,8 @@ import numpy as np
 from shesha.kernels.threads import single_threaded_blas
 from shesha.moments.batch_checks import check_batch, require_finite
 from shesha.moments.jackknife_accumulator import MOST_PARTS, Accumulator, compact_parts
-from shesha.moments.panel_sums import Pairs, panel_rows, sum_panel
 from shesha.moments.read_ahead import read_ahead, stretch_rows
+from shesha.moments.row_panel_sums import Pairs, panel_rows, sum_panel
 from shesha.moments.sums import Sums, merge
 from shesha.support.optional import require
 

@@ -15,8 +15,8 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trial_permutations import Null, Orders
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.equal_trials import EqualTrials, Numbers, unused_trials
+from shesha.neuro.split_half_reliability import FEWEST_CONDITIONS, SplitScore
 from shesha.neuro.trial_halves import Halves, How
-from shesha.neuro.trial_split import FEWEST_CONDITIONS, SplitScore
 from shesha.nulls import summarise
 from shesha.results import OverTime
 from shesha.support.defaults import N_PERMUTATIONS

@@ -45,7 +45,7 @@ class Found:
         Reason, reported unless the numbers agree.
     verdict : str, optional
         Verdict if the data decide nothing. Otherwise numbers are judged by their difference, and words by equality.
-        Claims in words are answered by rules: see `study_rules`.
+        Claims in words are answered by rules: see `rules_file`.
     decimals : int, optional
         Of the published number; default: what its line says, else 3.
     note : str

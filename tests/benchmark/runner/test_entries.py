@@ -23,7 +23,7 @@ from shesha.benchmark.measure_ranks import rank
 from shesha.benchmark.run_status import failures
 from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Entry, Store
-from shesha.benchmark.store_results import runtimes
+from shesha.benchmark.stored_results import runtimes
 from shesha.benchmark.suites import suite
 from shesha.measures import choose
 

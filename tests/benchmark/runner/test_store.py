@@ -16,7 +16,7 @@ from shesha.benchmark.model_descriptions import Model, Setting, domain
 from shesha.benchmark.run_status import status
 from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Cell, Store, StoreError, Trained, lock_run
-from shesha.benchmark.store_results import results
+from shesha.benchmark.stored_results import results
 from shesha.benchmark.suites import Suite
 from shesha.support import sqlite
 

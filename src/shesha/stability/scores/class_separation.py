@@ -7,7 +7,7 @@ import numpy as np
 from shesha.inputs import validation as check
 from shesha.kernels.class_separation import Sums, ratios_of_pairs, separation_sums, sums_of_groups
 from shesha.kernels.distances import PANEL, Metric, n_pairs
-from shesha.kernels.label_shuffles import class_sums
+from shesha.kernels.shuffled_class_statistics import class_sums
 from shesha.stability._registry import stability
 from shesha.stability.class_labels import Classes
 from shesha.stability.estimators.row_pairs_in_resampled_groups import count_group_pairs_once, group_codes, group_pairs
