@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import coordinate_values, split_names
 from shesha.inputs import validation as check
-from shesha.kernels.condition_distances import centred_ranks
 from shesha.kernels.distances import METRICS, Metric
+from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trial_permutations import Null, Orders
 from shesha.neuro._trials import Conditions, Trials

@@ -17,7 +17,7 @@ import pytest
 
 from shesha.benchmark import stored_results
 from shesha.benchmark.data_folders import MissingDataError
-from shesha.benchmark.model_descriptions import domain
+from shesha.benchmark.domains import domain
 from shesha.benchmark.run_plan import required_models, trials
 from shesha.benchmark.run_status import status
 from shesha.benchmark.run_suite import run

@@ -12,7 +12,8 @@ import pytest
 
 from shesha.benchmark import run_suite
 from shesha.benchmark.data_folders import MissingDataError
-from shesha.benchmark.model_descriptions import Model, Setting, domain
+from shesha.benchmark.domains import domain
+from shesha.benchmark.model_descriptions import Model, Setting
 from shesha.benchmark.run_status import status
 from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Cell, Store, StoreError, Trained, lock_run
