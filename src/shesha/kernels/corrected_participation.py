@@ -59,7 +59,7 @@ def fourth_moments(X: Sliced) -> FourthMoments:
 
 
 def _centred_blocks(X: Sliced) -> Iterator[Matrix]:
-    """Blocks of centred rows, the largest entries near 1."""
+    """Yield blocks of centred rows, scaled to largest entries near 1."""
     n, d = X.shape
     step = max(1, ENTRIES // d)
 

@@ -72,7 +72,7 @@ def _search(rows: Rows, queries: Matrix, numbers: Index, k: int, closeness: Clos
 def _settle(
     rows: Rows, queries: Matrix, numbers: Index, filtered: filters.Candidates, lists: Index, closeness: Closeness
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Fill the lists that exact closeness of the candidates decides; return their indices."""
+    """Fill the lists that the exact closeness of the candidates determines; return their indices."""
     k = lists.shape[1]
     settled = np.isfinite(filtered.bounds)
     # Candidates of as many queries as their rows can be held for.
