@@ -35,7 +35,7 @@ from shesha.support.types import Seed
 from shesha.views import Rdm, Representation, adjust_for_covariates, align_rows, hint_of_distances
 
 _MANY = 5
-"""From this many measures on, doubts that rank all distances add little cost."""
+"""Smallest number of measures at which checks that rank all distances are included."""
 
 
 def compare(

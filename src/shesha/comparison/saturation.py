@@ -1,4 +1,4 @@
-"""Measures that saturate: unrelated data of these sizes score their best value."""
+"""Measures that saturate: unrelated data of these sizes reach perfect agreement."""
 
 from __future__ import annotations
 
