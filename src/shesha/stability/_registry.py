@@ -62,7 +62,7 @@ class Variant(ViewScore):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its names, the main one first."""
+        """Names of the score, the main name first."""
         return tuple(filter(None, (self.name, self.alias, self.title)))
 
     @property

@@ -28,7 +28,7 @@ FEWEST_FREE = 4
 _ROWS_PER_TERM, _MOST_FITTED = 5, 40
 """Minimum number of rows per spline term of a numeric covariate, and maximum number of terms."""
 _NOTHING = 1e-10
-"""A residual below this share of its feature's length is a rounding error."""
+"""Length of a residual, relative to its feature, below which the residual is a rounding error."""
 
 
 @dataclass(frozen=True)

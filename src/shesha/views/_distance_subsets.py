@@ -47,7 +47,7 @@ class DistanceSubsets(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """Distances suffice."""
+        """True: the view can be made from distances alone."""
         return True
 
     @classmethod
@@ -71,5 +71,5 @@ class DistanceSubsets(View):
         return whole
 
     def permute(self, order: Index) -> DistanceSubsets:
-        """Relabel: row i of the result is row order[i] of this."""
+        """Reorder the rows: row i of the result is row order[i] of this view."""
         return replace(self, order=order if self.order is None else self.order[order])

@@ -26,7 +26,7 @@ class HeatTrace(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """Distances suffice."""
+        """True: the view can be made from distances alone."""
         return True
 
     @classmethod

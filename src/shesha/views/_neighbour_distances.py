@@ -26,7 +26,7 @@ class NeighbourDistances(View):
     unit: float
     n_repeated: int
     distances: Matrix
-    """Of shape (distinct rows, ranks), in the same units."""
+    """Distances of shape (n_distinct_rows, n_ranks), in the same units as the rows."""
 
     @classmethod
     def build(cls, source: Representation) -> NeighbourDistances:

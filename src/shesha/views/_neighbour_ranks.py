@@ -51,7 +51,7 @@ class RowRanks(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """Distances suffice."""
+        """True: the view can be made from distances alone."""
         return True
 
     @classmethod
@@ -76,7 +76,7 @@ class RowRanks(View):
         return float(other.ranks[own_ranks, nearest] @ self.shares / self.shares.sum())
 
     def permute(self, order: Index) -> RowRanks:
-        """Relabel: row i of the result is row order[i] of this."""
+        """Reorder the rows: row i of the result is row order[i] of this view."""
         return replace(self, order=order if self.order is None else self.order[order])
 
 

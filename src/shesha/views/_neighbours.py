@@ -25,7 +25,7 @@ from shesha.views.representation import STANDARDS, Representation, Standard, Vie
 
 Search = Callable[[Matrix], kernel.Found]
 _TABLE_ROWS = 4096
-"""Up to this many rows, all ranks are stored in a table; up to half as many, also all distances."""
+"""Largest number of rows for which all ranks are stored in a table; with half as many, also all distances."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Neighbours(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """Distances suffice."""
+        """True: the view can be made from distances alone."""
         return True
 
     @classmethod
@@ -304,6 +304,6 @@ class Relabelled(Neighbours):
         return self._original[0].invariant(key, number)
 
     def permute(self, order: Index) -> Neighbours:  # type: ignore[override]
-        """Relabel the original once more."""
+        """Reorder the rows of the original again."""
         original, first_order = self._original
         return (self.own or original).permute(first_order[order])

@@ -116,7 +116,7 @@ class Basis(View):
         return np.clip(singular_values(self.overlap(other)), 0.0, 1.0)
 
     def permute(self, order: Index) -> Basis:
-        """Relabel: row i of the result is row order[i] of this."""
+        """Reorder the rows: row i of the result is row order[i] of this view."""
         return Basis(take_rows(self.directions, order), self.singular_values, self.unit, self.n_features, self.loadings)
 
 

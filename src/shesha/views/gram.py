@@ -35,9 +35,9 @@ Kernel = Literal["linear", "rbf", "distance"]
 KERNELS: tuple[Kernel, ...] = ("linear", "rbf", "distance")
 Bandwidth = float | Literal["median", "published"]
 _DEGENERATE = 1e-14
-"""A centred kernel matrix with less than this share of the norm before centring is a rounding error."""
+"""Ratio of the norms after and before centring below which a kernel matrix is constant up to rounding."""
 _LARGE = 2**26
-"""Copies of features with more bytes than this are not kept for other views."""
+"""Maximum number of bytes of a copy of the features that is kept for other views."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class Gram(View):
         return inner + diagonal_correction(self._lengths, other._lengths) if self.unbiased else inner
 
     def permute(self, order: Index) -> Gram:
-        """Relabel: row i of the result is row order[i] of this."""
+        """Reorder the rows: row i of the result is row order[i] of this view."""
         if self.factor is not None:
             return Gram(self.n_rows, self.unbiased, take_rows(self.factor, order), size=self.size)
         triangle, diagonal = self.entries

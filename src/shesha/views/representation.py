@@ -84,7 +84,7 @@ class View:
         return False
 
     def permute(self, order: Index) -> Self:
-        """Relabel: row i of the result is row order[i] of this."""
+        """Reorder the rows: row i of the result is row order[i] of this view."""
         raise NotImplementedError
 
     def cache_for_pair(self, other: View, name: str, work: Callable[[], Result]) -> Result:

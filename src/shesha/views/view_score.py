@@ -35,11 +35,11 @@ class ViewScore:
     """Transformations under which the value with default options is invariant: 'scaling', 'translation',
     'orthogonal'."""
     audited: bool = False
-    """Whether it is part of every audit."""
+    """Whether every audit includes the score."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its names, the main one first."""
+        """Names of the score, the main name first."""
         return self.name, self.title
 
     def number(self, *data: Any, **options: Any) -> float:

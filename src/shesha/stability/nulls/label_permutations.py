@@ -12,9 +12,9 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Index
 
 ALL_ROWS = 4096
-"""Up to this many rows, all labels are shuffled for scores whose cost grows quickly with the number of rows."""
+"""Largest number of rows of which all labels are shuffled if the cost of a score grows quickly with this number."""
 NULL_ROWS = 2048
-"""Number of rows whose labels are shuffled above that limit; this null is wider, never narrower."""
+"""Number of rows whose labels are shuffled if there are more than ALL_ROWS. This null is wider, never narrower."""
 _FEWEST = 2
 
 
@@ -23,7 +23,7 @@ class Shuffled:
     """Shuffled labels of all rows, or of a subset."""
 
     rows: Index | None
-    """None: all."""
+    """Numbers of the rows in the subset; None for all rows."""
     classes: Classes
     """True labels of these rows."""
     codes: Index

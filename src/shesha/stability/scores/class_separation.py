@@ -20,7 +20,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Standard
 
 _ALL_PAIRS = 4096
-"""The interval uses all pairs up to this many rows; above it, the second number of random pairs."""
+"""Largest number of rows for which the interval uses all pairs, and number of random pairs for more rows."""
 _SOME_PAIRS = 1_000_000
 
 
