@@ -84,7 +84,10 @@ def rsa(a: RankedRdm, b: RankedRdm, *, metric: Metric = "correlation", method: M
     cost="n^2 d",
     formula="norm of S - S', the matrices of Euclidean distances between rows",
     reference="Yin and Shen 2018; Klabunde et al. 2024",
-    caveats=("It is in the units of the features: a larger scale gives a larger difference.", "It grows with n."),
+    caveats=(
+        "The difference is in the units of the features: a larger scale gives a larger difference.",
+        "The difference grows with the number of rows.",
+    ),
     self_value=0.0,
     groups=("ReSi",),
     sample=sampled_estimates.SampledPairs(sampled_estimates.frobenius, metric="euclidean", lacks=_lacks_pairs),

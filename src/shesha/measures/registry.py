@@ -56,14 +56,14 @@ class Measure:
     reference: str = field(repr=False)
     caveats: tuple[str, ...] = field(default=(), repr=False)
     paired: bool = True
-    """Whether row i of both must be the same input; if not, the numbers of rows may differ."""
+    """Whether row i of both representations must be the same input; if not, the numbers of rows may differ."""
     inner_product: bool = False
     """True if the value depends only on `a.inner(b)` and the function also accepts an array of such inner products.
     Layer grids and null distributions then need only one matrix product per permutation."""
     anywhere: bool = False
     """Whether view and function accept arrays of any library on their device (such as a GPU), or NumPy arrays only."""
     equal_widths: bool = False
-    """Whether feature j must be the same feature in both."""
+    """Whether feature j must be the same feature in both representations."""
     needs_features: bool = False
     """Whether features are needed even though distances suffice for the view."""
     self_value: float | None = None
@@ -82,7 +82,7 @@ class Measure:
     sample: SampledRows | SampledPairs | None = field(default=None, repr=False)
     """Estimation of the value from sampled rows or pairs."""
     under: Callable[..., Mapping[str, Any]] | None = field(default=None, repr=False)
-    """Function of the options that returns the fields which depend on them."""
+    """Function that returns the declared properties that depend on the options."""
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
