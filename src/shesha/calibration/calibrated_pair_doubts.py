@@ -22,7 +22,7 @@ from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Adjusted, Gram, Representation
 
 _NO_WARNING = ("order", "alternating order", "duplicates", "copies")
-"""Dependent rows have separate warnings, which take the design into account; copies have a value that shows them."""
+"""Names of doubts that raise no warning, because other warnings or the score itself show the problem."""
 _OF_ROWS = ("few rows", "rare cluster")
 """Doubts that list the rows with a strong influence on the score."""
 _MOVED = 0.2

@@ -33,7 +33,7 @@ from shesha.views import (
 )
 
 TOGETHER = 2**29
-"""Views that need less memory than this (bytes) are computed in parallel, one per thread."""
+"""Number of bytes below which all views are computed in parallel, one per thread."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from shesha.views import Adjusted, Covariates, Representation
 
 _MOST_ROWS = 4096
 _TOO_OFTEN = 0.1
-"""Minimum rate of false positives for a warning; lower rates are also estimated by chance."""
+"""Smallest estimated rate of false positives that raises a warning."""
 
 
 def _warn_of_covariates(rows: Sequence[Matrix], covariates: Covariates, design: Design) -> None:

@@ -29,8 +29,10 @@ _CACHED = 1 << 15
 _LONGEST = 3
 """Maximum number of single rows that are reported as dominant."""
 _FAR, _MOST_FAR = 3.0, 10
-"""Rows are distant if their distance from the median row exceeds this multiple of the median distance. The second
-number limits how many are checked; several are checked together because distant rows mask one another."""
+"""Multiple of the median distance above which a row is distant, and maximum number of distant rows that are checked.
+
+Distances are from the median row. Distant rows are checked together because they mask one another.
+"""
 
 
 @dataclass(frozen=True)

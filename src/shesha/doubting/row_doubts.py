@@ -18,15 +18,15 @@ from shesha.support.types import Index, Labels, Matrix, Vector
 
 _N_ORDERS = 60
 _CLASS_LEVEL = 1e-4
-"""Classes follow the order of the rows if the permutation p-value is at most this."""
+"""Largest permutation p-value at which classes follow the order of the rows."""
 _HALF = 0.5
-"""A problem determines a score if it explains more than this share of the score."""
+"""Smallest share of a score that a reported problem explains."""
 _HOLDING = 0.75
-"""Rows dominate linear measures if they account for more than this share of the squared inner products."""
+"""Share of the squared inner products above which rows dominate linear measures."""
 _LEAST_SCORE = 0.1
-"""Scores below this raise no doubt, because there is nothing to explain."""
+"""Smallest score that raises a doubt."""
 _SHARED = 0.3
-"""Row scales can make two representations similar if the scales' rank correlation exceeds this."""
+"""Rank correlation of row scales above which the scales can make two representations similar."""
 _DIRECTIONS = 3
 """Number of leading principal directions that are removed before row lengths are compared."""
 _WIDE, _FEW_ROWS = 12, 40

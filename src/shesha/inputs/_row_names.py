@@ -122,7 +122,7 @@ def _format_times(times: NDArray[Any]) -> NDArray[Any]:
 
 
 _DIGITS = 18
-"""Numbers with fewer digits than this fit a 64-bit integer."""
+"""Number of digits up to which every whole number fits a 64-bit integer."""
 
 
 def _hash(values: NDArray[Any]) -> str:

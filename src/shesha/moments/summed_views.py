@@ -18,7 +18,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Basis, Features, Gram, Magnitude, Spectrum, Variances, View
 
 _DEGENERATE = 1e-14
-"""A squared norm below this share of the terms that it is computed from is a rounding error."""
+"""Ratio of a squared norm to the terms of its sum below which the norm is a rounding error."""
 
 
 class SummedRepresentation(SummedSource):

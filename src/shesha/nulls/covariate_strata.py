@@ -20,7 +20,7 @@ standard deviations of the null. False-positive rates stay below 8 % if the cova
 _FEWEST = 0.4, 6
 """Minimum share, and minimum number, of rows that can be permuted; without permutations there is no test."""
 _PRICES = np.logspace(0, 7, 36)
-"""Trade-offs that are tried: the number of permutable rows that one unit of the sum of squares costs."""
+"""Numbers of permutable rows, to be tried, that are worth one unit of the sum of squares."""
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ _PARTS = 8
 """Number of parts of a series whose phases must agree, unlike in a series with decaying memory."""
 _AGREEMENT = 0.8
 _SHARE = 0.08
-"""A period is reported if its frequency has more than this share of the variance."""
+"""Share of the variance at one frequency above which the period of the frequency is reported."""
 _LEAST = 1e-280
-"""If the largest number is below this, other numbers may have lost digits."""
+"""Size of the largest number below which smaller numbers may have lost digits."""
 _PADDING = 16
 """Factor by which frequencies are oversampled, because the phase must be constant over the whole series."""
 

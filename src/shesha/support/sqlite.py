@@ -36,7 +36,7 @@ class Layout:
     earlier: Sequence[str] = ()
     """Other layouts that can be read."""
     upgrade: Callable[[sqlite3.Connection], None] | None = None
-    """Function that upgrades one of them to this layout."""
+    """Function that upgrades an earlier layout to this layout."""
 
 
 def connect(path: Path, layout: Layout, *, create: bool = True) -> sqlite3.Connection:
