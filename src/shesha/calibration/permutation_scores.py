@@ -23,7 +23,7 @@ from shesha.views import Adjusted, Gram, PartialRdm, RankedRdm, Refitted, Repres
 
 Result = TypeVar("Result")
 Outcome = float | Exception
-"""A score, or the reason for a missing one."""
+"""A score, or the error that explains a missing score."""
 _GATHER = 15
 """Number of feature pairs per row below which a cross-product of features is faster than gathering a triangle."""
 _AT_ONCE = 8

@@ -31,7 +31,7 @@ class UnitDraws:
     places: list[list[Index]]
     """Indices of the rows of each unit in the pool of its block."""
     group_units: list[frozenset[int]]
-    """Which of these units belong to the group, if labels are shuffled."""
+    """Mask of the units that belong to the group itself, if labels are shuffled."""
     reason: str = ""
 
     @property

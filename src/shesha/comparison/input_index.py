@@ -60,7 +60,7 @@ class Files:
     by_position: bool = False
     """Whether row i is the same input in all representations, regardless of row names."""
     fewest: int = 0
-    """Smallest number of columns of an array, unless keys name it or its file has no wider array."""
+    """Smallest number of columns of an array. Arrays that keys name, and files without wider arrays, are exempt."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Index:
     skipped: dict[tuple[str, str], int] = field(default_factory=dict)
     """Arrays that are not representations, by name: the number of files, and the reason."""
     ignored: list[str] = field(default_factory=list)
-    """Files of other kinds in the directories."""
+    """Files of unsupported kinds in the directories."""
     like_distances: list[str] = field(default_factory=list)
     """Arrays that are read as features but look like distances."""
 

@@ -29,7 +29,7 @@ _SHARE = 4
 _COPIES = 4
 """Number of copies of a piece of rows in memory while pairs of its rows are gathered."""
 _DENSE = 16
-"""Products of all rows are computed if more than one pair in this many is drawn."""
+"""Ratio of all row pairs to drawn pairs below which the products of all rows are computed."""
 
 
 def tuple_distances(source: RowSource, tuples: Index, metric: Metric) -> Matrix:

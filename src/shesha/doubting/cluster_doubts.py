@@ -18,7 +18,7 @@ _HALF = 0.5
 _LEAST_SCORE = 0.1
 """Smallest score that raises a doubt."""
 _MOVED = 0.2
-"""Change of CKA without a cluster above which the cluster is reported."""
+"""Smallest change of CKA, when a cluster is left out, for which the cluster is reported."""
 _RARE = 0.2
 """Largest share of the rows in a rare cluster."""
 _FEWEST_OTHERS = 12

@@ -45,7 +45,7 @@ class Subject:
     known: Mapping[str, Vector | Labels] = field(default_factory=dict)
     """Covariates and groups by name: numbers as floats, labels as codes."""
     design: Mapping[str, Vector | Labels] = field(default_factory=dict)
-    """The labels of the exchange design, which the null distribution respects; classes may be confounded with it."""
+    """Labels of the exchange design, with which classes may be confounded."""
     ordered: bool = True
     """Whether the order of the rows may be meaningful."""
     seed: int = 0

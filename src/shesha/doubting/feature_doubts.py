@@ -13,7 +13,7 @@ from shesha.support.types import Index, Matrix, Vector
 _MOST = 0.5
 """Smallest share of the distances that a few reported features determine."""
 _WIDE, _NEARLY_ALL = 16, 0.8
-"""Number of features below which few features must determine a larger share of the distances, and this share."""
+"""Number of features below which few features must determine a larger share of the distances, and that share."""
 _FEW = 0.02
 """Largest share of the features that counts as few."""
 _ROGUE, _APART = 5, 2.0
@@ -24,7 +24,7 @@ They count as few only among at least ten times as many features.
 _MOVED = 0.1
 """Smallest change of the score for which few features or duplicates are reported."""
 _NEARLY_PARALLEL, _CHANGED = 0.8, 0.3
-"""Mean cosine above which an offset is always reported, and change of the score above which a smaller one is."""
+"""Mean cosine, and change of the score without the offset, above either of which an offset is reported."""
 _COPY, _COPIES = 0.95, 0.1
 """Minimum correlation of noisy duplicates, and minimum share of columns that have a duplicate."""
 _ERRORS = 2.0

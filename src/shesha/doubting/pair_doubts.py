@@ -13,7 +13,7 @@ from shesha.doubting.row_doubts import FEW_ROWS_ADVICE, far_rows_first
 from shesha.results import Doubt
 
 _MOVED = 0.2
-"""Change of CKA without some rows above which these rows are reported."""
+"""Smallest change of CKA, when some rows are left out, for which these rows are reported."""
 _MOSTLY, _LEAST_CHANCE = 0.5, 0.1
 """Share of CKA, and absolute value, that the chance level of CKA must exceed for a doubt."""
 _SAME = 1e-12

@@ -135,7 +135,7 @@ def duplicates(subject: Subject) -> Doubt | None:
         len(dependence.repeated) / dependence.n_rows + len(dependence.nearly_repeated) / max(1, dependence.n_looked_at),
     )
     text = (
-        f"{len(dependence.repeated):,} of {dependence.n_rows:,} rows repeat an earlier one, and "
+        f"{len(dependence.repeated):,} of {dependence.n_rows:,} rows repeat an earlier row, and "
         f"{len(dependence.nearly_repeated):,} of {dependence.n_looked_at:,} checked rows nearly repeat another row. "
         "Duplicates count as independent evidence, so p-values and intervals are too small"
     )

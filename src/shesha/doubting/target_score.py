@@ -18,7 +18,7 @@ from shesha.views import RankedRdm, Representation, SplitHalves
 _N_DRAWS = 8
 """Number of partitions; few suffice because a score and its partial score use the same partitions."""
 _SPANNED = 1e-8
-"""Singular value of unit-length functions below which it is a rounding error."""
+"""Singular value below which a direction in the span of unit-length functions is a rounding error."""
 
 
 @dataclass(frozen=True)

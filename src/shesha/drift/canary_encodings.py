@@ -22,7 +22,7 @@ SIZES = (8, 16, 32, 64)
 """Batch sizes of successive re-encodings. There are few because a model runs slowly on a new batch shape."""
 REFERENCE = "reference.safetensors"
 _HALVES = 2
-"""One re-encoding in this many uses half precision, if half precision is requested."""
+"""Step between re-encodings in half precision, if half precision is requested."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from shesha.drift.status_page import STATES, number, page, readable_name
 from shesha.support.optional import require
 
 DASHBOARD = Path(__file__).with_name("grafana.json")
-"""A dashboard of these gauges for Grafana."""
+"""Path of a Grafana dashboard of the gauges."""
 
 
 def server(folder: str | Path, host: str = "127.0.0.1", port: int = 9108) -> BoundedServer:

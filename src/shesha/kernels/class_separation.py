@@ -15,7 +15,7 @@ from shesha.support.types import Index, Labels, Matrix, Vector
 Panels = Callable[[int], Matrix]
 
 _PAIRS = 1 << 15
-"""Number of pairs that are weighted in one step, so that they fit in the cache."""
+"""Number of pairs that are weighted in one step, limited by the size of the cache."""
 _COLUMNS = 16
 
 

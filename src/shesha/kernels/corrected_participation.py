@@ -26,7 +26,7 @@ SAMPLES: tuple[str, ...] = get_args(Sample)
 FEWEST_ROWS = 4
 """Smallest number of rows, because averages run over four different rows."""
 _ROUNDING = 1e-11
-"""Share of its largest term below which a denominator is a rounding error."""
+"""Ratio of a denominator to its largest term below which the denominator is a rounding error."""
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ class Partition:
     second: Ordering | None
     """Ranks of the second half's distances, listed in the order of the first half's distances."""
     n_pairs: int
-    """Number of all pairs, including undefined ones."""
+    """Number of all pairs, including pairs with an undefined distance."""
     kept: Index | None
-    """Positions of the pairs that are defined in both halves; None if all are."""
+    """Positions of the pairs that are defined in both halves; None if all pairs are defined."""
     directed: Mask | None
-    """Rows that have a direction in both halves; None if all do."""
+    """Rows that have a direction in both halves; None if all rows have one."""
 
     @classmethod
     def build(cls, closeness: Closeness, level: float) -> Partition:

@@ -34,7 +34,7 @@ class Closeness:
     second: Vector
     scratch: Vector
     directed: Mask | None
-    """Rows that have a direction in both halves; None if all do."""
+    """Rows that have a direction in both halves; None if all rows have one."""
 
     def defined_pairs(self) -> Mask | None:
         """Pairs whose distance is defined in both halves; None if all are."""

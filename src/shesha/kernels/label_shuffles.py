@@ -20,7 +20,7 @@ Panels = Callable[[int], Matrix]
 _TOGETHER = 16
 """Number of shuffles that a thread computes in one task."""
 _ENTRIES = 1 << 15
-"""Number of values that are processed together, so that they fit in the cache."""
+"""Number of values that are processed in one step, limited by the size of the cache."""
 _PAIRS = 1 << 11
 _ROWS = 1 << 10
 _FEW = 16

@@ -11,7 +11,7 @@ from shesha.kernels.threads import parallel
 from shesha.support.types import Index, Matrix, Vector
 
 Halves = NDArray[np.bool_]
-"""One line per split, True for the rows of the first half."""
+"""Mask of the rows in the first half, one line per split."""
 _SAME_POINT = 2.0**-40
 """Distance, relative to the lengths of two rows, below which they are equal up to rounding."""
 

@@ -54,7 +54,7 @@ class Ties:
 
     rows: Index
     candidates: Index
-    """Possible members of the first k of each of these rows, of shape (m, width)."""
+    """Candidates for the k nearest rows of each row with ties, of shape (m, width)."""
     levels: Index
     """Rank of each candidate: ties share a number, and padding has the largest."""
 

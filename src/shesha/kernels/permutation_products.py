@@ -14,7 +14,7 @@ from shesha.support.device_arrays import elsewhere, is_numpy
 from shesha.support.types import Index, Matrix, Vector
 
 _NUMBERS = 1 << 16
-"""Number of values that a thread gathers in one step, so that they fit in its cache."""
+"""Number of values that a thread gathers in one step, limited by the size of the cache."""
 _TAKEN = 1 << 18
 """Number of entries that are looked up in one step, to limit the memory for their positions."""
 _BAND = 8

@@ -41,7 +41,7 @@ class FixedPoint:
     key_bits: int
     index_bits: int
     gap: int
-    """Keys that differ by at most this may represent tied values."""
+    """Largest difference of two keys that may represent tied values."""
 
 
 def sort_keys(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) -> float:

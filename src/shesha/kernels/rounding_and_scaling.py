@@ -11,7 +11,7 @@ from shesha.support.device_arrays import largest
 from shesha.support.types import Matrix
 
 ROUNDING = 2.0**-45
-"""Rounding level of a distance, relative to the squared length of the rows: distances closer than this tie."""
+"""Difference of two distances, relative to the squared length of the rows, below which the distances tie."""
 CLOSE = 1e-4
 """Ratio to the squared lengths below which a squared distance from a Gram matrix is recomputed directly."""
 _HUGE = 2.0**450

@@ -21,7 +21,7 @@ Rows = Callable[[Index], Matrix]
 """Function that reads rows by number as finite float64."""
 
 _ENTRIES = 1 << 18
-"""Number of values gathered in one step, so that they fit in the cache.
+"""Number of values gathered in one step, limited by the size of the cache.
 
 It is fixed so that sums do not depend on the available memory.
 """
@@ -182,7 +182,7 @@ class _Directions:
     inverse_second: Matrix
     """Inverse length in each half; NaN for rows without a direction."""
     sums: Matrix | None
-    """Sums over the first half, for centring within halves (over both halves they are zero)."""
+    """Sum of each row over the first half of the features, for centring; the sum over both halves is zero."""
     few: NDArray[np.bool_]
     """Rows that are nearly zero in the second half of the features, which is therefore computed directly."""
 

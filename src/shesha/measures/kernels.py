@@ -33,7 +33,7 @@ _ROTATIONS_AND_SCALE = ("orthogonal", "scaling", "translation")
         "The score is biased: with rows matched at random, it is sqrt(r_X r_Y) / (n - 1) on average, where r is the "
         "participation ratio. For p and q independent features of equal variance, this is about "
         "sqrt(p q / ((n + p)(n + q))), which is near 1 for d >> n. Calibrate the score, or use unbiased CKA.",
-        "A few directions of large variance dominate it.",
+        "A few directions of large variance dominate the score.",
         FEW_UNITS,
         SUPERPOSITION.format(score=0.2),
     ),
@@ -78,7 +78,7 @@ def cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "
     reference="Song et al. 2012; Kornblith et al. 2019",
     caveats=(
         "Slightly negative values mean no agreement.",
-        "A few directions of large variance dominate it.",
+        "A few directions of large variance dominate the score.",
         FEW_UNITS,
         SUPERPOSITION.format(score=0.2),
     ),
@@ -125,7 +125,7 @@ def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Band
         "The estimate treats rows and features as random samples. With few features, it is imprecise and may exceed 1.",
         "If features hardly agree, the denominator is near 0 and the value arbitrary (such as 7.9): use the interval.",
         "Both sets of features must be sampled independently: a representation compared with itself scores above 1.",
-        "A few directions of large variance dominate it.",
+        "A few directions of large variance dominate the score.",
     ),
     estimates=(-1, 1),
     inner_product=True,

@@ -30,7 +30,7 @@ def _constant(a: Features, b: Features) -> str:
         for name, side in (("first", a), ("second", b))
         if len(side.constant_columns)
     ]
-    return f"constant features have no correlation, so it is set to 0: {' and '.join(parts)}" if parts else ""
+    return f"constant features have no correlations, so these are set to 0: {' and '.join(parts)}" if parts else ""
 
 
 def _best_matching(gain: Matrix) -> Matrix:

@@ -37,7 +37,7 @@ def _lacks_pairs(options: Mapping[str, Any]) -> str:
     formula="Spearman correlation of the distances of all pairs of rows",
     reference="Kriegeskorte et al. 2008",
     caveats=(
-        "The correlation metric depends on the axes, so a rotation changes it ('euclidean' and 'cosine' do not).",
+        "A rotation of the features changes the score with metric='correlation', but not with 'euclidean' or 'cosine'.",
         "Pairs that share a row are not independent: use p-values from permuted rows only.",
         SYMMETRIC_INPUTS,
         SUPERPOSITION.format(score=0.13),

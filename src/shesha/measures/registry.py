@@ -61,7 +61,7 @@ class Measure:
     """True if the value depends only on `a.inner(b)` and the function also accepts an array of such inner products.
     Layer grids and null distributions then need only one matrix product per permutation."""
     anywhere: bool = False
-    """Whether view and function accept arrays of any library on their device (such as a GPU), or NumPy arrays only."""
+    """Whether view and function accept arrays of any library on any device (such as a GPU), or NumPy arrays only."""
     equal_widths: bool = False
     """Whether feature j must be the same feature in both representations."""
     needs_features: bool = False
@@ -69,7 +69,7 @@ class Measure:
     self_value: float | None = None
     """Value for a representation compared with itself, if it is always the same."""
     estimates: tuple[float, float] | None = None
-    """Range of the estimated quantity, if the estimate itself can lie outside it."""
+    """Range of the estimated quantity, if estimates can lie outside this range."""
     groups: frozenset[str] = frozenset()
     view_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Options of the view that the measure fixes."""

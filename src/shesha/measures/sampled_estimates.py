@@ -29,7 +29,7 @@ class PairSample:
 
 
 Estimate = tuple[float, Vector]
-"""Value, and influence of each tuple on it; influences have mean 0 and the spread of the sampling error."""
+"""Value, and influence of each tuple on the value. Influences have mean 0 and the spread of the sampling error."""
 
 
 @dataclass(frozen=True)

@@ -211,7 +211,8 @@ def procrustes_similarity(
         check.boolean(value, name)
     if published and not (center and scale):
         raise ValueError(
-            "published must not be combined with center=False or scale=False: it centres and does not scale"
+            "published must not be combined with center=False or scale=False: the published formula "
+            "centres but does not scale"
         )
     if not center:
         return _similarity_without_centring(a, b, scale)

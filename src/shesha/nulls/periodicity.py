@@ -20,7 +20,7 @@ _PARTS = 8
 """Number of parts of a series whose phases must agree, unlike in a series with decaying memory."""
 _AGREEMENT = 0.8
 _SHARE = 0.08
-"""Share of the variance at one frequency above which the period of the frequency is reported."""
+"""Smallest share of the variance at one frequency for which a period is reported."""
 _LEAST = 1e-280
 """Size of the largest number below which smaller numbers may have lost digits."""
 _PADDING = 16

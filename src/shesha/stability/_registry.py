@@ -54,7 +54,7 @@ class Variant(ViewScore):
     require_classes: Callable[[Classes], None] | None = field(default=None, repr=False)
     """Function that refuses labels that have enough classes but are unsuitable."""
     samples_pairs: bool = False
-    """Whether the estimator accepts `pairs`, and `target_se` if it averages draws."""
+    """Whether the estimator accepts the option `pairs`, and `target_se` if the estimator averages draws."""
     place: int = 100
     """Position in lists of scores, smallest first."""
     alias: str = ""

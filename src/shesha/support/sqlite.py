@@ -26,7 +26,7 @@ class Layout:
     """The tables of a kind of store; every store has a table `about` that describes it."""
 
     writer: str
-    """Name of the program that writes such stores, for messages."""
+    """Name of the program that writes stores of this kind, for messages."""
     schema: str
     """Version number of the layout."""
     tables: Sequence[str]

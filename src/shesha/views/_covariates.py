@@ -36,7 +36,7 @@ class Covariates:
     """Covariates as standardised columns, or as distances between rows if only these are known."""
 
     columns: Matrix | None
-    """Numbers with mean 0 and variance 1, and one column per class of a label."""
+    """Standardised numeric covariates, and one column per class of each label."""
     given: Rdm | None = None
     terms: Matrix | None = None
     """Regressors of the features: spline terms of each numeric covariate, and columns of labels."""

@@ -14,7 +14,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views.representation import Representation, View
 
 MOST_RANKS = 64
-"""Largest rank of a neighbour; dependence between neighbourhoods grows with it."""
+"""Largest rank of a neighbour; dependence between neighbourhoods grows with the rank."""
 
 
 @dataclass(frozen=True)

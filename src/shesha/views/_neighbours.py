@@ -240,7 +240,7 @@ class Neighbours(View):
 
 
 _GATHERED = 1 << 21
-"""Number of values that are gathered at once."""
+"""Maximum number of values that one step gathers."""
 
 
 def _all_equal(rows: Matrix) -> bool:
@@ -259,7 +259,7 @@ class Relabelled(Neighbours):
     original: Neighbours | None = None
     order: Index | None = None
     own: Neighbours | None = None
-    """The original with its own tie-breaking, if ties were broken again in this order."""
+    """Original neighbours with ties broken by row number, if `original` has ties broken in the new order."""
 
     @property
     def _original(self) -> tuple[Neighbours, Index]:

@@ -55,7 +55,7 @@ class Concentricity(Scalar):
         mean = rows.mean(axis=0)
         length = float(np.linalg.norm(mean))
         if length <= np.finfo(float).eps * float(np.abs(rows).max()):
-            raise NotEstimable("the mean row is zero, so cosines with it are undefined")
+            raise NotEstimable("the mean row is zero, so cosines with the mean row are undefined")
         return cls(float((source.standard("cosine") @ (mean / length)).mean()))
 
 

@@ -268,7 +268,7 @@ def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vec
         scale = max((bandwidth / unit) ** 2, np.finfo(float).tiny)
     similarities = symmetric_matrices.gaussian(squared, scale)
     if spread(similarities) == 0:
-        raise NotEstimable("the bandwidth makes all rows equally similar; pass one near the typical distance")
+        raise NotEstimable("the bandwidth makes all rows equally similar; pass a bandwidth near the typical distance")
     return _append_diagonal(similarities, source.n_rows, 1.0)
 
 

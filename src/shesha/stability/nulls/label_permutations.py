@@ -14,7 +14,7 @@ from shesha.support.types import Index
 ALL_ROWS = 4096
 """Largest number of rows of which all labels are shuffled if the cost of a score grows quickly with this number."""
 NULL_ROWS = 2048
-"""Number of rows whose labels are shuffled if there are more than ALL_ROWS. This null is wider, never narrower."""
+"""Number of rows whose labels are shuffled if there are more than ALL_ROWS. The null is then wider, never narrower."""
 _FEWEST = 2
 
 
@@ -25,7 +25,7 @@ class Shuffled:
     rows: Index | None
     """Numbers of the rows in the subset; None for all rows."""
     classes: Classes
-    """True labels of these rows."""
+    """True labels of the rows in the subset."""
     codes: Index
     """Shuffled labels, one line per shuffle."""
 
@@ -34,7 +34,7 @@ class Shuffled:
         """Return a note if the null uses fewer rows than the value."""
         if self.rows is None or not len(self.codes):
             return ()
-        return (f"the null uses the labels of {len(self.rows):,} random rows, so it is wider than with all rows",)
+        return (f"the null uses the labels of {len(self.rows):,} random rows, so the null is wider than with all rows",)
 
 
 def shuffle_labels(request: Request, *, always_all: bool = False) -> Shuffled:
