@@ -27,7 +27,10 @@ _KEYWORDS = (
     *("safe_target", "scramble", "unperturbed", "untreated", "unstimulated", "vehicle", "dmso", "mock"),
 )
 _JOINTS = re.compile(r"[+|&;,]")
-"""Separators between the targets of a combined perturbation. It is a control only if all its targets are controls."""
+"""Separators between the targets of a combined perturbation.
+
+A combination is a control only if all targets are controls.
+"""
 
 
 @dataclass(frozen=True)

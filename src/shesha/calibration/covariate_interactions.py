@@ -13,7 +13,7 @@ from shesha.views import Covariates
 _DRAWS, _LEVEL = 199, 0.005
 """Number of permutations, and largest p-value of either side at which an interaction is reported."""
 _MOST_ROWS = 2048
-"""Maximum number of rows used."""
+"""Maximum number of rows that a test uses."""
 _MOST_COLUMNS = 16
 """Largest number of columns of a product of covariates that is tested."""
 _DISTINCT = 1e-6

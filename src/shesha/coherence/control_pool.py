@@ -25,7 +25,7 @@ class Pool:
 
     rows: Matrix
     numbers: Index
-    """Row numbers in the data."""
+    """Numbers of the rows in the data."""
 
     @cached_property
     def total(self) -> Vector:

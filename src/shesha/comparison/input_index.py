@@ -37,7 +37,7 @@ from shesha.views import Rdm, Representation, Rows, looks_like_distances, rows_o
 FILES = "file"
 """Name in the store for indexed files."""
 _TABLES = (".csv", ".tsv", ".parquet", ".arrow", "")
-"""File types for which keys name columns."""
+"""Endings of files in which keys name columns."""
 _MOST_NAMED = 20
 """Maximum number of left-out files that are named individually."""
 
@@ -48,7 +48,7 @@ class Files:
 
     paths: Sequence[str | os.PathLike[str]]
     keys: Sequence[str] | None = None
-    """Names of arrays; None means all."""
+    """Names of the arrays to read; None means all arrays."""
     distances: bool = False
     """Whether the arrays are distances between rows."""
     layer_axis: LayerAxis = "guess"
@@ -92,7 +92,7 @@ class Index:
     left_out: dict[str, str] = field(default_factory=dict)
     """Reasons why files cannot be read."""
     skipped: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Arrays that are not representations, by name: the number of files, and the reason."""
+    """Number of files and reason, by name, for arrays that are not representations."""
     ignored: list[str] = field(default_factory=list)
     """Files of unsupported kinds in the directories."""
     like_distances: list[str] = field(default_factory=list)

@@ -52,7 +52,7 @@ class Subject:
     computed: Mapping[str, Any] = field(default_factory=dict)
     """Results that the caller already has: 'dependence', and 'checked', the `DiagnosticRows` of each side."""
     numbers: Index | None = None
-    """Numbers of the rows, if some were left out."""
+    """Row numbers in the caller's data, if some rows were left out."""
 
     def caller_rows(self, rows: Index) -> tuple[int, ...]:
         """The row numbers in the caller's data."""

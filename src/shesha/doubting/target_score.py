@@ -29,7 +29,7 @@ class Headline:
     n_rows: int
     first: Matrix
     second: Matrix
-    """Centred ranks of unit length: (correlations, pairs of rows); a pair that is undefined is 0."""
+    """Centred ranks of unit length, of shape (n_correlations, n_pairs); 0 for pairs with an undefined distance."""
 
     @classmethod
     def from_halves(cls, rows: Matrix, metric: Metric, seed: int, *, rotated: bool = False) -> Headline:

@@ -157,7 +157,7 @@ class NamedRows:
     def __init__(self, values: Any, names: ArrayLike | Names) -> None:
         self.values = values if hasattr(values, "shape") else to_host(values, "values")
         self.known = names if isinstance(names, Names) else Names.build(to_host(names, "names"))
-        """The names; for a file they are read only if needed."""
+        """Names of the rows; names in a file are read only if needed."""
         if not isinstance(names, Names) and (not self.shape or array_shape(names) != self.shape[:1]):
             raise ValueError(f"names must be one per row ({(self.shape or (0,))[0]}), got shape {array_shape(names)}")
 

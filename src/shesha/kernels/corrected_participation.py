@@ -24,7 +24,7 @@ from shesha.support.types import Matrix, Vector
 Sample = Literal["rows", "columns", "both"]
 SAMPLES: tuple[str, ...] = get_args(Sample)
 FEWEST_ROWS = 4
-"""Smallest number of rows, because averages run over four different rows."""
+"""Smallest number of rows for the correction, which averages over four different rows."""
 _ROUNDING = 1e-11
 """Ratio of a denominator to its largest term below which the denominator is a rounding error."""
 

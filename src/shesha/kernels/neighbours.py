@@ -34,7 +34,7 @@ _SPARE = 6
 """Number of candidates beyond k whose distances are computed directly: Gram matrices are imprecise for close
 rows."""
 _GRAM_ERROR = 2.0**-45
-"""Rounding of a squared distance from a Gram matrix, relative to the squared lengths of the rows."""
+"""Rounding error of a squared distance from a Gram matrix, relative to the squared lengths of the rows."""
 _EPS = float(np.finfo(float).eps)
 _FEW = 256
 """Largest number of candidates that are kept in sorted lists; more are found by partitioning."""
@@ -74,7 +74,7 @@ class Found:
     lists: Index
     tied: bool
     ties: Ties | None = None
-    """The tied candidates, unless there are too many."""
+    """Tied candidates; None if there are too many."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class _Search:
     """Functions that depend on the kind of closeness (smaller is closer)."""
 
     panel: Callable[[Index], Any]
-    """Closeness of some rows to all rows, on any device; everything else is on the host."""
+    """Function that returns the closeness of some rows to all rows, on any device."""
     doubt: Vector
     """Difference below which rounding may have swapped two entries of a line."""
     exact: Callable[[Index, Index, Matrix | None], tuple[Matrix, Matrix]]

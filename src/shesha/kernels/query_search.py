@@ -24,7 +24,7 @@ class Rows:
 
     n_rows: int
     read: Callable[[Index], Matrix]
-    """Function that returns rows of increasing numbers."""
+    """Function that returns the rows with given numbers, which must increase."""
     starts: Iterable[int]
     """First rows of the blocks."""
     block: Callable[[int], Matrix]

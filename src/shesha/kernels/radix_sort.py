@@ -21,7 +21,7 @@ Pairs = NDArray[np.uint32]
 _PIECE = 1 << 20
 """Number of entries per task of a thread."""
 _BUCKET_BITS = 10
-"""Log2 of the number of entries in a bucket, few enough to be sorted in the first-level cache."""
+"""Log2 of the number of entries in a bucket, so that a bucket can be sorted in the first-level cache."""
 _MOST_BITS = 11
 """Log2 of the number of buckets per pass, limited by the size of the second-level cache."""
 _WINDOW_BITS = 15
@@ -37,7 +37,7 @@ class FixedPoint:
 
     low: float
     scale: float
-    """(value - low) scale is in [0, 1)."""
+    """Factor that brings the differences of values from `low` into the range [0, 1)."""
     key_bits: int
     index_bits: int
     gap: int

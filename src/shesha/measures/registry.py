@@ -35,7 +35,7 @@ IMPLIED: Mapping[str, tuple[Invariance, ...]] = {
 """Invariances that each invariance implies: affine maps include linear maps, rotations, shifts, ..."""
 Cost = Literal["n d", "n d^2", "n d^2 + d^3", "n^2 d", "more"]
 COSTS: tuple[Cost, ...] = get_args(Cost)
-"""Growth of the time with n rows and d features, cheapest first."""
+"""Classes of computing time by growth with n rows and d features, cheapest first."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ class Measure:
     equal_widths: bool = False
     """Whether feature j must be the same feature in both representations."""
     needs_features: bool = False
-    """Whether features are needed even though distances suffice for the view."""
+    """Whether the measure needs features although distances suffice for its view."""
     self_value: float | None = None
-    """Value for a representation compared with itself, if it is always the same."""
+    """Value for a representation compared with itself; None if this value varies."""
     estimates: tuple[float, float] | None = None
     """Range of the estimated quantity, if estimates can lie outside this range."""
     groups: frozenset[str] = frozenset()

@@ -11,13 +11,13 @@ from shesha.nulls.sampled_rows_for_checks import largest
 from shesha.support.types import Matrix, Vector
 
 FEWEST_PERIODS = 3
-"""Smallest number of periods in a series for a detection."""
+"""Smallest number of periods in a series for the period to be detected."""
 _MOST_ROWS = 1024
 """Maximum number of consecutive rows that are checked."""
 _MOST_COLUMNS = 16
 """Maximum number of features that are checked; with more, random combinations are checked."""
 _PARTS = 8
-"""Number of parts of a series whose phases must agree, unlike in a series with decaying memory."""
+"""Number of parts of a series whose phases must agree for a period to be reported."""
 _AGREEMENT = 0.8
 _SHARE = 0.08
 """Smallest share of the variance at one frequency for which a period is reported."""

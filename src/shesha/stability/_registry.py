@@ -149,7 +149,7 @@ class Variant(ViewScore):
 
 
 _LEADING: Mapping[Needs, int] = {"rows": 1, "labels": 2, "replicates": 2}
-"""Data arguments of each kind of function, before its options."""
+"""Names of the data arguments of each kind of function."""
 _variants: dict[str, Variant] = {}
 
 

@@ -23,7 +23,7 @@ LayerAxis = int | Literal["guess"] | None
 _MUCH = 3
 """Ratio of two axis lengths from which the shorter axis is taken as the layer axis."""
 MOST_LAYERS = 300
-"""Maximum number of representations that are guessed from an array."""
+"""Maximum number of layers into which an array is split along a guessed axis."""
 
 
 @dataclass(frozen=True)

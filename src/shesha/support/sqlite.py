@@ -34,7 +34,7 @@ class Layout:
     program: str | None = None
     """Name in `about` that distinguishes this kind of store."""
     earlier: Sequence[str] = ()
-    """Other layouts that can be read."""
+    """Earlier layouts that can be read."""
     upgrade: Callable[[sqlite3.Connection], None] | None = None
     """Function that upgrades an earlier layout to this layout."""
 

@@ -52,7 +52,7 @@ class DistanceSubsets(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The rows, and the matrices of one subset."""
+        """Memory of the rows, and the matrices of one subset."""
         return 32 * n * d, 1000 * min(n, options["subset_size"]) ** 2
 
     def normalised_distances(self, subset: int) -> Matrix:

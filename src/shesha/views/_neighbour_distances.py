@@ -52,7 +52,7 @@ class NeighbourDistances(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The rows, and panels of distances."""
+        """Memory of the rows, and panels of distances."""
         return 16 * n * d + 56 * n, 8 * n * d + 64 * 256 * n
 
     def permute(self, order: Index) -> NeighbourDistances:

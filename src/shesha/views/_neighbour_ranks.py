@@ -27,9 +27,9 @@ class RowRanks(View):
     """
 
     ranks: NDArray[np.float32]
-    """Row i holds the rank, from 1, of every other row; 0 for itself."""
+    """Matrix whose row i contains the rank, from 1, of every other row; the diagonal is 0."""
     own: Index
-    """Together with `nearest` and `shares`: the k nearest rows, with fractional ties."""
+    """Row numbers; each entry of `nearest` is one of the k nearest rows of the row listed here, with a tie share."""
     nearest: Index
     shares: Vector
     order: Index | None = None
@@ -56,7 +56,7 @@ class RowRanks(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The ranks, and distances while they are found."""
+        """Memory of the ranks, and distances while they are found."""
         return 4 * n * n + 24 * n * options["k"], 24 * n * d + 16 * n_pairs(n) + 8 * n * n
 
     @property

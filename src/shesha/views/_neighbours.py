@@ -36,15 +36,15 @@ class Neighbours(View):
     """
 
     lists: Index
-    """Row i contains the neighbours of row i."""
+    """Matrix whose row i contains the numbers of the neighbours of row i."""
     rows: Matrix | None
     """Rows whose inner products define the metric; None if only distances were given."""
     distances: Vector | None = None
-    """Condensed distances, if only they were given."""
+    """Condensed distances, if only distances were given."""
     tied: bool = False
     """Whether ties between equally near rows were broken by row number."""
     search: Search | None = None
-    """Name of the search method."""
+    """Function that searches for the neighbours among rows; None if only distances were given."""
     ties: kernel.Ties | None = None
     """Tied rows, if ties can be broken again without another search."""
 
@@ -93,7 +93,7 @@ class Neighbours(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Rows, neighbours and tables; panels of distances, or rows of single precision and candidates."""
+        """Memory of rows, neighbours and tables; panels of distances, or rows of single precision and candidates."""
         k = check.count(options["k"], "k")
         tables = n * n if n <= _TABLE_ROWS else 0
         centred = bool(options.get("center", False))

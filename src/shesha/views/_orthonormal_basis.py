@@ -42,7 +42,7 @@ class Basis(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The features, the directions, and the work of the decomposition."""
+        """Memory of the features, the directions, and the work of the decomposition."""
         return 40 * n * d, 40 * n * d + 48 * min(n, d) ** 2
 
     @property

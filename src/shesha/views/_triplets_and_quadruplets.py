@@ -71,7 +71,7 @@ class Comparisons(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The distances or rows, and the tuples."""
+        """Memory of the distances or rows, and the tuples."""
         kept = 8 * n_pairs(n) if n <= _TABLE_ROWS else 8 * n * d
         return kept + 33 * options["n_samples"], 24 * n * d + 48 * options["n_samples"] + 8 * n_pairs(
             min(n, _TABLE_ROWS)

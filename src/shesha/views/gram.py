@@ -51,9 +51,9 @@ class Gram(View):
     n_rows: int
     unbiased: bool
     factor: Matrix | None
-    """Centred rows whose inner products are the entries, for the linear kernel."""
+    """Centred rows whose inner products are the entries of the matrix, for the linear kernel."""
     given: tuple[Vector, Vector] | None = None
-    """Upper triangle and diagonal, if they were computed."""
+    """Upper triangle and diagonal of the matrix, if already computed."""
     size: float = 1.0
     """Norm of the matrix; above 1 if features are a sample, because the norm refers to all features."""
 

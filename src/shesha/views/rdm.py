@@ -43,7 +43,7 @@ class RankedRdm(View):
 
     n_rows: int
     ranks: Vector
-    """One entry per pair i < j in condensed order; all NaN if the distances are equal."""
+    """Centred ranks of all pairs i < j in condensed order; all NaN if the distances are equal."""
 
     @classmethod
     def build(cls, source: Representation, *, metric: Metric = "correlation", method: Method = "spearman") -> RankedRdm:

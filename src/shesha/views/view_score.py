@@ -22,14 +22,14 @@ class ViewScore:
 
     name: str
     function: Callable[..., float] = field(repr=False)
-    """The function of a view (and classes)."""
+    """Function that computes the score from a view, and from classes if needed."""
     view: type[View]
     title: str
     bounds: tuple[float, float]
     means: str = field(repr=False)
     """What the score means, in a sentence."""
     means_not: str = field(repr=False)
-    """Limits of the interpretation."""
+    """What the score does not mean."""
     reference: str = field(repr=False)
     invariant: frozenset[str] = frozenset()
     """Transformations under which the value with default options is invariant: 'scaling', 'translation',

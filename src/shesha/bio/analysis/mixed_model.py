@@ -40,7 +40,7 @@ class MixedModel(Result):
     """Variance of the intercepts; 0 if the estimate is on the boundary or the response was centred within data sets."""
     residual_variance: float
     fitted: str
-    """The method of the fit: restricted maximum likelihood."""
+    """Fitting method: restricted maximum likelihood."""
     n: int
     n_datasets: int
     notes: tuple[str, ...] = ()
