@@ -248,7 +248,7 @@ def _clusters_if_several(labels: Index) -> Index | None:
 
 
 def _rank_correlation(sides: list[Vector]) -> float:
-    """Rank correlation of two quantities; 1 for a single one."""
+    """Rank correlation of two quantities; 1 for a single quantity."""
     if len(sides) == 1:
         return 1.0
     return float(np.corrcoef([midranks(side)[0] for side in sides])[0, 1])

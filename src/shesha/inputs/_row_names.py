@@ -86,11 +86,11 @@ class Names:
         return self.outline[1]
 
     def has_same_order(self, other: Names) -> bool:
-        """Whether row i of both has the same name."""
+        """Whether row i has the same name in both sets of names."""
         return self.outline[3] == other.outline[3]
 
     def has_same_names(self, other: Names) -> bool:
-        """Whether both have the same names, in any order."""
+        """Whether both sets contain the same names, in any order."""
         return self.outline[4] == other.outline[4]
 
     def positions(self, other: Names) -> NDArray[np.intp]:

@@ -129,7 +129,7 @@ def _pack(values: Vector, form: FixedPoint, keys: Keys) -> None:
 
 
 def _links(keys: Keys, shift: np.uint64, gap: np.uint64) -> Index:
-    """Return the sorted positions whose key is within the gap of the next one."""
+    """Return the sorted positions whose key is within the gap of the next key."""
     links = [
         start + np.flatnonzero(np.diff(keys[start : stop + 1] >> shift) <= gap)
         for start, stop in block_bounds(len(keys))

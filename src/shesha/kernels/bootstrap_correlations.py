@@ -71,7 +71,7 @@ def bootstrap_correlations(
 def _native_correlations(
     cells: Sequence[Cells], counts: Matrix, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]
 ) -> Iterator[tuple[int, Matrix]]:
-    """Compute the same in compiled code; a draw's pairs are sorted by cell once for all resamples."""
+    """Correlations of resamples in compiled code; a draw's pairs are sorted by cell once for all resamples."""
     firsts = range(0, counts.shape[1], COMPILED_TOGETHER)
     groups = [_weights(counts[:, first : first + COMPILED_TOGETHER]) for first in firsts]
     i, j = (np.ascontiguousarray(side, dtype=np.int64) for side in pairs)

@@ -84,7 +84,7 @@ def squared_differences(rows: Any, i: Any, j: Any) -> Any:
 
 
 def take_condensed(triangle: Any, rows: Index, n: int) -> Any:
-    """Condensed form of the given rows, in their order: all of them (relabelling) or some."""
+    """Condensed form of all or some rows, in the given order."""
     i, j = upper(len(rows), triangle)
     chosen = convert_like(rows, triangle)
     return take_rows(triangle, condensed_index(take_rows(chosen, i), take_rows(chosen, j), n))

@@ -55,7 +55,7 @@ def class_variance_shares(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
 
 
 def mean_separations(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
-    """Mean over classes of (inter - intra) / (inter + intra) in each shuffle of the labels; NaN if no class has it."""
+    """Mean over classes of (inter - intra) / (inter + intra) in each shuffle of the labels; NaN if undefined."""
     centred = centred_rows(X)
     total, lengths = centred.sum(axis=0), np.einsum("ij,ij->i", centred, centred)
     dots = centred @ total

@@ -27,7 +27,7 @@ _WIDE = 24
 
 @elsewhere(device_kernels.take_condensed)
 def take_condensed(triangle: Vector, rows: Index, n: int) -> Vector:
-    """Condensed form of the given rows, in their order: all of them (relabelling) or some."""
+    """Condensed form of all or some rows, in the given order."""
     m = len(rows)
     out = np.empty(m * (m - 1) // 2, dtype=triangle.dtype)
     step = max(1, _TAKEN // max(1, m))

@@ -30,7 +30,7 @@ class Rows:
     block: Callable[[int], Matrix]
 
     def blocks(self) -> Iterator[tuple[int, Matrix]]:
-        """Yield each block with the number of its first row, and read the next in the background."""
+        """Yield each block with the number of its first row, and read the next block in the background."""
         starts = list(self.starts)
         yield from zip(starts, parallel(self.block, starts), strict=True)
 

@@ -202,7 +202,7 @@ class _Side:
 
     @classmethod
     def build(cls, x: Matrix, metric: Metric, draws: Masks | Planes) -> _Side:
-        """Compute the quantities that do not depend on the other row."""
+        """Compute the quantities that do not depend on a row's partner."""
         if metric == "correlation":
             x -= x.mean(axis=1, keepdims=True)
         projected = draws.project(x)

@@ -15,7 +15,7 @@ FAMILY = "matching"
 
 
 def _correlations(a: Features, b: Features) -> Matrix:
-    """Correlation of every column of one with every column of the other; 0 for columns that are constant."""
+    """Correlation of every column of one side with every column of the other side; 0 for constant columns."""
     correlations = a.correlations(b)
     for side, width in ((a, correlations.shape[0]), (b, correlations.shape[1])):
         if len(side.constant_columns) == width:
