@@ -123,7 +123,8 @@ def variance_ratio(data: Plain, y: Classes) -> float:
     view=Plain,
     title="Distance from other classes",
     bounds=(-1, 1),
-    means="Relative difference of distances to the own class mean and to the mean of other rows; 0 is no separation.",
+    means="Relative difference of distances to the own class mean and to the mean of other rows; 0 means no "
+    "separation.",
     means_not="Random labels give slightly more than 0, especially for small classes.",
     reference="Raju 2026, journal version, A.1",
     invariant=("scaling", "translation", "orthogonal"),
