@@ -8,8 +8,9 @@ from importlib import import_module
 from typing import Any
 
 from shesha.benchmark.catalogue import Catalogue
+from shesha.benchmark.domains import PLACES
 from shesha.benchmark.import_by_name import import_by_name, is_place
-from shesha.benchmark.model_descriptions import PLACES, STANDARD, Model, Plain, Setting
+from shesha.benchmark.model_descriptions import STANDARD, Model, Plain, Setting
 from shesha.benchmark.tests import ByGroups, all_tests, find
 from shesha.support import argument_types as kinds
 from shesha.support import spelling as spelling

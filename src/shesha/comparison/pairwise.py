@@ -15,7 +15,7 @@ from shesha.comparison import engine as engine
 from shesha.comparison._all_pairs_calibration import Request, build_request
 from shesha.comparison._resumable_runs import Run
 from shesha.comparison.compare import collect, require_calibrate, require_same_rows, seed_measures
-from shesha.comparison.input_index import Files
+from shesha.comparison.input_manifest import Files
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice

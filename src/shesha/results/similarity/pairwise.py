@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from shesha.report import Metric, Page
 from shesha.results.base import Result
-from shesha.results.similarity.calibrated_pair_tables import measure_lines, note_lines, pair_metrics
 from shesha.results.similarity.comparison import Score, plain_name
+from shesha.results.similarity.pairwise_tables import measure_lines, note_lines, pair_metrics
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -181,7 +181,7 @@ class PairwiseComparison(PairTables, Result):
         return table
 
     def _page(self) -> Page:
-        from shesha.results.similarity.pages import pairwise_page
+        from shesha.results.similarity.comparison_pages import pairwise_page
 
         return pairwise_page(self)
 
