@@ -62,7 +62,7 @@ def _require_pairs(rows: Any) -> None:
     if free is not None and need > free:
         raise MemoryBudgetError(
             f"the {n * (n - 1) // 2:,} pairs of {n:,} rows must fit into the {readable(free)} of free memory on "
-            f"{rows.device}, got a need of {readable(need)}: pass fewer rows, or an array in the host's memory"
+            f"{rows.device}, got {readable(need)}: pass fewer rows, or an array in the host's memory"
         )
 
 
