@@ -30,8 +30,8 @@ _WIDE, _FEW_PARTS = 1024, 20
 _NOTED = 0.25
 """Smallest bias that a note mentions, as a share of half the width of the interval."""
 _BIASED = (
-    "the interval describes the value for {:,} rows. It covers the choice of rows, but not the bias of finite samples, "
-    "which is about {:+.2g} (by the jackknife; up to twice as large if many directions are unrelated)"
+    "the interval describes the value for {:,} rows. It covers the choice of rows, but not the bias of finite samples. "
+    "By the jackknife, this bias is about {:+.2g}, or up to twice as large if many directions are unrelated"
 )
 _EXCHANGED = "all rows (exact moments or the limit for many rows, instead of permutations)"
 

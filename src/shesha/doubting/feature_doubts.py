@@ -30,7 +30,7 @@ _COPY, _COPIES = 0.95, 0.1
 _ERRORS = 2.0
 """Number of standard errors by which a sample correlation of duplicates may be lower."""
 _ISOLATED, _MOSTLY = 2.5, 0.75
-"""Smallest ratio of the errors of the next column and of the duplicates, and share of duplicates that must reach it.
+"""Factor by which copies must explain a duplicate better than other columns do, and share of such duplicates.
 
 Low-rank data and chains of neighbours have pairs of every strength instead.
 """

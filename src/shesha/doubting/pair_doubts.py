@@ -33,7 +33,7 @@ def copies(subject: Subject) -> Doubt | None:
         text = "both representations contain the same values"
     else:
         text = "each representation is a rotated, shifted or rescaled copy of the other"
-    advice = "Check that two different files or layers were compared: copies are similar whatever the data"
+    advice = "Check that two different files or layers were compared: copies are always similar"
     return Doubt("copies", 1.0, None, text, advice)
 
 
