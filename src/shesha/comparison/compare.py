@@ -152,7 +152,7 @@ def compare(
             seed=seed,
         )
     if Y is None:
-        raise TypeError("Y must be a second representation, got None: leave it out only with Moments")
+        raise TypeError("Y must be a second representation, got None; only Moments need no Y")
     Y = cast(ArrayLike | Rdm, Y)
     first, second = _two_names(names)
     check.fraction(confidence, "confidence", closed=False)

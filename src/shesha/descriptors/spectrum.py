@@ -50,8 +50,8 @@ def effective_rank(view: Variances) -> float:
     title="Participation ratio",
     bounds=(1, float("inf")),
     means="Effective number of directions, dominated by the directions of largest variance.",
-    means_not="If the ratio is far below the effective rank, a few directions dominate a long tail. The value grows with "
-    "the number of rows.",
+    means_not="If the ratio is far below the effective rank, a few directions dominate a long tail. The value grows "
+    "with the number of rows.",
     reference="Gao et al. 2017",
     invariant=("scaling", "translation", "orthogonal"),
     audited=True,
