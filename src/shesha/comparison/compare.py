@@ -35,7 +35,7 @@ from shesha.support.types import Seed
 from shesha.views import Rdm, Representation, adjust_for_covariates, align_rows, hint_of_distances
 
 _MANY = 5
-"""From this many measures on, doubts that rank all distances add little cost."""
+"""Smallest number of measures at which checks that rank all distances are included."""
 
 
 def compare(
@@ -152,7 +152,7 @@ def compare(
             seed=seed,
         )
     if Y is None:
-        raise TypeError("Y must be a second representation, got None: leave it out only with Moments")
+        raise TypeError("Y must be a second representation, got None; only Moments need no Y")
     Y = cast(ArrayLike | Rdm, Y)
     first, second = _two_names(names)
     check.fraction(confidence, "confidence", closed=False)
