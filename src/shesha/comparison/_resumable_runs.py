@@ -22,6 +22,7 @@ from shesha.comparison.representation_locations import InMemoryRepresentation, S
 from shesha.measures import Measure
 from shesha.results import PairScore, Score
 from shesha.support import memory as memory
+from shesha.views import Representation
 
 _ARRAYS = ".arrays"
 """Suffix of the folder next to a store with arrays for its workers."""
@@ -221,6 +222,11 @@ def require_same_counts(counts: Mapping[str, int]) -> None:
     if len(set(counts.values())) > 1:
         counts_text = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
         raise ValueError(f"representations must have the same rows, got different numbers: {counts_text}")
+
+
+def require_same_rows(sources: Mapping[str, Representation]) -> None:
+    """Refuse representations of different inputs."""
+    require_same_counts({name: source.n_rows for name, source in sources.items()})
 
 
 def require_importable(measures: Sequence[Measure], workers: int | None, scheduler: str | None) -> None:
