@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shesha.results.similarity.calibrated import Calibrated
     from shesha.results.similarity.calibrated_layers import CalibratedLayers
     from shesha.results.similarity.calibrated_many_pairs import CalibratedMany
-    from shesha.results.similarity.comparison import Comparison, Score
+    from shesha.results.similarity.comparison import Comparison
     from shesha.results.similarity.consensus import Consensus, Member
     from shesha.results.similarity.layer_comparison import LayerComparison
     from shesha.results.similarity.model_ranking import (
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     )
     from shesha.results.similarity.noise_ceiling import NoiseCeiling, NoiseCeilingFields
     from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
+    from shesha.results.similarity.score import Score
     from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
     from shesha.results.similarity.unit_matching import UnitMatching
     from shesha.results.similarity.within_classes import WithinClasses
@@ -64,7 +65,8 @@ __getattr__, __dir__ = lazy_names(
         "changes.kind_of_change": ("ClassChange", "SeparationChange", "StructureChange"),
         "changes.diff": ("Diff", "LayerChange", "MeasureChange", "MovedRow"),
         "coherence.coherence": ("Coherence", "CoherenceTable", "Link"),
-        "similarity.comparison": ("Comparison", "Score"),
+        "similarity.comparison": ("Comparison",),
+        "similarity.score": ("Score",),
         "similarity.consensus": ("Consensus", "Member"),
         "audit.dependence": ("Dependence",),
         "audit.doubts": ("Doubt", "Doubts"),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shesha.report import Metric, Page
 from shesha.results.base import Result
 from shesha.results.similarity.calibrated_pair_tables import measure_lines, note_lines, pair_metrics
-from shesha.results.similarity.comparison import Score, plain_name
+from shesha.results.similarity.score import Score, plain_name
 
 if TYPE_CHECKING:
     import pandas as pd
