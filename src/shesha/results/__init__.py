@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 from shesha.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from shesha.results.audit.audit import Audit, Faults, Meaning, RepresentationAudit
+    from shesha.results.audit.audit import Audit, Meaning, RepresentationAudit
     from shesha.results.audit.dependence import Dependence
     from shesha.results.audit.doubts import Doubt, Doubts
+    from shesha.results.audit.faults import Faults
     from shesha.results.audit.label_classes import LabelClasses
     from shesha.results.changes.diff import Diff, LayerChange, MeasureChange, MovedRow
     from shesha.results.changes.index_verdict import IndexChange, Recall
@@ -50,7 +51,8 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "audit.audit": ("Audit", "Faults", "Meaning", "RepresentationAudit"),
+        "audit.audit": ("Audit", "Meaning", "RepresentationAudit"),
+        "audit.faults": ("Faults",),
         "null_summary": ("NullComparison", "NullSummary"),
         "similarity.calibrated": ("Calibrated",),
         "similarity.calibrated_layers": ("CalibratedLayers",),
