@@ -13,7 +13,7 @@ from shesha.benchmark.model_descriptions import PLACES, Plain
 from shesha.benchmark.tasks import Groups, Task
 from shesha.benchmark.tests import ByGroups, find
 from shesha.support import argument_types as kinds
-from shesha.support import spelling as spelling
+from shesha.support import spelling
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from shesha.kernels.permutation_products import permutation_grids
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
 from shesha.nulls.permutations import identity_first
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix
 from shesha.support.warnings import NotEstimable

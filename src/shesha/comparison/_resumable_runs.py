@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shesha import runs
-from shesha.comparison import engine as engine
+from shesha.comparison import engine
 from shesha.comparison._all_pairs_calibration import Calibration, Request
 from shesha.comparison._pair_blocks import Comparisons, StoredScore
 from shesha.comparison.engine import Pair
@@ -21,7 +21,7 @@ from shesha.comparison.input_index import Files, Index, IndexedInput, index_file
 from shesha.comparison.representation_locations import InMemoryRepresentation, SpooledRepresentation
 from shesha.measures import Measure
 from shesha.results import PairScore, Score
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.views import Representation
 
 _ARRAYS = ".arrays"

@@ -13,7 +13,7 @@ from shesha.calibration.calibration_input import TOGETHER
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
 from shesha.results import PairScore, Score
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.progress import track
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
 from shesha.views import Features, Representation, View, aligned, choose_folding

@@ -7,7 +7,7 @@ from itertools import product
 from typing import cast
 
 from shesha.calibration.best_layer_pair import Layers, check_layers
-from shesha.comparison import engine as engine
+from shesha.comparison import engine
 from shesha.comparison._resumable_runs import require_same_rows
 from shesha.comparison.compare import seed_measures
 from shesha.comparison.moment_layer_grid import compare_layer_moments

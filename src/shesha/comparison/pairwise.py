@@ -11,7 +11,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from shesha import runs
-from shesha.comparison import engine as engine
+from shesha.comparison import engine
 from shesha.comparison._all_pairs_calibration import Request, build_request
 from shesha.comparison._resumable_runs import Run, require_same_rows
 from shesha.comparison.chance_and_intervals import require_calibrate

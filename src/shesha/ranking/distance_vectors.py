@@ -14,7 +14,7 @@ from shesha.kernels.sampled_feature_halves import distinct_pairs
 from shesha.kernels.weighted_ranks import SortedVectors, weighted_correlations
 from shesha.ranking.evaluations import Problem
 from shesha.stability.estimators.sampled_pairs import DEFAULT_PAIRS, sort_pairs
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.types import Index, Matrix, Vector
 from shesha.views import RankedRdm, Representation
 

@@ -12,7 +12,7 @@ from shesha.kernels.distances import METRICS, Metric, n_pairs
 from shesha.results import DriftPath
 from shesha.stability.undirected_row_errors import explain_undirected_rows
 from shesha.support import argument_types as kinds
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.warnings import NotEstimable
 from shesha.views import (
     Distances,
