@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shesha.benchmark.run_status import status
     from shesha.benchmark.run_suite import run
     from shesha.benchmark.store import Store, StoreError
-    from shesha.benchmark.store_results import accuracies, results, runtimes
+    from shesha.benchmark.stored_results import accuracies, results, runtimes
     from shesha.benchmark.submission_files import read_submissions, submit
     from shesha.benchmark.suites import Suite, suite, task
     from shesha.benchmark.tables import agreement, table, to_markdown
@@ -32,7 +32,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "_published": ("published", "published_runtimes"),
         "_markdown_report": ("report",),
-        "store_results": ("accuracies", "results", "runtimes"),
+        "stored_results": ("accuracies", "results", "runtimes"),
         "run_status": ("status",),
         "run_suite": ("run",),
         "published_comparison": ("compare_ranks", "add_published", "rank_with_published"),

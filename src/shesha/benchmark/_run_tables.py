@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from shesha.benchmark.published_comparison import compare_ranks, rank_with_published
 from shesha.benchmark.run_status import describe_missing_rows, failures, status
-from shesha.benchmark.store_results import accuracies, open_store, results, runtimes
+from shesha.benchmark.stored_results import accuracies, open_store, results, runtimes
 from shesha.benchmark.suites import Suite
 from shesha.benchmark.tables import table
 from shesha.benchmark.tests import BenchmarkTest, all_tests

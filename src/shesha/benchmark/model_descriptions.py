@@ -7,8 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,35 +140,6 @@ class Outcome:
     def accuracy(self) -> float:
         """Share of the rows whose most probable class is correct."""
         return float(np.mean(self.probabilities.argmax(axis=1) == self.labels))
-
-
-class Domain(Protocol):
-    """A domain: a module with these functions."""
-
-    def fingerprint(self, dataset: str, hyper: Mapping[str, Plain]) -> str:
-        """Hash the data that training and extraction use; raise MissingDataError if they are missing."""
-        ...
-
-    def fit(self, model: Model) -> Weights:
-        """Train the model from its seed and return its state dict, on the CPU."""
-        ...
-
-    def extract(self, model: Model, weights: Weights) -> Outcome:
-        """Run the trained model on the test rows; raise ValueError for a state dict of another network."""
-        ...
-
-
-PLACES = {"graph": "graphs", "language": "language", "vision": "vision"}
-"""Domains by their names in the published results, and their modules."""
-
-
-def domain(name: str) -> Domain:
-    """Return the module of a domain."""
-    from importlib import import_module
-
-    # A domain of one's own is named by its module.
-    module: ModuleType = import_module(f"shesha.benchmark.{PLACES[name]}" if name in PLACES else name)
-    return cast(Domain, module)
 
 
 def hash_arrays(*arrays: NDArray[Any] | str | bytes) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from shesha.benchmark.measure_entries import CalibratedMeasure, entry_version
+from shesha.benchmark.calibrated_measure import CalibratedMeasure
+from shesha.benchmark.measure_entries import entry_version
 from shesha.benchmark.model_descriptions import Model
 from shesha.benchmark.tasks import Task
 from shesha.benchmark.tests import BenchmarkTest, Cast, find

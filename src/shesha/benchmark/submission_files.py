@@ -15,7 +15,7 @@ from shesha._version import __version__
 from shesha.benchmark.output_difference_store import read_differences
 from shesha.benchmark.run_plan import Trial
 from shesha.benchmark.store import Entry, Store
-from shesha.benchmark.store_results import (
+from shesha.benchmark.stored_results import (
     Depths,
     count_layers,
     find_suite,

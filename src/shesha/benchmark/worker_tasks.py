@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.benchmark.domains import domain
 from shesha.benchmark.measure_entries import entry_version
-from shesha.benchmark.model_descriptions import DivergedError, Model, domain
+from shesha.benchmark.model_descriptions import DivergedError, Model
 from shesha.benchmark.output_differences import accuracy_difference, disagreement, jensen_shannon
 from shesha.benchmark.store import Cell, Difference, Trained
 from shesha.benchmark.trained_models import Archive, model_key

@@ -69,7 +69,7 @@ def compare_large(
     the same command resumes. Others are estimated from a sample.
     """
     from shesha.comparison.compare import seed_measures
-    from shesha.comparison.estimated_measures import compare_stored
+    from shesha.comparison.estimation_choice import compare_stored
     from shesha.comparison.sampled_scores import Sampling
     from shesha.io.large_matrices import open_matrix
     from shesha.measures import choose, takes_moments

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shesha.cli._design_options import DesignLabels
-from shesha.cli._outputs import Outputs, describe_inputs
+from shesha.cli._input_description import describe_inputs
+from shesha.cli._outputs import Outputs
 
 if TYPE_CHECKING:
     from shesha.results import Score

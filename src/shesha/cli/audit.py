@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs, _worker_options
+from shesha.cli._input_description import describe_inputs
 from shesha.cli._option_names_in_messages import name_options
 from shesha.support.defaults import N_BOOTSTRAP, N_PERMUTATIONS
 
@@ -146,7 +147,7 @@ def audit_command(
     if models is None:
         result = _drop_unordered_drift(result, files, key)
     named = [Path(name) for name in (labels, blocks, groups, within) if name is not None]
-    show(result, outputs, [*files, *named], _outputs.describe_inputs(files, model), full=full)
+    show(result, outputs, [*files, *named], describe_inputs(files, model), full=full)
     if quick:
         typer.echo(
             "shesha: --quick gives a first look; without it, intervals are more reliable and p-values more precise",
@@ -177,7 +178,7 @@ def _lazy_files(
     files: list[Path], keys: list[str] | None, inside: tuple[str, ...], rdm: bool, layer_axis: str, by_position: bool
 ) -> Any:
     """Return files that each process reads when needed."""
-    from shesha.comparison.input_index import Files
+    from shesha.comparison.input_manifest import Files
 
     return Files(
         files,

@@ -228,7 +228,7 @@ def _refuse_columns(named: dict[str, str | None]) -> None:
 
 def _lazy_files(files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str, by_position: bool) -> Any:
     """Return files that are read when needed."""
-    from shesha.comparison.input_index import Files
+    from shesha.comparison.input_manifest import Files
 
     return Files(files, keys, rdm, _file_inputs.parse_layer_axis(layer_axis), by_position=by_position)
 

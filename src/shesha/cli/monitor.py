@@ -112,7 +112,7 @@ def init_command(
 ) -> None:
     """Make a monitor from canary rows and from their re-encodings by the unchanged model."""
     from shesha.drift import DriftMonitor
-    from shesha.drift.monitor_settings import LEVEL
+    from shesha.drift.monitor_setting_checks import LEVEL
 
     options = {"layers": layers, "pool": pool, "batch_size": batch_size, "device": device}
     canaries = Canaries.read(model, texts, reference, "REF", **options)

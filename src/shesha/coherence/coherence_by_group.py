@@ -12,7 +12,7 @@ from shesha.coherence.group_scores import evidence
 from shesha.coherence.nearest_controls import nearest_control_shifts
 from shesha.coherence.null_groups import NullGroupScores, score_null_groups
 from shesha.coherence.result_rows import lines
-from shesha.coherence.row_layout import LARGE, Layout, layout
+from shesha.coherence.row_roles import LARGE, Layout, layout
 from shesha.coherence.score_correlations import links
 from shesha.coherence.whitening import whitening_matrix
 from shesha.inputs import align_all_labels

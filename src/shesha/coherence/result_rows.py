@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.coherence.group_scores import Evidence
 from shesha.coherence.null_groups import NullGroupScores
-from shesha.coherence.row_layout import Layout
+from shesha.coherence.row_roles import Layout
 from shesha.nulls.corrections import benjamini_hochberg
 from shesha.nulls.null_summary import summarise
 from shesha.results import Coherence

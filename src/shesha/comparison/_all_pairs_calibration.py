@@ -10,7 +10,7 @@ from shesha.calibration import side_by_side
 from shesha.calibration.dependence_warnings import warn_of_dependence
 from shesha.comparison._subset_intervals import interval
 from shesha.comparison.chance_and_intervals import Evidence, correct_p_values
-from shesha.comparison.input_index import IndexedInput
+from shesha.comparison.input_manifest import IndexedInput
 from shesha.doubting.pair_doubts import saturated_measures
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check

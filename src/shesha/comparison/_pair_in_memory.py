@@ -13,7 +13,7 @@ from shesha.calibration.calibration_input import covariate_design
 from shesha.calibration.dependence_warnings import warn_of_dependence
 from shesha.comparison import _calibrated_comparison as calibrated
 from shesha.comparison import engine
-from shesha.comparison import estimated_measures as large
+from shesha.comparison import estimation_choice as large
 from shesha.comparison._resumable_runs import require_same_rows
 from shesha.comparison.chance_and_intervals import Evidence, correct_p_values, require_calibrate
 from shesha.comparison.held_out import add_held_out, draw_folds

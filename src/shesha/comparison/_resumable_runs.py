@@ -17,7 +17,7 @@ from shesha.comparison import engine
 from shesha.comparison._all_pairs_calibration import Calibration, Request
 from shesha.comparison._pair_blocks import Comparisons, StoredScore
 from shesha.comparison.engine import Pair
-from shesha.comparison.input_index import Files, Index, IndexedInput, index_files, index_mapping
+from shesha.comparison.input_manifest import Files, Index, IndexedInput, index_files, index_mapping
 from shesha.comparison.representation_locations import InMemoryRepresentation, SpooledRepresentation
 from shesha.measures import Measure
 from shesha.results import PairScore, Score

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
-from shesha.comparison import estimated_measures as large
+from shesha.comparison import estimation_choice as large
 from shesha.comparison._pair_in_memory import PairRequest, compare_in_memory
 from shesha.comparison.moment_scores import compare_moments
 from shesha.comparison.sampled_scores import Sampling

@@ -10,7 +10,7 @@ from typing import Any
 from shesha.comparison.chance_and_intervals import add_note
 from shesha.comparison.engine import score_not_reached
 from shesha.comparison.moment_scores import add_exact_null, has_exact_moments, is_unbiased, score_sums
-from shesha.comparison.projected_alignment import correct_projection
+from shesha.comparison.projection_bias import correct_projection
 from shesha.extract import stream_layers
 from shesha.measures import Measure
 from shesha.moments import LayerMoments, SummedRepresentation, Sums

@@ -16,7 +16,7 @@ from shesha.comparison._all_pairs_calibration import Request, build_request
 from shesha.comparison._resumable_runs import Run, require_same_rows
 from shesha.comparison.chance_and_intervals import require_calibrate
 from shesha.comparison.compare import seed_measures
-from shesha.comparison.input_index import Files
+from shesha.comparison.input_manifest import Files
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from shesha.doubting._registry import doubt
-from shesha.doubting.cluster_doubts import cka_without_each, linear_cka
+from shesha.doubting.cka_without_rows import cka_without_each, linear_cka
 from shesha.doubting.doubt_input import Subject
 from shesha.doubting.row_doubts import FEW_ROWS_ADVICE, far_rows_first
 from shesha.results import Doubt

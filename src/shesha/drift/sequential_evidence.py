@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import isnan
 
 from shesha.drift.alarm_threshold import AlarmRule
-from shesha.drift.state_text import count_field, number_field, state_fields, state_text
+from shesha.drift.state_json import count_field, number_field, state_fields, state_text
 from shesha.results import CheckSequence
 from shesha.support.sqlite import StoreError
 

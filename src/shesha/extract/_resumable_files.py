@@ -14,7 +14,7 @@ from typing import IO, Any
 import filelock
 import numpy as np
 
-from shesha.extract._output_file_layout import ABOUT, FORMATS, Region, lay_out, regions
+from shesha.extract._byte_layout import ABOUT, FORMATS, Region, lay_out, regions
 from shesha.support import atomic_files
 from shesha.support.types import Array, Index
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shesha.inputs import NamedRows
-from shesha.io._file_contents import Contents, Keys, StoredArray, contents
+from shesha.io._array_selection import Contents, Keys, StoredArray, contents
 from shesha.io._labels import labels_of_arrays
 from shesha.io._tables import Table, labels_of_table, matrix_of_table
 from shesha.support.layer_axis import LayerAxis

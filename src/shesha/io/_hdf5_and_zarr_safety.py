@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.io._zarr_chunk_sizes import require_bounded_chunks
+from shesha.io._zarr_decompression_limits import require_bounded_chunks
 from shesha.io.file_checks import UnreadableFileError, require_memory, require_plausible
 
 MOST_CHUNKS = 1 << 18

@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import coordinate_values, split_names
 from shesha.inputs import validation as check
-from shesha.kernels.condition_distances import centred_ranks
 from shesha.kernels.distances import METRICS, Metric
+from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trial_permutations import Null, Orders
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.equal_trials import EqualTrials, Numbers, unused_trials
+from shesha.neuro.split_half_reliability import FEWEST_CONDITIONS, SplitScore
 from shesha.neuro.trial_halves import Halves, How
-from shesha.neuro.trial_split import FEWEST_CONDITIONS, SplitScore
 from shesha.nulls import summarise
 from shesha.results import OverTime
 from shesha.support.defaults import N_PERMUTATIONS

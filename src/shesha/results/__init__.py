@@ -15,13 +15,16 @@ if TYPE_CHECKING:
     from shesha.results.changes.kind_of_change import ClassChange, SeparationChange, StructureChange
     from shesha.results.changes.row_map import RowMap
     from shesha.results.coherence.coherence import Coherence, CoherenceTable, Link
-    from shesha.results.drift.stream import StreamVerdict, TwoSample
+    from shesha.results.drift.stream import StreamVerdict
+    from shesha.results.drift.two_samples import TwoSample
     from shesha.results.drift.verdict import CheckSequence, DriftScore, DriftVerdict, Moved
     from shesha.results.json_files import load
+    from shesha.results.neuro.score_correlations import Association
     from shesha.results.neuro.session_drift import SessionDrift, SessionPair, SessionPart
-    from shesha.results.neuro.session_table import AreaLine, AreaScore, Association, Group, GroupMean, SessionTable
+    from shesha.results.neuro.session_table import AreaLine, AreaScore, Group, GroupMean, SessionTable
+    from shesha.results.neuro.session_thirds import Tertiles
     from shesha.results.neuro.time_by_time import OverTime
-    from shesha.results.neuro.trial_score import Tertiles, TrialScore
+    from shesha.results.neuro.trial_score import TrialScore
     from shesha.results.null_summary import NullComparison, NullSummary
     from shesha.results.similarity.calibrated import Calibrated
     from shesha.results.similarity.calibrated_layers import CalibratedLayers
@@ -84,10 +87,13 @@ __getattr__, __dir__ = lazy_names(
         "steering.partial_correlations": ("PartialCorrelation", "PartialCorrelations"),
         "json_files": ("load",),
         "neuro.session_drift": ("SessionDrift", "SessionPair", "SessionPart"),
-        "neuro.session_table": ("AreaLine", "AreaScore", "Association", "Group", "GroupMean", "SessionTable"),
+        "neuro.session_table": ("AreaLine", "AreaScore", "Group", "GroupMean", "SessionTable"),
+        "neuro.score_correlations": ("Association",),
         "steering.steering": ("Steerability", "SteeringPredictors", "SteeringScore"),
-        "drift.stream": ("StreamVerdict", "TwoSample"),
-        "neuro.trial_score": ("Tertiles", "TrialScore"),
+        "drift.stream": ("StreamVerdict",),
+        "drift.two_samples": ("TwoSample",),
+        "neuro.trial_score": ("TrialScore",),
+        "neuro.session_thirds": ("Tertiles",),
     },
 )
 

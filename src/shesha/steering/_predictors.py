@@ -16,9 +16,9 @@ from shesha.measures import procrustes_similarity
 from shesha.nulls import summarise
 from shesha.results import SteeringPredictors, SteeringScore
 from shesha.stability import estimate, supervised_alignment
-from shesha.steering._direction_agreement import agreement
 from shesha.steering._labelled_rows import NO_SHUFFLES, Labelled, check_labelled, shuffle_count
 from shesha.steering._principal_coordinates import coordinates
+from shesha.steering._shift_coherence import agreement
 from shesha.support.plurals import agree, count
 from shesha.support.progress import track
 from shesha.support.seeds import draw_seed, spawn

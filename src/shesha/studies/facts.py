@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.support.types import Vector
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.support.types import Index
@@ -292,3 +300,12 @@ def from_table(table: pd.DataFrame) -> dict[str, Fact]:
         str(name): Fact(float(value), float(low), float(high), words=str(words))
         for name, value, low, high, words in zip(table.fact, *(table[column] for column in numbers), text, strict=True)
     }
+
+
+def rank_correlations(rows: pd.DataFrame, first: str, second: str) -> Vector:
+    """Spearman's correlation of two columns within each draw."""
+    from scipy.stats import spearmanr
+
+    return np.array(
+        [spearmanr(group[first], group[second]).statistic for _, group in rows.groupby("seed")], dtype=np.float64
+    )

@@ -10,8 +10,9 @@ from shesha.studies.checks import OWN_NUMBERS, STAND_IN, UNREACHABLE, Check, set
 from shesha.studies.claims import decide
 from shesha.studies.facts import Fact, Facts
 from shesha.studies.page import Page
+from shesha.studies.published_checks import read_published
+from shesha.studies.rules_file import lesser_claims, set_headings, study_answer
 from shesha.studies.study_definition import Study
-from shesha.studies.study_rules import lesser_claims, read_published, set_headings, study_answer
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.support import memory
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.transfer.class_checks import precision
+from shesha.transfer.class_means_and_residuals import precision
 from shesha.transfer.not_estimable import nan_with_reason
 
 _STEP = 0.25

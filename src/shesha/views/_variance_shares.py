@@ -12,7 +12,7 @@ from shesha.support.types import Index, Vector
 from shesha.views.representation import Representation, View
 
 if TYPE_CHECKING:
-    from shesha.views._rows import Rows
+    from shesha.views._lazy_rows import Rows
 
 
 _ENTRIES = 1 << 18

@@ -10,20 +10,13 @@ import pytest
 
 import shesha
 import shesha.measures as measures
-from shesha.benchmark.measure_entries import (
-    N_PERMUTATIONS,
-    PlainMeasure,
-    _orders,
-    calibrated,
-    entries,
-    entry_version,
-    make_entry,
-)
+from shesha.benchmark.calibrated_measure import _orders, calibrated
+from shesha.benchmark.measure_entries import N_PERMUTATIONS, PlainMeasure, entries, entry_version, make_entry
 from shesha.benchmark.measure_ranks import rank
 from shesha.benchmark.run_status import failures
 from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Entry, Store
-from shesha.benchmark.store_results import runtimes
+from shesha.benchmark.stored_results import runtimes
 from shesha.benchmark.suites import suite
 from shesha.measures import choose
 

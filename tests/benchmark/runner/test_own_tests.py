@@ -18,7 +18,7 @@ from shesha.benchmark.pair_scoring import ScoreRow
 from shesha.benchmark.run_status import status
 from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Store
-from shesha.benchmark.store_results import list_trials, results
+from shesha.benchmark.stored_results import list_trials, results
 from shesha.benchmark.suites import Suite, setting_groups
 from shesha.benchmark.tests import BenchmarkTest, _registry
 from shesha.benchmark.trained_models import Archive

@@ -12,11 +12,12 @@ import pytest
 
 from shesha.benchmark import run_suite
 from shesha.benchmark.data_folders import MissingDataError
-from shesha.benchmark.model_descriptions import Model, Setting, domain
+from shesha.benchmark.domains import domain
+from shesha.benchmark.model_descriptions import Model, Setting
 from shesha.benchmark.run_status import status
 from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Cell, Store, StoreError, Trained, lock_run
-from shesha.benchmark.store_results import results
+from shesha.benchmark.stored_results import results
 from shesha.benchmark.suites import Suite
 from shesha.support import sqlite
 

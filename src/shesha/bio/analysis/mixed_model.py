@@ -10,7 +10,7 @@ import pandas as pd
 
 from shesha.bio.analysis._correlations import parts
 from shesha.bio.analysis.random_intercept import RandomIntercept, random_intercept
-from shesha.bio.complete_lines import complete_lines
+from shesha.bio.missing_values import complete_lines
 from shesha.inputs import validation as check
 from shesha.kernels.standardisation import z_scores
 from shesha.results.base import Result

@@ -236,33 +236,3 @@ def _format_interval(group: GroupMean) -> str:
     if group.low != group.low:
         return _number(group.mean)
     return f"{group.mean:.3f} [{group.low:.2f}, {group.high:.2f}]"
-
-
-@dataclass(frozen=True)
-class Association(Result):
-    """Rank correlation of two columns of a table of sessions with clustered lines."""
-
-    first: str
-    second: str
-    covariates: tuple[str, ...]
-    """Columns that are controlled for."""
-    value: float
-    low: float
-    high: float
-    p_value: float
-    """p-value from Student's t over clusters; for independent lines it would be `naive_p`."""
-    naive_p: float
-    n: int
-    n_clusters: int
-    clusters: str
-    confidence: float
-
-    def __str__(self) -> str:
-        """Print the correlation with its interval."""
-        controls = f", controlling for {' and '.join(self.covariates)}" if self.covariates else ""
-        text = (
-            f"{self.first} and {self.second}{controls}: rho = {self.value:+.3f} [{self.low:+.2f}, {self.high:+.2f}], p "
-            f"= {self.p_value:.2g} over {self.n_clusters} {self.clusters}s ({self.n} lines; p = {self.naive_p:.2g} if "
-            "they were independent)"
-        )
-        return "\n".join(wrap(text, page_width()))

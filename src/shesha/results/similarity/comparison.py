@@ -63,12 +63,12 @@ class Comparison(Result):
         return pd.DataFrame([score.to_dict() for score in self.scores])
 
     def _page(self) -> Page:
-        from shesha.results.similarity.pages import comparison_page
+        from shesha.results.similarity.comparison_pages import comparison_page
 
         return comparison_page(self)
 
     def _metrics(self, model: str) -> list[Metric]:
-        from shesha.results.similarity.pages import comparison_metrics
+        from shesha.results.similarity.comparison_pages import comparison_metrics
 
         return comparison_metrics(self)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from shesha.report import Drawing, Explained, HeatMap, Page, Part, Section, Text
 from shesha.results.generic_page import run_details
 from shesha.results.sentence_parts import equal_p
-from shesha.results.similarity.pages import NO_CHANCE, measure_explained, measures_explained, points
+from shesha.results.similarity.comparison_pages import NO_CHANCE, measure_explained, measures_explained, points
 
 if TYPE_CHECKING:
     from shesha.results.similarity.calibrated_layers import CalibratedLayers

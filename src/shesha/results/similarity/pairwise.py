@@ -180,18 +180,18 @@ class PairwiseComparison(PairTables, Result):
         return table
 
     def _page(self) -> Page:
-        from shesha.results.similarity.pages import pairwise_page
+        from shesha.results.similarity.comparison_pages import pairwise_page
 
         return pairwise_page(self)
 
     def _metrics(self, model: str) -> list[Metric]:
-        from shesha.results.similarity.calibrated_pair_tables import pair_metrics
+        from shesha.results.similarity.pairwise_tables import pair_metrics
 
         return pair_metrics(self)
 
     def __str__(self) -> str:
         """Print the matrix of each measure, or one line per pair with its chance level."""
-        from shesha.results.similarity.calibrated_pair_tables import measure_lines, note_lines
+        from shesha.results.similarity.pairwise_tables import measure_lines, note_lines
 
         parts = []
         for measure in self.measures:

@@ -11,7 +11,8 @@ import numpy as np
 
 import shesha
 from shesha.benchmark import MissingDataError
-from shesha.benchmark.model_descriptions import Model, domain
+from shesha.benchmark.domains import domain
+from shesha.benchmark.model_descriptions import Model
 from shesha.benchmark.run_plan import required_models, trials
 from shesha.benchmark.suites import suite
 from shesha.benchmark.tests import score_groups

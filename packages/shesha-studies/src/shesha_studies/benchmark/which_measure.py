@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from shesha.benchmark import tests
-from shesha.benchmark.measure_entries import calibrated
+from shesha.benchmark.calibrated_measure import calibrated
 from shesha.data import digits_network
 from shesha.measures import get
 from shesha.studies.study_definition import study

@@ -9,12 +9,11 @@ import pandas as pd
 
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws, smallest
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlations, smallest
 from shesha.studies.facts import steps as level_steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines
 from shesha.studies.published_checks import Found, against, draws
-from shesha.studies.rates import rank_correlations
 from shesha.studies.study_definition import study
 from shesha_studies.synthetic_data import D, N, mixture
 

@@ -10,11 +10,10 @@ import pandas as pd
 from shesha.charts import PALETTE
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
-from shesha.studies.facts import Facts, as_facts, over_draws, rank_correlation
+from shesha.studies.facts import Facts, as_facts, over_draws, rank_correlation, rank_correlations
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import Found, against, draws
-from shesha.studies.rates import rank_correlations
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.synthetic_data import D, N, mixture

@@ -11,14 +11,11 @@ from __future__ import annotations
 
 import tomllib
 from fnmatch import fnmatchcase
-from inspect import getsourcefile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shesha.studies import registry
 from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, fact_names, parse_claim, parse_rule
 from shesha.studies.facts import Facts
-from shesha.studies.published_checks import claim_key, line_label
+from shesha.studies.published_checks import claim_key, line_label, published_folder, read_published
 from shesha.studies.study_definition import Study
 
 if TYPE_CHECKING:
@@ -28,22 +25,9 @@ Tables = tuple[tuple[str, "pd.DataFrame"], ...]
 _OF_RULES = ("fact", "reason", "control", YES, NO, OPEN, *OPERATORS)
 
 
-def read_published(study: Study) -> pd.DataFrame | None:
-    """Read the published numbers of a study, if it has some."""
-    import pandas as pd
-
-    if study.published is None:
-        return None
-    return pd.read_csv(_folder(study) / study.published, comment="#")
-
-
-def _folder(study: Study) -> Path:
-    return registry.data_folder(study) or Path(getsourcefile(study.cell) or "").parent
-
-
 def read_rules(study: Study) -> dict[str, Any]:
     """Read the file of rules of a study, empty if it has none."""
-    place = _folder(study) / "rules" / f"{study.name}.toml"
+    place = published_folder(study) / "rules" / f"{study.name}.toml"
     return tomllib.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
 
 
