@@ -108,7 +108,7 @@ def compare_within(
     classes: dict[str, Comparison] = {}
     used: list[Index] = []
     for name in track(rows_of_both.class_names, len(rows_of_both.class_names), "classes"):
-        rows, reason = rows_of_both.rows_of_class(name, min_group)
+        rows, reason = _rows(rows_of_both.classes == name, rows_of_both.block, rows_of_both.group, min_group)
         if len(rows) < min_rows or reason:
             excluded[name] = reason or f"{count(len(rows), 'row')}, fewer than {min_rows}"
             continue
@@ -163,10 +163,6 @@ class _LabelledRows:
     def class_names(self) -> list[str]:
         """The classes in alphabetical order."""
         return sorted({name for name in self.classes if name is not None})
-
-    def rows_of_class(self, name: str, min_group: int) -> tuple[Index, str]:
-        """Return the rows of a class to use, or the reason for none."""
-        return _rows(self.classes == name, self.block, self.group, min_group)
 
     def compare(self, rows: Index, measures: list[Measure], **options: Any) -> Comparison:
         """Compare these rows of both representations."""
