@@ -116,13 +116,8 @@ def compare_command(
     """
     inputs = (*(files or ()), *(model or ()), texts, labels, blocks, groups, within, *(covariates or ()), store)
     outputs = _outputs.Outputs(json, plot, html, card, inputs, explore)
-    if card is not None and (not calibrate or labels is not None):
-        raise ValueError(
-            "--card needs --calibrate and excludes --labels: a similarity cannot be judged without its chance level"
-        )
     chosen = _split(measures or ["recommended"])
-    if workers is not None and workers < 1:
-        raise ValueError(f"--workers must be at least 1, got {workers}")
+    _check_options(card, calibrate, labels, workers)
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
     files = [models.file] if models is not None else list(files or ())
     sample = {"queries": queries, "pairs": pairs, "error": error}
@@ -176,6 +171,16 @@ def compare_command(
         raise ValueError(f"--covariates needs exactly two representations, got {len(arrays)}: choose them with --key")
     else:
         comparing.compare_all_pairs(arrays, calibrate=bool(calibrate), workers=workers, layer_axis=None)
+
+
+def _check_options(card: Path | None, calibrate: bool | None, labels: str | None, workers: int | None) -> None:
+    """Refuse options that exclude one another, or are out of range."""
+    if card is not None and (not calibrate or labels is not None):
+        raise ValueError(
+            "--card needs --calibrate and excludes --labels: a similarity cannot be judged without its chance level"
+        )
+    if workers is not None and workers < 1:
+        raise ValueError(f"--workers must be at least 1, got {workers}")
 
 
 def _read_arrays(
