@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.benchmark.measure_entries import N_PERMUTATIONS
 from shesha.calibration.permutation_scores import null_scores
 from shesha.measures import Measure
 from shesha.nulls.null_summary import summarise
 from shesha.support.seeds import generator
 from shesha.views import View
+
+N_PERMUTATIONS = 99
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from shesha import measures
-from shesha.benchmark.calibrated_measure import CalibratedMeasure, calibrated
+from shesha.benchmark.calibrated_measure import N_PERMUTATIONS, CalibratedMeasure, calibrated
 from shesha.benchmark.import_by_name import import_by_name, is_place
 from shesha.benchmark.store import Entry
 from shesha.benchmark.zero_rows import RULE, required_metric
@@ -15,7 +15,6 @@ from shesha.measures import Measure, choose
 from shesha.measures.user_functions import PlainMeasure, import_measure
 from shesha.runs import FOLLOWED, version_of_code
 
-N_PERMUTATIONS = 99
 CALIBRATED = ("CKA", "RSA", "mutual kNN")
 """The measures whose calibrated variants are included."""
 
