@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from shesha.calibration.permutation_scores import KnownProduct
 from shesha.kernels.distances import n_pairs
 from shesha.kernels.sampled_feature_halves import distinct_pairs
 from shesha.kernels.weighted_ranks import SortedVectors, weighted_correlations
@@ -22,16 +23,6 @@ _ARRAYS = 6
 """Arrays of the size of the distances: values, orders, places of ties, ranks and their copies."""
 _FEWEST = 10_000
 """A small memory budget allows no fewer pairs than these."""
-
-
-@dataclass(frozen=True)
-class _Known:
-    """Placeholder for two views with known inner products."""
-
-    value: Matrix | Vector
-
-    def inner(self, other: object) -> Matrix | Vector:
-        return self.value
 
 
 @dataclass(frozen=True)
@@ -100,7 +91,7 @@ class DistanceVectors:
 
     def score(self, correlations: Matrix | Vector) -> Matrix:
         """Convert correlations to values of the measure."""
-        both = _Known(correlations)
+        both = KnownProduct(correlations)
         return np.asarray(self.problem.measure.function(both, both, **self.problem.measure.parameters))
 
 
