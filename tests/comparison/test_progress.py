@@ -31,7 +31,7 @@ def steps(monkeypatch):
             found.append(item)
             yield item
 
-    monkeypatch.setattr(import_module("shesha.comparison.compare"), "track", track)
+    monkeypatch.setattr(import_module("shesha.comparison.engine"), "track", track)
     return found
 
 

@@ -22,7 +22,7 @@ from shesha.support.memory import readable
 NAN = float("nan")
 FORMATTERS = {
     "change": sentences.format_number,
-    "model": model_ranking_text.format_number,
+    "model": model_ranking_text.format_decimals,
     "page": pair_sentences.format_number,
     "consensus": consensus._format_number,
     "pairs": pairwise_tables._format_number,

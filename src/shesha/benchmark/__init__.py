@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from shesha.benchmark.store import Store, StoreError
     from shesha.benchmark.stored_results import accuracies, results, runtimes
     from shesha.benchmark.submission_files import read_submissions, submit
-    from shesha.benchmark.suites import Suite, Task, suite, task
+    from shesha.benchmark.suites import Suite, suite, task
     from shesha.benchmark.tables import agreement, table, to_markdown
+    from shesha.benchmark.tasks import Task
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -42,7 +43,8 @@ __getattr__, __dir__ = lazy_names(
         "measure_ranks": ("rank", "rank_table"),
         "data_folders": ("MissingDataError",),
         "store": ("Store", "StoreError"),
-        "suites": ("Suite", "Task", "suite", "task"),
+        "suites": ("Suite", "suite", "task"),
+        "tasks": ("Task",),
         "tables": ("agreement", "table", "to_markdown"),
     },
     ("tests",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from shesha.support import sqlite as sqlite
+from shesha.support import sqlite
 
 SCHEMA = "2"
 """Number of the layout below."""

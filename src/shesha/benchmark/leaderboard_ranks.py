@@ -179,21 +179,17 @@ def _board(domain: str, rows: pd.DataFrame, n_resamples: int, rng: np.random.Gen
             "source": ["published" if name.endswith(PUBLISHED) else "own" for name in measures],
         }
     )
-    left_out = pd.DataFrame(
-        {
-            "domain": domain,
-            "measure": partial,
-            "score": np.nan,
-            "calibrated": np.nan,
-            "mean_rank": np.nan,
-            "position_low": np.nan,
-            "position_high": np.nan,
-            "n_tasks": 0,
-            "source": "own",
-        }
-    )
     ordered = board.sort_values(["mean_rank", "measure"], ignore_index=True)
-    return pd.concat([ordered, left_out], ignore_index=True) if partial else ordered
+    return pd.concat([ordered, _rows_without_rank(domain, partial)], ignore_index=True) if partial else ordered
+
+
+def _rows_without_rank(domain: str, measures: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of measures that lack a test that most measures have."""
+    import pandas as pd
+
+    numbers = ("score", "calibrated", "mean_rank", "position_low", "position_high")
+    missing = dict.fromkeys(numbers, np.nan)
+    return pd.DataFrame({"domain": domain, "measure": measures, **missing, "n_tasks": 0, "source": "own"})
 
 
 def _complete(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:

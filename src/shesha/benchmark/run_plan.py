@@ -9,7 +9,7 @@ from math import ceil
 from shesha.benchmark.calibrated_measure import CalibratedMeasure
 from shesha.benchmark.measure_entries import entry_version
 from shesha.benchmark.model_descriptions import Model
-from shesha.benchmark.suites import Task
+from shesha.benchmark.tasks import Task
 from shesha.benchmark.tests import BenchmarkTest, Cast, find
 from shesha.benchmark.trained_models import LAST, reference
 from shesha.benchmark.worker_tasks import Chunk

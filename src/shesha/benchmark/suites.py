@@ -10,49 +10,11 @@ from typing import Any
 from shesha.benchmark.catalogue import Catalogue
 from shesha.benchmark.domains import PLACES
 from shesha.benchmark.import_by_name import import_by_name, is_place
-from shesha.benchmark.model_descriptions import STANDARD, Model, Plain, Setting
-from shesha.benchmark.tests import ByGroups, all_tests, find
+from shesha.benchmark.model_descriptions import Plain
+from shesha.benchmark.tasks import Groups, Task
+from shesha.benchmark.tests import ByGroups, find
 from shesha.support import argument_types as kinds
-from shesha.support import spelling as spelling
-
-Groups = tuple[Setting, ...]
-
-
-@dataclass(frozen=True)
-class Task:
-    """One architecture on one data set, with the groups of models that each test compares."""
-
-    domain: str
-    dataset: str
-    architecture: str
-    hyper: Mapping[str, Plain] = field(hash=False)
-    groups: Mapping[str, Groups] = field(hash=False)
-    """The settings that each test distinguishes; a test that is missing is not run."""
-    poolings: tuple[str, ...] = ("",)
-    layers: Setting = STANDARD
-    """The setting of the models whose layers are compared."""
-    n_models: int = 10
-    """Models of the tests grounded by prediction."""
-    n_per_group: int = 5
-    n_layered: int = 5
-    """Models of the test of layers."""
-
-    def __str__(self) -> str:
-        """Name the network and the data set."""
-        return f"{self.architecture} on {self.dataset}"
-
-    @property
-    def tests(self) -> tuple[str, ...]:
-        """Names of the tests that this task takes part in."""
-        return tuple(test.name for test in all_tests() if test.takes_part(self))
-
-    def model(self, setting: Setting, seed: int) -> Model:
-        """Return one model of the task."""
-        return Model(self.domain, self.dataset, self.architecture, setting, seed, self.hyper)
-
-    def models(self, test: str) -> dict[str, tuple[Model, ...]]:
-        """Return the models of a test by group."""
-        return dict(find(test).models(self))
+from shesha.support import spelling
 
 
 @dataclass(frozen=True)

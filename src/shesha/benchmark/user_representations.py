@@ -15,7 +15,7 @@ from shesha.benchmark.output_differences import probabilities as checked_probabi
 from shesha.benchmark.pair_scoring import Pair, ScoreRow, Values
 from shesha.benchmark.tests._base import BenchmarkTest, Cast, Output
 from shesha.benchmark.zero_rows import compare_directed
-from shesha.comparison import engine as engine
+from shesha.comparison import engine
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice

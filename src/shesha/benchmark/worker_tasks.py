@@ -19,7 +19,7 @@ from shesha.benchmark.output_differences import accuracy_difference, disagreemen
 from shesha.benchmark.store import Cell, Difference, Trained
 from shesha.benchmark.trained_models import Archive, model_key
 from shesha.benchmark.zero_rows import Compared, compare_directed
-from shesha.comparison import engine as engine
+from shesha.comparison import engine
 from shesha.comparison.engine import Pair
 from shesha.measures import Measure
 from shesha.runs import disk_is_full, failure_reason

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha.comparison import engine as engine
+from shesha.comparison import engine
 from shesha.comparison.engine import Group, Pair, Sources
 from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.measures import Measure

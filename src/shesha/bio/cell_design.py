@@ -115,13 +115,8 @@ def _matrix(adata: Any, obsm: str | None, layer: str | None) -> tuple[Any, str]:
             f"obsm must be among {check.join_items(adata.obsm) or 'none'}, or None for X, got {obsm!r}; compute "
             "the embedding first, for example with scanpy.pp.pca"
         )
-    return split_names(load_backed(adata.obsm[key]) if _is_table(adata.obsm[key]) else adata.obsm[key])[
-        0
-    ], f"obsm[{key!r}]"
-
-
-def _is_table(values: Any) -> bool:
-    return hasattr(values, "columns")
+    values = adata.obsm[key]
+    return split_names(load_backed(values) if hasattr(values, "columns") else values)[0], f"obsm[{key!r}]"
 
 
 def _warn_of_counts(matrix: Any, name: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from shesha.inputs import validation as check
 from shesha.results.base import Result
 from shesha.support import argument_types as kinds
-from shesha.support import spelling as spelling
+from shesha.support import spelling
 from shesha.support.warnings import GuessedControlsWarning, warn
 
 _EXACT = frozenset(

@@ -15,7 +15,7 @@ from shesha.kernels.permutation_products import permutation_grids
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
 from shesha.nulls.permutations import identity_first
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix
 from shesha.support.warnings import NotEstimable
@@ -37,12 +37,13 @@ _PER_DRAW = 4
 
 
 @dataclass(frozen=True)
-class _KnownProduct:
+class KnownProduct:
     """A placeholder for two views whose inner product is known, because the measures need only this product."""
 
     value: Any
 
     def inner(self, other: object) -> Any:
+        """Return the known product."""
         return self.value
 
 
@@ -138,7 +139,7 @@ def _products(rows: Sequence[View], columns: Sequence[View], orders: Sequence[In
 
 
 def _scores_from_products(measure: Measure, total: Matrix) -> Any:
-    both = _KnownProduct(total)
+    both = KnownProduct(total)
     return measure.function(both, both, **measure.parameters)
 
 

@@ -113,8 +113,7 @@ def audit_command(
     exchanged = _design_options.read_design(
         [first], blocks, groups, within, shift, block_length, by_position=by_position
     )
-    labels_file, column = (None, None) if labels is None else _design_options.split_source(labels)
-    inside = (*exchanged.columns, *((column,) if column is not None and labels_file is None else ()))
+    inside = (*exchanged.columns, *_design_options.column_of_first_file(labels))
     y = _design_options.labels_named("labels", labels, first, by_position=by_position)
     if models is not None:
         models.require_alone(store=store, scheduler=scheduler, workers=workers, key=key, rdm=rdm)
@@ -123,14 +122,11 @@ def audit_command(
         as_needed = (
             store is not None or scheduler is not None or (workers or 1) > 1 or _file_inputs.hold_directories(files)
         )
+        mapped = files if as_needed or rdm or key else _map_large(context, files, inside)
         read = _lazy_files if as_needed else _read_all
-        found_in = files if as_needed or rdm or key else _map_large(context, files, inside)
-        representations = read(found_in, key, inside, rdm, layer_axis, by_position)
+        representations = read(mapped, key, inside, rdm, layer_axis, by_position)
     if quick:
-        bootstrap, permutations = (
-            value if _is_set(context, name) else _QUICK
-            for name, value in (("bootstrap", bootstrap), ("permutations", permutations))
-        )
+        bootstrap, permutations = _quick_counts(context, bootstrap=bootstrap, permutations=permutations)
         pairs = str(_QUICK_PAIRS) if pairs is None else pairs
     result = audit(
         representations,
@@ -147,7 +143,7 @@ def audit_command(
         scheduler=scheduler,
         store=store,
     )
-    result = _note_label_column(result, column)
+    result = _note_label_column(result, labels)
     if models is None:
         result = _drop_unordered_drift(result, files, key)
     named = [Path(name) for name in (labels, blocks, groups, within) if name is not None]
@@ -196,11 +192,12 @@ def _lazy_files(
     )
 
 
-def _note_label_column(result: Audit, column: str | None) -> Audit:
-    """Print a note on the column of the labels."""
-    if result.labels is None or column is None:
+def _note_label_column(result: Audit, labels: str | None) -> Audit:
+    """Note the column of the labels."""
+    if result.labels is None or labels is None:
         return result
-    return replace(result, labels=replace(result.labels, column=column))
+    column = _design_options.split_source(labels)[1]
+    return result if column is None else replace(result, labels=replace(result.labels, column=column))
 
 
 def _drop_unordered_drift(result: Audit, files: list[Path], keys: list[str] | None) -> Audit:
@@ -209,6 +206,11 @@ def _drop_unordered_drift(result: Audit, files: list[Path], keys: list[str] | No
     if len(names) < 2 or _has_order(files, keys, names):
         return result
     return replace(result, drift=None, drift_reason=_UNORDERED)
+
+
+def _quick_counts(context: typer.Context, **counts: int) -> list[int]:
+    """Replace the counts that were not given by those of a quick audit."""
+    return [count if _is_set(context, name) else _QUICK for name, count in counts.items()]
 
 
 def _is_set(context: typer.Context, name: str) -> bool:

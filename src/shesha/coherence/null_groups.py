@@ -17,7 +17,7 @@ from shesha.coherence.null_scores import members, windows
 from shesha.coherence.row_roles import FEWEST_CONTROLS, LARGE, Layout
 from shesha.coherence.whole_unit_null_groups import Chosen, Scorer, draws_of_units, large_groups_by_units
 from shesha.kernels.threads import parallel
-from shesha.support import progress as progress
+from shesha.support import progress
 from shesha.support.types import Index, Mask, Vector
 
 

@@ -27,7 +27,7 @@ def lines(
     ----------
     row_layout : Layout
     observed : Evidence
-    drawn : Fakes
+    drawn : NullGroupScores
     alpha, confidence : float
         Level of the thresholds, and confidence of the intervals.
     """

@@ -182,6 +182,13 @@ def add_note(score: Score, note: str) -> Score:
     return replace(score, note="; ".join(filter(None, (score.note, note))))
 
 
+def require_calibrate(design: Design, permutations: ArrayLike | None) -> None:
+    """Refuse a design without calibration."""
+    arguments = [*nonempty_arguments(design), *(["permutations"] if permutations is not None else [])]
+    if arguments:
+        raise ValueError(f"calibrate must be True with {' and '.join(arguments)}, got False")
+
+
 def _value_or_nan(measure: Measure, a: View, b: View) -> float:
     try:
         return measure.compare_views(a, b)

@@ -16,7 +16,7 @@ from shesha.kernels.distances import n_pairs
 from shesha.measures import Measure, takes_moments
 from shesha.moments import Moments
 from shesha.results import Comparison, Score
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.progress import track
 from shesha.support.seeds import number
 from shesha.views import Representation

@@ -148,7 +148,7 @@ def index_mapping(representations: Mapping[Any, Any], store: ResultStore, *, has
         new = (
             {name: _index_array(value, name, hashed)}
             if not kinds.is_path(value)
-            else _index_path(Path(value), name, store, index)
+            else index_file(name, Files([Path(value)]), store, index)
         )
         if {*new} & {*index.known}:
             labels = ", ".join(map(repr, representations))
@@ -163,10 +163,6 @@ def _index_array(value: Any, name: str, hashed: bool) -> IndexedInput:
     return IndexedInput(
         InMemoryRepresentation(source), source.shape, fingerprint(source) if hashed else name, source.names
     )
-
-
-def _index_path(path: Path, label: str, store: ResultStore, index: Index) -> dict[str, IndexedInput]:
-    return index_file(label, Files([path]), store, index)
 
 
 def index_file(label: str, files: Files, store: ResultStore, index: Index) -> dict[str, IndexedInput]:

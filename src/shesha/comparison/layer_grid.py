@@ -7,8 +7,9 @@ from itertools import product
 from typing import cast
 
 from shesha.calibration.best_layer_pair import Layers, check_layers
-from shesha.comparison import engine as engine
-from shesha.comparison.compare import collect, require_same_rows, seed_measures
+from shesha.comparison import engine
+from shesha.comparison._resumable_runs import require_same_rows
+from shesha.comparison.compare import seed_measures
 from shesha.comparison.moment_layer_grid import compare_layer_moments
 from shesha.comparison.pairwise import arrange_scores
 from shesha.measures import as_measure
@@ -77,7 +78,7 @@ def compare_layers(
     pairs = {chosen[0].name: [(f"a {i}", f"b {j}") for i, j in product(a, b)]}
     groups = engine.group_by_view(chosen, pairs)
     skipped = engine.too_large(groups, sources)
-    pair_scores, interrupted = collect(engine.run(groups, sources, skipped), len(a) * len(b))
+    pair_scores, interrupted = engine.collect(engine.run(groups, sources, skipped), len(a) * len(b))
     scores = tuple(_restore_layer_names(pair) for pair in arrange_scores(pair_scores, chosen, pairs))
     n_rows = int(next(iter(a.values())).shape[0])
     return LayerComparison(tuple(a), tuple(b), scores, chosen[0].closer, number(seed), interrupted, n_rows=n_rows)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from shesha.comparison import engine as engine
+from shesha.comparison import engine
 from shesha.measures import Measure, choose, takes_moments
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.views import Representation
 
 _NAMED = 8

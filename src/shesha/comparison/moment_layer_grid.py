@@ -17,7 +17,7 @@ from shesha.moments import LayerMoments, SummedRepresentation, Sums
 from shesha.moments.layer_pair_sums import grid_bytes
 from shesha.nulls.corrections import holm
 from shesha.results import LayerComparison, PairScore
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.progress import track
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed

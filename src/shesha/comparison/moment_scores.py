@@ -149,17 +149,6 @@ def _values_without_parts(sides: _Sides, parts: Sequence[Sums], measures: Sequen
     return np.array(rows).T
 
 
-def jackknife_means(moments: Moments, measures: Sequence[Measure]) -> dict[str, float]:
-    """Values less the bias that the jackknife finds, by measure."""
-    parts = moments.parts()
-    sides = _Sides(moments, merge_all(parts))
-    sizes = np.array([part.n_rows for part in parts])
-    columns = _values_without_parts(sides, parts, measures)
-    values = _values_or_nan(measures, sides.look())
-    means = (jackknife_mean(value, column, sizes) for value, column in zip(values, columns, strict=True))
-    return {measure.name: mean for measure, mean in zip(measures, means, strict=True)}
-
-
 def _add_interval(
     score: Score, without: Vector, sizes: Vector, confidence: float, bounds: tuple[float, float]
 ) -> Score:

@@ -17,7 +17,7 @@ from shesha.kernels.distances import (
 )
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import parallel
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.types import Index, Matrix, Vector
 from shesha.views import UndirectedRowsError
 from shesha.views.row_blocks import RowSource

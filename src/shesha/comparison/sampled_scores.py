@@ -21,7 +21,7 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
 from shesha.measures.sampled_estimates import PairSample, SampledPairs, SampledRows
 from shesha.results import Score
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Seed, Vector
 from shesha.support.warnings import NotEstimable

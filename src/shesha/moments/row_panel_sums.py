@@ -41,7 +41,7 @@ def _block_rows(widths: Sequence[int]) -> int:
 
 
 def all_pairs(n_sides: int) -> list[tuple[int, int]]:
-    """All pairs of a side with itself or a later one."""
+    """All pairs of different sides; products of a side with itself are in its `SideSums`."""
     return list(combinations(range(n_sides), 2))
 
 

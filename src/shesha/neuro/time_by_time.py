@@ -89,6 +89,7 @@ def over_time(
         trials.n_trials, n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
     )
     named = _times(times, trials)
+    options = {"how": how, "metric": metric, "normalize": bool(normalize), "null": null}
     fields: dict[str, Any] = {
         "times": named,
         "n_trials": trials.n_trials,
@@ -98,13 +99,7 @@ def over_time(
         "exchanged": orders.exchanged,
         "seed": orders.seed,
         "notes": trials.notes,
-        "options": {
-            "how": how,
-            "metric": metric,
-            "normalize": bool(normalize),
-            "null": null,
-            "trials_per_half": trials_per_half,
-        },
+        "options": {**options, "trials_per_half": trials_per_half},
     }
     equal = EqualTrials.build(trials_per_half, halves, n_splits, seed)
     if trials.n_conditions < FEWEST_CONDITIONS:

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 from shesha.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from shesha.results.audit.audit import Audit, Faults, Meaning, RepresentationAudit
+    from shesha.results.audit.audit import Audit, Meaning, RepresentationAudit
     from shesha.results.audit.dependence import Dependence
     from shesha.results.audit.doubts import Doubt, Doubts
+    from shesha.results.audit.faults import Faults
     from shesha.results.audit.label_classes import LabelClasses
     from shesha.results.changes.diff import Diff, LayerChange, MeasureChange, MovedRow
     from shesha.results.changes.index_verdict import IndexChange, Recall
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from shesha.results.similarity.calibrated import Calibrated
     from shesha.results.similarity.calibrated_layers import CalibratedLayers
     from shesha.results.similarity.calibrated_many_pairs import CalibratedMany
-    from shesha.results.similarity.comparison import Comparison, Score
+    from shesha.results.similarity.comparison import Comparison
     from shesha.results.similarity.consensus import Consensus, Member
     from shesha.results.similarity.layer_comparison import LayerComparison
     from shesha.results.similarity.model_ranking import (
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     )
     from shesha.results.similarity.noise_ceiling import NoiseCeiling, NoiseCeilingFields
     from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
+    from shesha.results.similarity.score import Score
     from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
     from shesha.results.similarity.unit_matching import UnitMatching
     from shesha.results.similarity.within_classes import WithinClasses
@@ -52,7 +54,8 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "audit.audit": ("Audit", "Faults", "Meaning", "RepresentationAudit"),
+        "audit.audit": ("Audit", "Meaning", "RepresentationAudit"),
+        "audit.faults": ("Faults",),
         "null_summary": ("NullComparison", "NullSummary"),
         "similarity.calibrated": ("Calibrated",),
         "similarity.calibrated_layers": ("CalibratedLayers",),
@@ -67,7 +70,8 @@ __getattr__, __dir__ = lazy_names(
         "changes.kind_of_change": ("ClassChange", "SeparationChange", "StructureChange"),
         "changes.diff": ("Diff", "LayerChange", "MeasureChange", "MovedRow"),
         "coherence.coherence": ("Coherence", "CoherenceTable", "Link"),
-        "similarity.comparison": ("Comparison", "Score"),
+        "similarity.comparison": ("Comparison",),
+        "similarity.score": ("Score",),
         "similarity.consensus": ("Consensus", "Member"),
         "audit.dependence": ("Dependence",),
         "audit.doubts": ("Doubt", "Doubts"),

@@ -15,7 +15,6 @@ from shesha.studies.checks import (
     DIFFERS,
     HOLDS_NOT,
     INCONCLUSIVE,
-    LOOSE,
     NOT_FOUND,
     NOT_RUN,
     SAID,
@@ -24,6 +23,7 @@ from shesha.studies.checks import (
 )
 from shesha.studies.claims import claims
 from shesha.studies.registry import studies
+from shesha.studies.tolerance import LOOSE
 from shesha.support.atomic_files import write_text
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from shesha.studies import tolerance
-from shesha.studies.tolerance import LOOSE as LOOSE
-from shesha.studies.tolerance import loosely
+from shesha.studies.tolerance import LOOSE, loosely
 
 if TYPE_CHECKING:
     import pandas as pd

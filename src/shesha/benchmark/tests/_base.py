@@ -14,7 +14,7 @@ from shesha.support.types import Seed
 
 if TYPE_CHECKING:
     from shesha.benchmark.model_descriptions import Model
-    from shesha.benchmark.suites import Task
+    from shesha.benchmark.tasks import Task
 
 Grounding = Literal["prediction", "design"]
 

@@ -16,7 +16,7 @@ from shesha.benchmark.tests._layer_monotonicity import LAYER_MONOTONICITY
 from shesha.benchmark.tests._output import OUTPUT
 from shesha.benchmark.tests._shortcut import SHORTCUT
 from shesha.support import argument_types as kinds
-from shesha.support import spelling as spelling
+from shesha.support import spelling
 
 Test = TypeVar("Test", bound=BenchmarkTest)
 ENTRY_POINTS = "shesha.benchmark.tests"

@@ -9,43 +9,18 @@ from typing import TYPE_CHECKING, Any, Self
 from shesha.report import Metric, Page, as_text
 from shesha.results.audit.dependence import Dependence
 from shesha.results.audit.doubts import Doubts
-from shesha.results.audit.first_screen import first_screen
+from shesha.results.audit.faults import Faults
 from shesha.results.audit.label_classes import LabelClasses
-from shesha.results.audit.sections import list_indices, sections
 from shesha.results.base import Result
 from shesha.results.paper_sentences import sentence_sections
 from shesha.results.plot_docstring import draws_axes
 from shesha.results.stability.chance import Chance
 from shesha.results.stability.drift_path import DriftPath
 from shesha.results.stability.estimate import Estimate
-from shesha.support.plurals import agree
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True)
-class Faults(Result):
-    """Faults in the numbers of a representation; row and column numbers count from 0."""
-
-    not_finite: int = 0
-    """Number of entries that are NaN or infinite."""
-    not_finite_rows: tuple[int, ...] = ()
-    zero_rows: tuple[int, ...] = ()
-    duplicate_rows: tuple[int, ...] = ()
-    """Rows that repeat an earlier row exactly."""
-    constant_columns: tuple[int, ...] = ()
-
-    def lines(self) -> list[str]:
-        """Describe each fault: its number and location."""
-        faults = [
-            (f"NaN or infinite entries: {self.not_finite:,} (row", self.not_finite_rows),
-            (f"rows of zeros: {len(self.zero_rows):,} (row", self.zero_rows),
-            (f"rows that repeat an earlier row: {len(self.duplicate_rows):,} (row", self.duplicate_rows),
-            (f"constant columns: {len(self.constant_columns):,} (column", self.constant_columns),
-        ]
-        return [f"{text}{agree(len(where), '', 's')} {list_indices(where)})" for text, where in faults if where]
 
 
 @dataclass(frozen=True)
@@ -273,10 +248,14 @@ class Audit(Result):
 
     def full_text(self) -> str:
         """Return all findings as text, with their meaning and limits; `print` shows one screen."""
+        from shesha.results.audit.sections import sections
+
         return as_text([*sections(self), *sentence_sections(self)])
 
     def __str__(self) -> str:
         """Print one screen: the verdict, the main scores, the largest problem, and how to get the rest."""
+        from shesha.results.audit.first_screen import first_screen
+
         return as_text(first_screen(self))
 
 

@@ -9,7 +9,7 @@ from shesha.support.plurals import agree, count, lowercase_start
 
 LEVEL = 0.002
 """Significance level of the test for close neighbours, so low that independent rows rarely raise a warning."""
-MANY, FEW = 0.05, 3
+_MANY, _FEW = 0.05, 3
 """Smallest share and number of repeated rows that raise a warning."""
 LONG_ENOUGH = 30
 """Smallest ratio of length to memory at which circular shifts keep their error rate (see docs/calibration.md)."""
@@ -85,7 +85,7 @@ class Dependence(Result):
         """Whether more than a few rows repeat, although the values are not discrete."""
         share = len(self.repeated) / self.n_rows + len(self.nearly_repeated) / max(1, self.n_looked_at)
         number = len(self.repeated) + len(self.nearly_repeated)
-        return share >= MANY and number >= FEW and not self.discrete
+        return share >= _MANY and number >= _FEW and not self.discrete
 
     @property
     def is_dependent(self) -> bool:

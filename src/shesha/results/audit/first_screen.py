@@ -61,7 +61,8 @@ def first_screen(audit: Audit, words: Callable[[str], str] = str, more: Section 
 
 def _table(audit: Audit, shown: Sequence[RepresentationAudit], several: int, *, brief: bool) -> Section:
     """The leading score with its chance level and verdict in words."""
-    title, name = ("Stability", "feature_split") if _has_stability(shown) else ("Agreement", "supervised_alignment")
+    stability = any(finding.feature_split is not None for finding in shown)
+    title, name = ("Stability", "feature_split") if stability else ("Agreement", "supervised_alignment")
     chances = [finding.chances.get(name) or finding.supervised_chances.get(name) for finding in shown]
     columns = (
         Column(_HEADS[title], tuple(interval(find_estimate(finding, name), 2) for finding in shown), "<"),
@@ -98,10 +99,6 @@ def _farthest(audit: Audit) -> str:
         f"Largest drift from {audit.drift.names[0]}: {known[name]:.2f} ({name}). 0 means the same geometry, and 1 an "
         "unrelated one."
     )
-
-
-def _has_stability(scored: Sequence[RepresentationAudit]) -> bool:
-    return any(finding.feature_split is not None for finding in scored)
 
 
 def _threshold(chance: Chance | None) -> str:

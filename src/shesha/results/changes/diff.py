@@ -10,10 +10,7 @@ from shesha.report import Page
 from shesha.results.base import Result
 from shesha.results.changes.index_verdict import IndexChange
 from shesha.results.changes.kind_of_change import ClassChange, SeparationChange, StructureChange
-from shesha.results.changes.page import diff_page
 from shesha.results.changes.row_map import RowMap
-from shesha.results.changes.sentences import headline
-from shesha.results.changes.text import diff_text
 from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
@@ -180,11 +177,17 @@ class Diff(Result):
     @property
     def headline(self) -> str:
         """The answer: which layers changed, where the change begins, and whether it exceeds noise."""
+        from shesha.results.changes.sentences import headline
+
         return headline(self)
 
     def _page(self) -> Page:
+        from shesha.results.changes.page import diff_page
+
         return diff_page(self)
 
     def __str__(self) -> str:
         """Print the headline, one line per layer, the rows that moved most, and notes."""
+        from shesha.results.changes.text import diff_text
+
         return diff_text(self)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shesha.report import Column, Item, Page, PointMap, Section, Table, wrap
-from shesha.report import page_width as page_width
+from shesha.report import Column, Item, Page, PointMap, Section, Table, page_width, wrap
 from shesha.results.base import Result
 from shesha.results.generic_page import run_details
 from shesha.results.plot_docstring import draws_axes

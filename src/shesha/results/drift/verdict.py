@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 
 from shesha.report import Metric, Page, columns, page_width, wrap
 from shesha.results.base import Result
-from shesha.results.drift.verdict_page import short_names, verdict_page
 from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
@@ -146,6 +145,8 @@ class DriftVerdict(Result):
         return _SAID[self.state]
 
     def _page(self) -> Page:
+        from shesha.results.drift.verdict_page import verdict_page
+
         in_a_row = "" if self.sequence is None else _sequence_line(self.sequence)
         return verdict_page(self, _rates(self), in_a_row)
 
@@ -182,6 +183,12 @@ class DriftVerdict(Result):
 
 def _paragraph(text: str) -> list[str]:
     return wrap(text, page_width(), hanging="")
+
+
+def short_names(scores: tuple[DriftScore, ...]) -> dict[str, str]:
+    """Omit options if names alone distinguish measures."""
+    bases = [score.measure.partition("(")[0] for score in scores]
+    return {s.measure: base if bases.count(base) == 1 else s.measure for s, base in zip(scores, bases, strict=True)}
 
 
 def _score_table(verdict: DriftVerdict) -> list[str]:

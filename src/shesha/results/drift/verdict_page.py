@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from shesha.report import Column, Drawing, Explained, Item, Page, Part, Section, Strip, Table, Text
+from shesha.results.drift.verdict import DriftScore, DriftVerdict, Moved, short_names
 from shesha.results.generic_page import run_details
-
-if TYPE_CHECKING:
-    from shesha.results.drift.verdict import DriftScore, DriftVerdict, Moved
 
 _TIERS = {
     "primary": "Raises the alarm",
@@ -106,12 +103,6 @@ def _scores(verdict: DriftVerdict) -> Table:
     )
     names = short_names(scores)
     return Table(tuple(names[score.measure] for score in scores), (columns,), "Scores", "measure")
-
-
-def short_names(scores: tuple[DriftScore, ...]) -> dict[str, str]:
-    """Omit options if names alone distinguish measures."""
-    bases = [score.measure.partition("(")[0] for score in scores]
-    return {s.measure: base if bases.count(base) == 1 else s.measure for s, base in zip(scores, bases, strict=True)}
 
 
 def _judgement(score: DriftScore) -> str:

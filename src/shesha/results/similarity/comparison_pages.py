@@ -28,8 +28,9 @@ from shesha.results.similarity.recommended_measures import RECOMMENDED
 
 if TYPE_CHECKING:
     from shesha.results.audit.doubts import Doubts
-    from shesha.results.similarity.comparison import Comparison, Score
+    from shesha.results.similarity.comparison import Comparison
     from shesha.results.similarity.pairwise import PairwiseComparison
+    from shesha.results.similarity.score import Score
 
 _SEES = {
     "canonical correlation": "How strongly linear combinations of the features of both representations correlate.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from shesha.report import Column, Section, Table, columns, page_width, wrap
 
 if TYPE_CHECKING:
-    from shesha.results.similarity.comparison import Score
+    from shesha.results.similarity.score import Score
 
 _NOTE = (
     "Held out: the map is fitted on the rows outside each fold and evaluated on the rows of the fold. All rows: it is "

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from shesha.report import Metric, Page
 from shesha.results.base import Result
-from shesha.results.similarity.comparison import Score, plain_name
-from shesha.results.similarity.pairwise_tables import measure_lines, note_lines, pair_metrics
+from shesha.results.similarity.score import Score, plain_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,10 +185,14 @@ class PairwiseComparison(PairTables, Result):
         return pairwise_page(self)
 
     def _metrics(self, model: str) -> list[Metric]:
+        from shesha.results.similarity.pairwise_tables import pair_metrics
+
         return pair_metrics(self)
 
     def __str__(self) -> str:
         """Print the matrix of each measure, or one line per pair with its chance level."""
+        from shesha.results.similarity.pairwise_tables import measure_lines, note_lines
+
         parts = []
         for measure in self.measures:
             score = self._pairs_for(measure)[0].score

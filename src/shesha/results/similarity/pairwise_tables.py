@@ -9,8 +9,8 @@ from shesha.results.base import reaches_level
 from shesha.support.plurals import agree
 
 if TYPE_CHECKING:
-    from shesha.results.similarity.comparison import Score
     from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
+    from shesha.results.similarity.score import Score
 
 CALIBRATED_PAIRS_NOTE = (
     "Chance is the mean value for randomly matched rows. Calibrated is 0 up to the chance threshold and 1 at the best "

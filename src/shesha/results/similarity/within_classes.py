@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from shesha.report import Page
 from shesha.results.base import Result, reaches_level
 from shesha.results.plot_docstring import draws_axes
-from shesha.results.similarity.comparison import Comparison, Score
+from shesha.results.similarity.comparison import Comparison
+from shesha.results.similarity.score import Score
 from shesha.support.plurals import agree
 
 if TYPE_CHECKING:

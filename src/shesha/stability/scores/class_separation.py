@@ -15,7 +15,7 @@ from shesha.stability.estimators.label_scores import estimate_variance_ratio, es
 from shesha.stability.estimators.row_pairs_in_resampled_groups import count_group_pairs_once, group_codes, group_pairs
 from shesha.stability.nulls import label_permutations
 from shesha.stability.request import THINNING, Evidence, Request
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.seeds import generator, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable

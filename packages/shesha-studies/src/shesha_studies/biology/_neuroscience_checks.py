@@ -11,7 +11,8 @@ import pandas as pd
 from scipy.stats import spearmanr, ttest_rel
 
 from shesha.studies import tolerance
-from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, LOOSE, UNREACHABLE, Check, judge_number
+from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, UNREACHABLE, Check, judge_number
+from shesha.studies.tolerance import LOOSE
 from shesha_studies.biology._recordings import over_sessions, session_correlation
 
 SIZES = ("n_neurons", "n_trials", "rate")

@@ -58,16 +58,14 @@ def sensitivity(scores: Vector, positive: NDArray[np.bool_], false_alarms: float
     return float((scores[positive] > negatives[len(negatives) - 1 - allowed]).mean())
 
 
-def correlation_within_groups(
-    rows: Table, metric: str, by: list[str], unit: str, drop: str = "drop", seed: int = 0
-) -> tuple[float, float]:
+def correlation_within_groups(rows: Table, metric: str, by: list[str], unit: str) -> tuple[float, float]:
     """Return the mean rank correlation of drift and loss among units of equal damage, and its p-value.
 
     `by` names the groups of equal damage, in each of which every unit (a layer, a model) is found once. The same units
     are in all groups, so 999 times losses of units are exchanged in all groups alike; one-sided.
     """
-    rng = np.random.default_rng(seed)
-    tables = [rows.pivot_table(index=by, columns=unit, values=name) for name in (metric, drop)]
+    rng = np.random.default_rng(0)
+    tables = [rows.pivot_table(index=by, columns=unit, values=name) for name in (metric, "drop")]
     a, b = (_standard(table.rank(axis=1).to_numpy(dtype=np.float64)) for table in tables)
     orders = np.stack([np.arange(b.shape[1]), *(rng.permutation(b.shape[1]) for _ in range(999))])
     totals = np.array([(a * b[:, order]).sum(axis=1).mean() for order in orders])

@@ -25,7 +25,10 @@ def make_page(rows: Table, lines: Table) -> Page:
             all_of.reset_index().drop(columns="accuracy"),
         ),
         ("Rank correlations of scores with accuracy, by number of examples", _shots_table(correlations)),
-        ("Rank correlations of alignment with accuracy in the published Table 57", _published_table(paper_rhos)),
+        (
+            "Rank correlations of alignment with accuracy in the published Table 57",
+            pd.DataFrame(paper_rhos).T.reset_index(names="what"),
+        ),
         (
             "Models",
             rows[
@@ -52,10 +55,6 @@ def _shots_table(correlations: Table) -> Table:
     table = correlations.pivot(index="number", columns="accuracy", values="rho")
     ordered = sorted(table.columns, key=lambda name: int(name.split()[-1]))
     return table[ordered].reindex(NUMBERS).reset_index()
-
-
-def _published_table(paper_rhos: dict[str, Table]) -> Table:
-    return pd.DataFrame(paper_rhos).T.reset_index(names="what")
 
 
 def _picture(rows: Table, correlations: Table) -> Picture:

@@ -48,10 +48,10 @@ def spectral(k: int, seed: int) -> dict[str, float]:
     }
 
 
-def _halves_cka(X: Matrix, n_splits: int = 5) -> float:
+def _halves_cka(X: Matrix) -> float:
     """Unbiased CKA asked the split's question: of two random halves of the features of what is left."""
     rng = np.random.default_rng(0)
-    orders = (rng.permutation(X.shape[1]) for _ in range(n_splits))
+    orders = (rng.permutation(X.shape[1]) for _ in range(5))
     half = X.shape[1] // 2
     return float(np.mean([unbiased_cka(X[:, order[:half]], X[:, order[half:]]) for order in orders]))
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from shesha_studies.stability_correlations._rounded_rows import round_as_stored
 
+_DRAWS = 999
 TARGETS = ("clothes", "photographs", "digits")
 STABILITIES = ("stability", "centred", "equal", "averaged")
 TRANSFERS = ("logme", "accuracy", "leep", "variance")
@@ -87,20 +88,20 @@ class Findings:
         return {"first": first.mean(), "second": second.mean(), "difference": first.mean() - second.mean(), "p": p}
 
 
-def shuffled_correlation(x: np.ndarray, y: np.ndarray, groups: np.ndarray, n_draws: int = 999) -> Rank:
+def shuffled_correlation(x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> Rank:
     """Pearson's correlation of ranks, compared with those with networks exchanged within groups."""
     if len(x) < 4 or not x.any() or not y.any():
         return Rank(float("nan"), float("nan"), len(x))
     rng = np.random.default_rng(320)
     value = _cosine(x, y)
-    drawn = np.empty(n_draws)
-    for draw in range(n_draws):
+    drawn = np.empty(_DRAWS)
+    for draw in range(_DRAWS):
         keys = rng.random(len(x))
         # Both orders sort by group, so every group keeps its places.
         shuffled = np.empty_like(y)
         shuffled[np.argsort(groups, kind="stable")] = y[np.lexsort((keys, groups))]
         drawn[draw] = _cosine(x, shuffled)
-    return Rank(value, float((1 + (np.abs(drawn) >= abs(value) - 1e-12).sum()) / (n_draws + 1)), len(x))
+    return Rank(value, float((1 + (np.abs(drawn) >= abs(value) - 1e-12).sum()) / (_DRAWS + 1)), len(x))
 
 
 def _cosine(x: np.ndarray, y: np.ndarray) -> float:

@@ -19,9 +19,9 @@ from shesha_studies.external_data import sklearn
 from shesha_studies.networks.images import Pictures, grey
 from shesha_studies.networks.networks_by_objective import IMAGES, OBJECTIVES, SHAPES, trained
 from shesha_studies.stability_correlations import _geometric_tax_checks as checks
-from shesha_studies.stability_correlations import _geometric_tax_page as words
 from shesha_studies.stability_correlations import _geometric_tax_tables as tables
 from shesha_studies.stability_correlations._geometric_tax_facts import make_facts
+from shesha_studies.stability_correlations._geometric_tax_pictures_and_notes import notes, pictures
 from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, Findings
 
 WIDTHS = (64, 128, 384)
@@ -131,8 +131,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     return Page(
         "",
         tables.tables(findings, printed),
-        words.pictures(findings),
-        words.notes(findings),
+        pictures(findings),
+        notes(findings),
         tuple(checks.checks(findings, printed, claims)),
     )
 
