@@ -142,6 +142,6 @@ def _movement_sections(result: Diff) -> tuple[Section, ...]:
 
 
 _MOVED = (
-    "Neighbours lost is the share of the {} nearest rows that changed. Moved is 1 - correlation of the row's "
-    "distances to all other rows before and after."
+    "The column 'neighbours lost' has the share of the {} nearest rows that changed. The column 'moved' has 1 "
+    "minus the correlation of the row's distances to all other rows before and after."
 )

@@ -191,7 +191,8 @@ def _reading_advice(scores: list[Score]) -> list[str]:
     if len(scores) <= _MANY or not there:
         return []
     return [
-        f"Read these measures first: {', '.join(there)}. The others show how much the answer depends on the measure."
+        f"Read these measures first: {', '.join(there)}. The other measures show how much the answer depends on "
+        "the measure."
     ]
 
 

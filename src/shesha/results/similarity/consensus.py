@@ -67,7 +67,7 @@ class Consensus(Result):
 
     @property
     def outlying(self) -> tuple[str, ...]:
-        """Representations whose distance to the others is significantly larger than theirs."""
+        """Representations that are significantly farther from the mean shape than the others."""
         return tuple(member.name for member in self.members if reaches_level(member.corrected_p_value, self.alpha))
 
     def to_frame(self) -> pd.DataFrame:

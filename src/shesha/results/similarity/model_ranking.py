@@ -23,18 +23,18 @@ class RankedModel(Result):
 
     name: str
     value: float
-    """Mean over subjects (or repeats); with one, the value itself."""
+    """Value of the measure, averaged over subjects (or repeats)."""
     low: float
     """Lower end of the interval for new rows and new subjects; NaN if there is none."""
     high: float
     rank_low: int
     """One plus the number of models that are significantly better."""
     rank_high: int
-    """The number of models minus those that are significantly worse."""
+    """The number of models minus the number of significantly worse models."""
     p_value: float = NAN
     """p-value of the value compared with chance, from permutations of the rows of the model."""
     corrected_p_value: float = NAN
-    """The same p-value, corrected for the number of models (step-down maximum)."""
+    """p-value of the comparison with chance, corrected for the number of models (step-down maximum)."""
     p_ceiling: float = NAN
     """Two-sided p-value of the difference from the lower end of the noise ceiling."""
     alone: float = NAN
@@ -57,7 +57,7 @@ class ModelDifference(Result):
     first: str
     second: str
     difference: float
-    """The value of the first minus that of the second."""
+    """Value of the first model minus value of the second model."""
     low: float
     high: float
     p_value: float

@@ -49,7 +49,7 @@ class NoiseCeiling(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseCeilingFields(Result):
-    """A value compared with repeated measurements: None without these, NaN if they give no answer."""
+    """A value compared with repeated measurements; fields are None without repeats, NaN if undefined."""
 
     over_repeats: float | None = None
     """Mean value over the repeats, to which the ceiling applies."""

@@ -136,7 +136,7 @@ def _format_p_value(p_value: float) -> str:
 
 
 def _strip(score: Score) -> Strip | None:
-    """Draw what lies between 0 and 1; other measures have scales of their own."""
+    """Draw the measures with values from 0 to 1; other measures have different scales."""
     if not (score.possible_low >= -1 and score.possible_high <= 1 and score.closer == "higher"):
         return None
     return Strip(score.value, score.interval_low, score.interval_high, score.threshold)
