@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shesha.results.similarity.pairwise import PairNumber
 
 MOST_ROWS_CALIBRATED = 2_000
-"""Rows up to which the recommended measures are calibrated by default, in about 20 s of processor time."""
+"""Largest number of rows at which the recommended measures are calibrated by default (about 20 s of processor time)."""
 _NO_VALUE = 2
 
 

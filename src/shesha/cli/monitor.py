@@ -21,7 +21,7 @@ monitor = typer.Typer(
 )
 CHANGED, COULD_NOT_TELL = 1, 2
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of the monitor.", show_default=False)]
-Key = Annotated[str | None, typer.Option(help="The array, if a file holds several.")]
+Key = Annotated[str | None, typer.Option(help="Name of the array, if a file contains several.")]
 About = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=TEXT", help="Circumstance to record, such as revision=abc (may be repeated)."),
@@ -61,7 +61,7 @@ def init_command(
     half: Annotated[
         bool,
         typer.Option(
-            help="With --model: use half precision for every second re-encoding, because machines round differently."
+            help="With --model: use half precision for every other re-encoding, because machines round differently."
         ),
     ] = True,
     nulls: Annotated[
