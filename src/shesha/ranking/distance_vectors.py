@@ -19,9 +19,9 @@ from shesha.support.types import Index, Matrix, Vector
 from shesha.views import RankedRdm, Representation
 
 _ARRAYS = 6
-"""Arrays of the size of the distances: values, orders, places of ties, ranks and their copies."""
+"""Number of arrays in memory that are as large as the distances: values, orders, ties, ranks and copies."""
 _FEWEST = 10_000
-"""A small memory budget allows no fewer pairs than these."""
+"""Smallest number of pairs that are drawn, even if the memory budget is small."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class DistanceVectors:
     j: Index
     """The rows of each pair."""
     ceiling_upper: float = float("nan")
-    """Mean value of each subject with the mean of all, from sampled pairs; NaN from all pairs."""
+    """Mean value of each subject with the mean of all subjects, from sampled pairs; NaN if all pairs are used."""
 
     @classmethod
     def build(cls, problem: Problem, rng: np.random.Generator | None = None) -> DistanceVectors:

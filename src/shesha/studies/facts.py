@@ -53,7 +53,7 @@ class Fact:
 
 Facts = Mapping[str, Fact]
 MakeFacts = Callable[["pd.DataFrame", Any], Facts]
-"""Takes all rows, and the published numbers: a DataFrame, or None if the study declares no file of them."""
+"""Function that takes all rows and the published numbers (a DataFrame, or None without a file of them)."""
 
 
 def as_facts(values: Mapping[str, Any], prefix: str = "") -> dict[str, Fact]:
@@ -170,7 +170,7 @@ def steps(rows: pd.DataFrame, axis: str, column: str, unit: Sequence[str] = ("se
 
 
 def largest(facts: Iterable[Fact]) -> Fact:
-    """Return the largest number; the limits are the largest of theirs.
+    """Return the largest number, with the largest lower limit and the largest upper limit.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def largest(facts: Iterable[Fact]) -> Fact:
 
 
 def smallest(facts: Iterable[Fact]) -> Fact:
-    """Return the smallest number; the limits are the smallest of theirs.
+    """Return the smallest number, with the smallest lower limit and the smallest upper limit.
 
     Examples
     --------

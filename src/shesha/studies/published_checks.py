@@ -25,7 +25,7 @@ PAPER = "Geometric Stability, "
 ABSENT = "this run does not contain the cells that decide it"
 _WORDED = "claim/"
 Table = Any
-"""A DataFrame. The stubs of pandas know neither what a row nor what a cell holds."""
+"""A DataFrame. The type stubs of pandas do not describe its rows and cells."""
 Answers = dict[str, "Found"]
 """Results by the key of the published line."""
 Ours = Callable[[str, str], float | None]

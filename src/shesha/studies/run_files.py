@@ -17,7 +17,7 @@ from shesha.support.atomic_files import write_text
 
 SUMMARY, CHECKS, ROWS, FACTS = "summary.json", "checks.csv", "rows.csv", "facts.csv"
 PAGE, FAILED_PAGE, FAILED_ROWS = "page.md", "page_not_made.md", "rows_without_page.csv"
-"""The last two are written next to an earlier page, whose files are kept unchanged."""
+"""`FAILED_PAGE` and `FAILED_ROWS` are written next to an earlier page, whose files are kept unchanged."""
 
 
 def write(run: StudyRun, folder: Path) -> Path:

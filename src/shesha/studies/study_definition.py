@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Cell = Callable[..., Mapping[str, Any]]
 MakePage = Callable[["pd.DataFrame", Any], "Page"]
-"""Takes what `MakeFacts` takes."""
+"""Function that takes the same arguments as `MakeFacts`."""
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]
 """Values of each parameter, whose combinations are the cells, or the cells themselves."""
 
@@ -40,9 +40,9 @@ class Study:
 
     name: str
     paper: str
-    """The experiment that it repeats, or "new"."""
+    """Name of the experiment that the study repeats, or "new"."""
     version: int
-    """Declared version; rows of other versions are recomputed."""
+    """Version of the study; rows of other versions are recomputed."""
     full: tuple[dict[str, Any], ...]
     quick: tuple[dict[str, Any], ...]
     cell: Cell
