@@ -34,7 +34,7 @@ from shesha.views import Rdm, Rows
 
 _MIN_ROWS = 4
 _FREE_METRIC = "cosine"
-"""Default distance of the scores that use the distance of the audit; scores with other defaults keep them."""
+"""Scores with this default distance use the distance of the audit instead; other scores keep their default."""
 _ALPHA = 0.05
 _WITH_CHANCE = "feature_split"
 _LABELS = ("blocks", "groups", "within")

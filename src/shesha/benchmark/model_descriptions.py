@@ -129,8 +129,7 @@ class Outcome:
                 if not np.isfinite(layer).all():
                     raise DivergedError(
                         f"layer {number} of pooling {pooling!r} must be finite, got NaN or infinity because the "
-                        "training "
-                        "diverged"
+                        "training diverged"
                     )
         if not np.isfinite(self.probabilities).all():
             raise DivergedError("probabilities must be finite, got NaN or infinity because the training diverged")

@@ -49,7 +49,7 @@ class Reader:
     """Reader of layers from any supported input."""
 
     texts: Sequence[str] | None
-    """Texts that models read; None if there are no models."""
+    """Texts for the models; None if there are no models."""
     encoding: Mapping[str, Any]
     """Options of `shesha.extract.encode`."""
     layer_axis: LayerAxis

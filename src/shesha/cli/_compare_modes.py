@@ -120,7 +120,7 @@ class ArrayComparison:
         require_value([score for part in (*result, result.whole) for score in part.scores])
 
     def _design_within_classes(self) -> dict[str, Any]:
-        """Return blocks and groups, and refuse what has no meaning within classes."""
+        """Return blocks and groups, and refuse options that have no meaning within classes."""
         design = {
             name: value for name, value in self.exchanged.design.items() if value is not None and value is not False
         }

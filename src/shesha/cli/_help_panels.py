@@ -32,7 +32,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
     "Output": ("--json", "--plot", "--html", "--explore", "--full", "--card"),
     "Where it runs": ("--workers", "--scheduler", "--store"),
 }
-"""Options by subject; all other options are about what to compute."""
+"""Options by subject; all other options determine what is computed."""
 
 RARE = frozenset(
     {

@@ -33,7 +33,7 @@ class _Step:
     answer: tuple[str, ...]
     table: Part | None = None
     numbers: tuple[Part, ...] = ()
-    """Options for a page."""
+    """Further tables of the answer, which only the page shows."""
 
 
 def demo_command(

@@ -285,13 +285,13 @@ def _read_matrix(path: Path, key: str | None, labels_inside: Any = None) -> Any:
 
 
 def _stacks(paths: list[Path], key: str | None) -> list[Any]:
-    """Read matrices; each of a stack counts as one."""
+    """Read matrices; each matrix of a stack counts separately."""
     arrays = _file_inputs.read_representations(paths, None if key is None else [key], None, "0")
     return list(arrays.values())
 
 
 def _monitor_files(folder: Path) -> list[Path]:
-    """Return what a monitor keeps, which no output may replace."""
+    """Return the files of a monitor, which no output may replace."""
     from shesha.drift.monitor_files import ABOUT, HISTORY
 
     if not folder.is_dir():

@@ -30,8 +30,8 @@ def choose_measures(measures: Iterable[Choice] | Choice | None, n_rows: int) -> 
     for measure in chosen:
         if not measure.paired or measure.self_value is None:
             raise ValueError(
-                f"measures must compare the same rows and have a best value, got {measure.name}; for new inputs use "
-                "update or two_sample"
+                f"measures must compare the same rows and have a best possible value, got {measure.name}; for new "
+                "inputs use update or two_sample"
             )
     return chosen
 

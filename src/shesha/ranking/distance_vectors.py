@@ -43,9 +43,9 @@ class DistanceVectors:
     ranked: bool
     i: Index
     j: Index
-    """The rows of each pair."""
+    """Second row of each pair; `i` has the first row."""
     ceiling_upper: float = float("nan")
-    """Mean value of each subject with the mean of all subjects, from sampled pairs; NaN if all pairs are used."""
+    """Average value between a subject and the mean of all subjects, from sampled pairs; NaN if all pairs are used."""
 
     @classmethod
     def build(cls, problem: Problem, rng: np.random.Generator | None = None) -> DistanceVectors:
@@ -127,7 +127,7 @@ def _leave_one_out(measure: Any, subjects: Sequence[RankedRdm]) -> list[RankedRd
 
 
 def _upper_ceiling(measure: Any, subjects: Sequence[RankedRdm]) -> float:
-    """Mean value of each subject with the mean of all subjects."""
+    """Average value between a subject and the mean of all subjects."""
     kind, options = measure.view_key
     mean = kind.average(subjects, **dict(options))
     return float(np.mean([measure.compare_views(mean, subject) for subject in subjects]))

@@ -223,7 +223,7 @@ def _evaluate(problem: Problem, vectors: DistanceVectors | None, n_resamples: in
 
 
 def _sample_note(problem: Problem, vectors: DistanceVectors, n_permuted: int) -> str:
-    """Say what stands in for all pairs, ranked again in every resample."""
+    """Return notes on approximations: sampled pairs, and resamples without new ranks."""
     notes = []
     if vectors.sampled:
         notes.append(

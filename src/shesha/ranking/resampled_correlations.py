@@ -24,7 +24,7 @@ _BLOCK = 1 << 21
 def resampled_correlations(
     vectors: DistanceVectors, n_resamples: int, rng: np.random.Generator
 ) -> Iterator[tuple[Matrix, Matrix]]:
-    """For each resample, yield the correlations of all lines after a small step towards it, and those of it."""
+    """For each resample, yield the correlations after a small step towards it, and those of the resample itself."""
     if vectors.n_pairs > RANKED_AGAIN and not vectors.problem.exact:
         yield from _influence_estimates(vectors, n_resamples, rng)
         return

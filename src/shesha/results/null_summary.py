@@ -18,8 +18,8 @@ class NullComparison(Result):
     null_sd: float = NAN
     """Standard deviation of the null distribution."""
     threshold: float = NAN
-    """Chance threshold: value of rank ceil((1 - alpha)(draws + 1)) among observed and null values, sorted towards
-    closer."""
+    """Chance threshold: value of rank ceil((1 - alpha)(draws + 1)) among observed and null values, sorted from the
+    farthest to the closest."""
     score: float = NAN
     """Calibrated score: 0 at the threshold, 1 at the best value; without a best value, the excess over the
     threshold."""
@@ -45,4 +45,4 @@ class NullSummary(NullComparison):
     adjusted: float = NAN
     """`centred` divided by (best value - null mean), as in the adjusted Rand index; NaN without a best value."""
     n_lost: int = 0
-    """Number of draws without a score; they count as at least as close."""
+    """Number of draws without a score, which count as at least as close as the observed value."""

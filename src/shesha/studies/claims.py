@@ -282,7 +282,7 @@ Line = tuple[str, str]
 
 
 def decide(study: str, checks: tuple[Check, ...], facts: Facts, lesser: Mapping[Line, Claim]) -> tuple[Check, ...]:
-    """Put the engine's verdicts where claims decide checks: main ones by words, lesser ones by place and label."""
+    """Set the verdicts of checks that claims decide: main claims by their words, lesser claims by place and label."""
     deciding = {claim.check: judge(claim, facts) for claim in claims_of_study(study) if claim.check}
     by_line = {line: judge(claim, facts) for line, claim in lesser.items()}
 

@@ -47,7 +47,7 @@ class Fact:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The interval, or the number twice."""
+        """The limits of the interval; without an interval, both are the number itself."""
         return (self.value, self.value) if isnan(self.low) else (self.low, self.high)
 
 
@@ -57,7 +57,7 @@ MakeFacts = Callable[["pd.DataFrame", Any], Facts]
 
 
 def as_facts(values: Mapping[str, Any], prefix: str = "") -> dict[str, Fact]:
-    """Return numbers and words as facts without intervals, under names that begin alike.
+    """Return numbers and words as facts without intervals, under names with a common prefix.
 
     Examples
     --------

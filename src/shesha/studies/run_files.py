@@ -86,7 +86,7 @@ def has_page(study: Study, folder: Path) -> bool:
 
 
 def page_path(study: Study, folder: Path) -> Path:
-    """Return the path of the latest page in a folder, which says why if it could not be made."""
+    """Return the path of the latest page in a folder, or of the file that says why none could be made."""
     failed = folder / study.name / FAILED_PAGE
     return failed if failed.exists() else folder / study.name / PAGE
 

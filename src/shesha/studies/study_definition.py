@@ -61,7 +61,7 @@ class Study:
     fact_makers: list[MakeFacts] = field(default_factory=list)
     """The function that makes the facts by which claims are judged."""
     file: str = ""
-    """User file from which it was loaded; "" if its module can be imported."""
+    """User file from which the study was loaded; "" if its module can be imported."""
 
     def __call__(self, **parameters: Any) -> dict[str, Any]:
         """Compute one cell: its parameters, and the numbers."""
@@ -74,7 +74,7 @@ class Study:
 
     @property
     def question(self) -> str:
-        """The first paragraph of its documentation."""
+        """The question of the study: the first paragraph of its docstring."""
         return " ".join((getdoc(self.cell) or "").partition("\n\n")[0].split())
 
     @property
@@ -84,7 +84,7 @@ class Study:
 
     @property
     def kind(self) -> str:
-        """Key of its rows in a store."""
+        """Key under which a store keeps the rows of the study."""
         return f"study {self.name} version {self.version}"
 
     def facts(self, function: MakeFacts) -> MakeFacts:

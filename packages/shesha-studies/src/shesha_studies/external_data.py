@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from shesha.studies.study_definition import Unreachable
 
 PUBLISHED = Path(__file__).with_name("published")
-"""Published numbers and claims."""
+"""Folder with published numbers and claims."""
 
 
 def place(*names: str, source: str = "") -> Path:

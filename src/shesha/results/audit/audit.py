@@ -54,11 +54,11 @@ class Meaning(Result):
 
     title: str
     line: str
-    """Meaning and limits."""
+    """Meaning and limits of the number, in one text."""
     asks: str = ""
-    """The meaning alone."""
+    """Meaning of the number."""
     caution: str = ""
-    """The limits alone."""
+    """Limits of the number."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ LONG_ENOUGH = 30
 
 DRIFT = (
     "Rows drift smoothly over the whole series. No permutation, circular shift or random segment distinguishes a "
-    "shared drift from a relation. Remove the drift (covariates=time, with its powers), or compare sessions"
+    "shared drift from another relation between representations. Pass time and its powers as covariates= to remove the "
+    "drift, or compare sessions"
 )
 ALTERNATION = (
     "Rows two positions apart are similar, but neighbouring rows are not. Two representations with the same "

@@ -116,8 +116,8 @@ def _index(result: Diff) -> tuple[Section, ...]:
 
 
 _INDEX = (
-    "Recall is the share of a query's {} nearest rows among new vectors that it also finds among old vectors. Maps "
-    "are fitted on one half of {} rows and tested on the other half. In a larger index more vectors are near each "
+    "Recall is the share of a query's {} nearest rows among new vectors that the query also finds among old vectors. "
+    "Maps are fitted on one half of {} rows and tested on the other half. In a larger index more vectors are near each "
     "other, so the loss is larger."
 )
 

@@ -49,7 +49,7 @@ class Coherence(NullComparison):
     spread: float = NAN
     """Mean distance of the rows from their mean."""
     snr: float = NAN
-    """Magnitude over spread."""
+    """Magnitude divided by spread."""
     n_controls: int = 0
     n_draws: int = 0
     p_adjusted: float = NAN

@@ -107,7 +107,7 @@ class DriftVerdict(Result):
     reason: str = ""
     """Reason for a missing value of the primary score."""
     about: dict[str, str] = field(default_factory=dict)
-    """Recorded conditions of these encodings, such as model revision and batch size."""
+    """Recorded conditions of the checked encodings, such as model revision and batch size."""
 
     @property
     def needs_attention(self) -> bool:

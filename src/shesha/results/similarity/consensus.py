@@ -39,9 +39,9 @@ class Consensus(Result):
     """Several representations of the same rows around their mean shape."""
 
     members: tuple[Member, ...]
-    """The nearest first."""
+    """Representations, sorted by increasing distance."""
     spread: float
-    """Root mean squared distance to the mean shape of all."""
+    """Root mean squared distance to the mean shape of all representations."""
     n_rows: int
     n_features: int
     """Number of columns of the mean shape, equal to that of the widest representation."""

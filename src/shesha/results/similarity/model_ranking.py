@@ -40,7 +40,7 @@ class RankedModel(Result):
     alone: float = NAN
     """Share of the variance of the data (of ranks, for Spearman) that the model explains by itself."""
     unique: float = NAN
-    """Share of the variance that no other model explains."""
+    """Share of the variance that only this model explains."""
     unique_low: float = NAN
     unique_high: float = NAN
 
@@ -90,16 +90,16 @@ class ModelRanking(Result):
     closer: str
     """Whether 'higher' or 'lower' values mean closer."""
     models: tuple[RankedModel, ...]
-    """The closest first."""
+    """Models, sorted from the closest to the farthest."""
     pairs: tuple[ModelDifference, ...]
     n_subjects: int
     n_rows: int
     resampled: str
     """What the intervals cover: 'rows', or 'rows and subjects'."""
     ceiling_lower: float = NAN
-    """Lower end: average value of a subject with the mean of the other subjects; NaN with one subject."""
+    """Lower end: average value between a subject and the mean of the other subjects; NaN with one subject."""
     ceiling_upper: float = NAN
-    """Upper end: average value of a subject with the mean of all subjects."""
+    """Upper end: average value between a subject and the mean of all subjects."""
     combination: ModelCombination | None = None
     explained: float = NAN
     """Share of the variance that all models together explain, in sample."""

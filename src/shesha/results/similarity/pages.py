@@ -52,8 +52,8 @@ NO_CHANCE = Text(
     "similar."
 )
 _MANY_TESTS = Text(
-    "With many measures, some p-values are small by chance alone. Corrected p accounts for the number of measures: "
-    "use it unless you chose one measure in advance."
+    "With many measures, some p-values are small by chance alone. Use the corrected p-value, which accounts for "
+    "the number of measures, unless you chose one measure in advance."
 )
 _MOST_CELLS = 30_000
 """Largest number of heat-map cells on one page; more are slow in a browser."""

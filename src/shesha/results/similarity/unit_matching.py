@@ -33,8 +33,8 @@ class UnitMatching(NullSummary):
     """Columns of Y that match the columns in `first`."""
     correlations: tuple[float, ...]
     p_values: tuple[float, ...]
-    """p-value of each match: share of units of similar activity whose correlation with permuted rows is as large or
-    larger."""
+    """p-value of each match: share of units of similar activity with at least this correlation when rows are
+    permuted."""
     adjusted_p_values: tuple[float, ...]
     """p-values corrected for the number of units (Benjamini and Hochberg)."""
     widths: tuple[int, int]

@@ -13,7 +13,7 @@ from shesha_studies.external_data import opened
 
 IMAGES = ("Fashion-MNIST", "CIFAR-10")
 SEEN = ("all", "left", "right")
-"""Parts of an image."""
+"""Names of the parts of an image."""
 _FOLDERS = {
     "Fashion-MNIST": "fashion_mnist",
     "CIFAR-10": "cifar10",
