@@ -69,7 +69,7 @@ def compare_directed(group: Group, sources: Sources, skipped: Skipped) -> Iterat
         Measures of one view, and the pairs that each compares.
     sources : mapping of names to Representation
     skipped : mapping of (measure, pair) to str
-        What is not compared, and why.
+        Comparisons that are left out, with the reason.
 
     Yields
     ------

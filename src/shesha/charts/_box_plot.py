@@ -26,7 +26,7 @@ def boxes(ax: Axes, values: Mapping[str, Vector], colours: Sequence[str], *, lab
     colours : sequence of str
         One per box.
     label : str
-        What the values are.
+        Label of the axis of values.
 
     Returns
     -------

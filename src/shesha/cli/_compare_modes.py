@@ -32,11 +32,11 @@ class ArrayComparison:
     files : list of Path
         Where the arrays come from.
     models : list of str or None
-        What made the arrays, where they come from no files.
+        Models that produced the arrays, if there are no files.
     exchanged : Asked
         Which rows may take each other's place, and what is taken out.
     permutations, confidence, seed
-        Of chance levels and intervals.
+        Settings of chance levels and intervals.
     outputs : Outputs
     """
 

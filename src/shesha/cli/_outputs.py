@@ -84,17 +84,17 @@ class Outputs:
         Parameters
         ----------
         result : Result
-            What was found; its page, card and plain values are asked for where they are wanted.
+            The result, whose page, card and plain values are made if requested.
         files : sequence of Path
             Inputs, whose fingerprints are reported.
         report, content : optional
-            What is printed and kept instead of the result's own text and values.
+            Text and values that replace those of the result.
         picture : callable, optional
             Returns the axes of the picture; by default the result's own `plot`.
         row_map : callable, optional
             Returns the page with a map of the rows, for commands that have one.
         data, model : str, optional
-            What a card calls them.
+            Names of the data and the model on a card.
         brief : bool
             Whether the sentence for a paper is left to the page.
 

@@ -121,7 +121,7 @@ class Claim:
     on : str
         What ours rests on: one of `BASES`, or "" where the study says it.
     found : str
-        What was found, with the names of facts in braces.
+        Sentence on the finding, with the names of facts in braces.
     repeated, survives : Rule or None
         None: not possible here; no control needed.
     check : str

@@ -69,7 +69,7 @@ class Study:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its name."""
+        """Name of the study, as a tuple."""
         return (self.name,)
 
     @property

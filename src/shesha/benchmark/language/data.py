@@ -35,7 +35,7 @@ def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
     Returns
     -------
     str
-        The same for the same texts in the same order.
+        Hash, which is equal for equal texts in the same order.
 
     Raises
     ------
