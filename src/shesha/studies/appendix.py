@@ -62,9 +62,9 @@ def write_appendix(folder: Path, summaries: list[dict[str, Any]], checks: pd.Dat
     ----------
     folder : path
     summaries : list of dict
-        Of the studies in the folder.
+        Summaries of the studies in the folder.
     checks : DataFrame
-        Theirs, with `study` and `counts`.
+        Checks of these studies, with the columns `study` and `counts`.
     """
     for paper, paper_checks in _group_by_paper(checks):
         write_text(folder / _page_link(paper), _numbers(paper, paper_checks))
