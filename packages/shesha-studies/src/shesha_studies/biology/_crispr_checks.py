@@ -152,7 +152,7 @@ def published_checks(statistics: Found, published: pd.DataFrame) -> Iterator[Che
             yield Check(line.where, what, _interval_text(line), None, UNREACHABLE, why)
         elif key.startswith("partial"):
             reason = statistics.build("given").reason if statistics.has("given") else None
-            verdict = NOT_RUN if reason is None else DIFFERS
+            verdict = NOT_RUN if reason is None else INCONCLUSIVE
             yield Check(line.where, what, line.published, "not estimable", verdict, reasons[key])
         elif key.endswith("_p"):
             yield _p_value(line.where, what, str(line.published), values[key], reasons.get(key, reasons[""]))

@@ -18,7 +18,7 @@ def make_facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
     rows = add_regions(rows).assign(step=lambda table: table.early_middle - table.middle_late)
     means = ("shesha", "shesha_chance", "equal", "equal_chance", "step")
     facts = {name: Fact(*over_sessions(rows, name)) for name in means}
-    for name in ("shesha", "equal", "shifted"):
+    for name in ("shesha", "equal", "drift", "shifted"):
         above, n = count_areas(rows, name)
         facts |= {f"beyond_{name}": rate(above, n), f"areas_{name}": Fact(n), f"areas_beyond_{name}": Fact(above)}
     for name, score in (("z", "drift"), ("z_elsewhere", "shifted")):

@@ -143,11 +143,13 @@ def _lines(raw: pd.DataFrame) -> dict[str, Any]:
 def _formulas(rows: pd.DataFrame) -> dict[str, Any]:
     """CKA of noise is d / (n + d), which is d / n for narrow data only; neighbours are k / (n - 1)."""
     cka = rows[(rows.measure == "CKA") & (rows.kind == "Gaussian")]
-    cka = cka.assign(off=cka.raw - cka.ratio / (1 + cka.ratio))
+    formula = cka.ratio / (1 + cka.ratio)
+    cka = cka.assign(off=cka.raw - formula, share_off=cka.raw / formula - 1)
     knn_rows = rows[rows.measure == "mutual kNN"]
     knn = knn_rows.assign(off=knn_rows.raw * (knn_rows.n - 1) / 10 - 1)
     return {
         "off_baseline": largest(map(absolute, group_means(cka, ["n", "ratio"], "off"))),
+        "off_baseline_share": largest(map(absolute, group_means(cka, ["ratio"], "share_off"))),
         "off_neighbours": largest(map(absolute, group_means(knn, ["ratio"], "off"))),
     }
 

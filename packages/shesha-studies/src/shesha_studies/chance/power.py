@@ -93,7 +93,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     rows = _add_known_null(rows.assign(hit=(rows.p_value <= ALPHA).astype(float)))
     signal, none = rows[rows.strength > 0], rows[(rows.strength == 0) & (rows.measure == rows.measure.iloc[0])]
     table = rows.groupby(["measure", "rank", "strength"], sort=False)[["raw", "score", "hit"]].mean().reset_index()
-    means, strong = table.groupby("strength").hit.mean(), table[table.strength >= STRONG]
+    means, strong = rows.groupby("strength").hit.mean(), table[table.strength >= STRONG]
     least = {}
     for measure, part in table.groupby("measure", sort=False):
         strengths = part[part.hit >= 0.9].groupby("rank").strength.min()

@@ -24,6 +24,8 @@ from shesha_studies.language._perturbed_models import MINILM
 from shesha_studies.language_models import MPNET
 
 UNIT = ["model", "task", "layer", "seed"]
+TASK = "SST-2"
+"""The task of the paper's method (10.3, step 4)."""
 LATE = 0.55
 """Value that replaces "never detected" in means over levels up to 0.5."""
 LOST = 0.05
