@@ -11,8 +11,8 @@ from shesha.studies.checks import AGREES, HOLDS_NOT, SAID, VERDICTS
 from shesha.studies.claims import OPERATORS
 from shesha.studies.facts import Fact
 from shesha.studies.page_from_rows import checks_of_page, study_facts
+from shesha.studies.published_checks import read_published
 from shesha.studies.run_studies import load_run, write_page
-from shesha.studies.study_rules import read_published
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "studies"
 

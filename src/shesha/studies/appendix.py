@@ -15,7 +15,6 @@ from shesha.studies.checks import (
     DIFFERS,
     HOLDS_NOT,
     INCONCLUSIVE,
-    LOOSE,
     NOT_FOUND,
     NOT_RUN,
     SAID,
@@ -24,6 +23,7 @@ from shesha.studies.checks import (
 )
 from shesha.studies.claims import claims
 from shesha.studies.registry import studies
+from shesha.studies.tolerance import LOOSE
 from shesha.support.atomic_files import write_text
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ def write_appendix(folder: Path, summaries: list[dict[str, Any]], checks: pd.Dat
     ----------
     folder : path
     summaries : list of dict
-        Of the studies in the folder.
+        Summaries of the studies in the folder.
     checks : DataFrame
-        Theirs, with `study` and `counts`.
+        Checks of these studies, with the columns `study` and `counts`.
     """
     for paper, paper_checks in _group_by_paper(checks):
         write_text(folder / _page_link(paper), _numbers(paper, paper_checks))

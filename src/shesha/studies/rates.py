@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from shesha.support.types import Vector
-
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
 def binomial_limits(rate: float, n: int) -> tuple[float, float]:
@@ -38,12 +34,3 @@ def rate_interval(hits: int, n: int) -> tuple[float, float]:
 
     interval = binomtest(hits, n).proportion_ci(0.95)
     return float(interval.low), float(interval.high)
-
-
-def rank_correlations(rows: pd.DataFrame, first: str, second: str) -> Vector:
-    """Spearman's correlation of two columns within each draw."""
-    from scipy.stats import spearmanr
-
-    return np.array(
-        [spearmanr(group[first], group[second]).statistic for _, group in rows.groupby("seed")], dtype=np.float64
-    )

@@ -12,7 +12,7 @@ from shesha_studies.biology._recordings import add_regions, count_areas, over_se
 
 
 def make_facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
-    """Means and correlations over whole sessions, and shares of areas beyond chance."""
+    """Return means and correlations with intervals over whole sessions, and shares of areas beyond chance."""
     lines, _ = split_numbers_and_claims(published)
     published = lines.assign(published=lines.published.astype(float))
     rows = add_regions(rows).assign(step=lambda table: table.early_middle - table.middle_late)
@@ -27,7 +27,7 @@ def make_facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
 
 
 def _correlations(rows: pd.DataFrame) -> dict[str, Fact]:
-    """Of scores with behaviour, over whole sessions."""
+    """Correlations of scores with behaviour; whole sessions are resampled."""
 
     def fact(result: dict[str, float]) -> Fact:
         return Fact(result["rho"], result["low"], result["high"])
@@ -47,7 +47,7 @@ def _correlations(rows: pd.DataFrame) -> dict[str, Fact]:
 
 
 def _orders(rows: pd.DataFrame, published: pd.DataFrame) -> dict[str, Fact]:
-    """Of the regions, compared with the published order and each other."""
+    """Rank correlations of our order of the regions with the published order, and of two scores with each other."""
     n = rows.region.nunique()
     facts = {
         f"order_{name}": rank_correlation(order_of_regions(rows, published, name), n)

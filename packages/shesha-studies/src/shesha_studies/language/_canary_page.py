@@ -15,7 +15,7 @@ SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
 
 
 def make_page(rows: Table, lines: Table) -> Page:
-    """Judge what Table 47 and the text say."""
+    """Make the page: the verdicts on Table 47 and on the text."""
     statistics, (published, claims) = gather_statistics(rows), split_numbers_and_claims(lines)
     tables = (
         ("Comparison with Table 47 (last layers; means over encoders and draws)", statistics.beside(published)),

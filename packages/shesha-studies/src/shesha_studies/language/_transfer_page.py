@@ -1,4 +1,4 @@
-"""What the transfer study makes of its rows."""
+"""The page of the transfer study."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shesha_studies.language._transfer_statistics import LABELS, NUMBERS, metric
 
 
 def make_page(rows: Table, lines: Table) -> Page:
-    """Correlate scores with accuracies over models, and say what survives families and widths."""
+    """Make the page: correlations of scores with accuracies over models, families and equal widths."""
     published, claims = split_numbers_and_claims(lines)
     correlations, paper_rhos = metric_correlations(rows), table_57_correlations(published)
     all_of = correlations[correlations.accuracy == "accuracy 512"].set_index("number")
@@ -25,7 +25,10 @@ def make_page(rows: Table, lines: Table) -> Page:
             all_of.reset_index().drop(columns="accuracy"),
         ),
         ("Rank correlations of scores with accuracy, by number of examples", _shots_table(correlations)),
-        ("Rank correlations of alignment with accuracy in the published Table 57", _published_table(paper_rhos)),
+        (
+            "Rank correlations of alignment with accuracy in the published Table 57",
+            pd.DataFrame(paper_rhos).T.reset_index(names="what"),
+        ),
         (
             "Models",
             rows[
@@ -52,10 +55,6 @@ def _shots_table(correlations: Table) -> Table:
     table = correlations.pivot(index="number", columns="accuracy", values="rho")
     ordered = sorted(table.columns, key=lambda name: int(name.split()[-1]))
     return table[ordered].reindex(NUMBERS).reset_index()
-
-
-def _published_table(paper_rhos: dict[str, Table]) -> Table:
-    return pd.DataFrame(paper_rhos).T.reset_index(names="what")
 
 
 def _picture(rows: Table, correlations: Table) -> Picture:

@@ -28,7 +28,7 @@ DRAWS = 2000
 
 
 def score_correlation(a: Vector, b: Vector, families: Sequence[str], width: Vector | None = None) -> dict[str, float]:
-    """Return Spearman's correlation over models with its p, over means of families, and with each family left out.
+    """Return Spearman's correlation over models with its p, over family means, and without each family.
 
     p-values are two-sided shares of permutations of the models, or of the means of the families, which are fewer but
     do not share a network.
@@ -54,17 +54,17 @@ def score_correlation(a: Vector, b: Vector, families: Sequence[str], width: Vect
     return values
 
 
-def permutation_p(a: Vector, b: Vector, seed: int = 0) -> float:
+def permutation_p(a: Vector, b: Vector) -> float:
     """Two-sided p-value of a rank correlation, among 1,999 permutations and the order observed."""
     ranks = [_centred(vector) for vector in (a, b)]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     orders = np.stack([np.arange(len(b)), *(rng.permutation(len(b)) for _ in range(DRAWS - 1))])
     totals = np.abs(ranks[1][orders] @ ranks[0])
     return float((totals >= totals[0] - 1e-12).mean())
 
 
 def partial(a: Vector, b: Vector, given: Vector) -> float:
-    """Spearman's correlation of what a third number leaves of the ranks."""
+    """Partial Spearman correlation, controlling for the ranks of a third variable."""
     x, y, z = (_centred(vector) for vector in (a, b, given))
     residuals = [vector - z * (vector @ z) for vector in (x, y)]
     return float(residuals[0] @ residuals[1] / (np.linalg.norm(residuals[0]) * np.linalg.norm(residuals[1])))

@@ -58,7 +58,7 @@ def convergence(representation: str, n: int, draw: int) -> dict[str, float]:
 
 @convergence.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
-    """Compare scores of few rows with those of the most there are."""
+    """Make the page: scores of few rows compared with scores of the largest number of rows."""
     table = _drifts(rows)
     fig, (ax,) = figure(width=6)
     for name, group in rows.groupby("representation", sort=False):
@@ -81,7 +81,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 
 def _drifts(rows: pd.DataFrame) -> pd.DataFrame:
-    """One line per representation: the score by number of rows, and how far fewer lie from that of most."""
+    """Return one line per representation: the score by number of rows, and its deviation from the largest number."""
     scores = rows.pivot_table(index="representation", columns="n", values="shesha", sort=False)
     table = scores.rename(columns=lambda n: f"{n} rows")
     most = rows.sort_values("n", kind="stable").groupby("representation", sort=False).shesha.last()
@@ -97,7 +97,7 @@ def _table_2(published: pd.DataFrame) -> np.ndarray:
 
 
 def published_numbers(table: pd.DataFrame, published: pd.DataFrame) -> dict[str, Found]:
-    """Return mean drifts, of the published table and of ours."""
+    """Return mean deviations, from the published table and from our scores."""
     sizes = table["drift of one draw at 400"].abs()
     return {
         "table mean": Found(float(_table_2(published).mean()), 0.00005),
@@ -123,7 +123,7 @@ def _printed_number(published: pd.DataFrame, key: str) -> float:
 
 @convergence.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
-    """How far scores of few rows lie from those of the most there are."""
+    """Return the deviations of scores of few rows from scores of the largest number of rows."""
     table = _drifts(rows)
     sizes, models = table["drift of one draw at 400"].abs(), _table_2(published)
     trend, few = (table[f"{n} rows"] - table["1600 rows"] for n in (400, 50))
