@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -149,11 +149,11 @@ def published_checks(rows: pd.DataFrame, published: pd.DataFrame) -> Iterator[Ch
         text = f"{line.published:g}"
         decimals = len(text.partition(".")[2])
         error = tolerance.interval_error(line.low, line.high)
+        why = _why(line.key).format(**read)
         if line.key.endswith("_p"):
-            yield _p_value(line, answer.value, _why(line.key).format(**read))
+            check = _p_value(line, answer.value, why)
         else:
-            why = _why(line.key).format(**read)
-            yield judge_number(
+            check = judge_number(
                 line.where,
                 line.what,
                 float(line.published),
@@ -163,9 +163,13 @@ def published_checks(rows: pd.DataFrame, published: pd.DataFrame) -> Iterator[Ch
                 decimals=decimals,
                 why=why,
             )
+        undefined = "wuc" in line.key and check.verdict in (AGREES, DIFFERS)
+        yield replace(check, verdict=INCONCLUSIVE, why=why) if undefined else check
 
 
 def _why(key: str) -> str:
+    if "wuc" in key:
+        return _WHY["wuc"]
     return _WHY.get(key) or _WHY.get(key.partition(" ")[0]) or _WHY.get(key.partition("_")[0], _HAND)
 
 

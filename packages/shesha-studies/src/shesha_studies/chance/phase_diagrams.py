@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
+from shesha.studies.checks import INCONCLUSIVE
 from shesha.studies.facts import Facts, as_facts, group_means, largest, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, heat
@@ -79,7 +80,7 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
         "print its d / n."
     )
     ends = (("raw_low", by_ratio.min()), ("raw_high", by_ratio.max()))
-    return {key: Found(float(value), decimals=1, why=why) for key, value in ends}
+    return {key: Found(float(value), decimals=1, why=why, verdict=INCONCLUSIVE) for key, value in ends}
 
 
 @phase_diagrams.facts
