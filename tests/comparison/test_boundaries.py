@@ -91,7 +91,7 @@ def test_an_interval_wider_than_what_it_estimates_is_none(score):
     known = own.add_interval(score, values)
     width = known.interval_high - known.interval_low
     assert own.add_interval(score, values, (0.0, 1.001 * width)) == known
-    assert "no interval: its width would be" in own.add_interval(score, values, (0.0, 0.999 * width)).note
+    assert "no interval: the width would be" in own.add_interval(score, values, (0.0, 0.999 * width)).note
 
 
 def test_few_groups_have_no_interval(score):

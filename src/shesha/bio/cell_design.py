@@ -27,7 +27,7 @@ class CellDesign:
 
     matrix: Any
     rows: Index
-    """Indices of the cells with all requested labels, which are the rows of the matrix."""
+    """Indices of the cells with all requested labels. These cells are the rows of the matrix."""
     labels: NDArray[Any]
     controls: Controls
     blocks: NDArray[Any] | None
@@ -35,7 +35,7 @@ class CellDesign:
     n_without: int
     """Number of cells that are left out because a label is missing."""
     source: str
-    """Name of the matrix for messages."""
+    """Name of the matrix, for messages."""
 
 
 def cell_design(

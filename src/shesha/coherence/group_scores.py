@@ -26,7 +26,7 @@ class Evidence:
     pairwise_error: Vector
     """Standard errors over new samples of rows (or units) of the group and the controls."""
     degrees: Vector
-    """Number of units minus one."""
+    """Degrees of freedom: number of units minus one."""
     magnitude: Vector
     noise: Vector
     """Expected contribution of noise to the squared magnitude: variance / n, summed over group and controls."""

@@ -28,7 +28,7 @@ class NullGroupScores:
     scores: tuple[NDArray[np.float64], ...]
     """For each group, an array of shape (n_draws, 4); empty if no null group can be drawn."""
     reasons: tuple[str, ...]
-    """For each group, why it has no null groups; an empty text if it has."""
+    """Reason why a group has no null groups, for each group; empty for groups with null groups."""
     exchanged: str
     shuffled: tuple[bool, ...] = ()
     """For each group, whether labels were shuffled because null groups would leave too few controls."""

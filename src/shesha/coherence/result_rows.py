@@ -15,7 +15,7 @@ from shesha.results import Coherence
 from shesha.support.types import Matrix, Vector
 
 _NO_SPREAD = 1e-7
-"""Spreads below this share of the magnitude are rounding errors of squared distances."""
+"""Ratio of spread to magnitude below which the spread is a rounding error."""
 
 
 def lines(

@@ -29,9 +29,9 @@ class UnitDraws:
     pools: list[Pool]
     sizes: list[Index]
     places: list[list[Index]]
-    """Indices of the rows of each unit in the pool of its block."""
+    """Indices of the rows of each unit, in the pool of the unit's block."""
     group_units: list[frozenset[int]]
-    """Which of these units belong to the group, if labels are shuffled."""
+    """Mask of the units that belong to the group itself, if labels are shuffled."""
     reason: str = ""
 
     @property

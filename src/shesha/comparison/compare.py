@@ -129,7 +129,7 @@ def compare(
         unused |= {"covariates": covariates, "folds": folds, "queries": queries, "pairs": pairs, "error": error}
         return _compare_sums(X, cast(Choice, measures if Y is None else Y), unused, chance, confidence, seed)
     if Y is None:
-        raise TypeError("Y must be a second representation, got None: leave it out only with Moments")
+        raise TypeError("Y must be a second representation, got None; only Moments need no Y")
     Y = cast(ArrayLike | Rdm, Y)
     both_names = _two_names(names)
     check.fraction(confidence, "confidence", closed=False)

@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 INTERRUPTED = "interrupted"
 _ROUNDING = 1e-9
 _COPIES = 4
-"""Number of arrays of the size of the features that a view may hold."""
+"""Maximum size of a view, as a multiple of the size of the features."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class Stretch:
     pairs: tuple[Pair, ...]
     sides: Mapping[Pair, Sides]
     views: Mapping[int, _ComputedView]
-    """Views by the identity of the side; feature maps differ by pair, matrices do not."""
+    """Computed view of each representation, by the `id` of the representation."""
     skipped: Skipped
 
     @property

@@ -65,7 +65,7 @@ def compare_layers(
         chosen_one = as_measure(cast(Choice, measure if layers_b is None else layers_b))
         return compare_layer_moments(layers_a, chosen_one)
     if layers_b is None:
-        raise TypeError("layers_b must be the layers of a second model, got None: leave it out only with LayerMoments")
+        raise TypeError("layers_b must be the layers of a second model, got None; only LayerMoments need no layers_b")
     layers_b = cast(Layers, layers_b)
     a, b = layers_in_one_order(
         check_layers(layer_sequence(layers_a, "layers_a", layer_axis), "layers_a"),

@@ -148,7 +148,7 @@ def _pairs(measure: Measure, strip: _Strip) -> Iterator[PairScore]:
         if score.has_value and has_exact_moments(measure) and sums.n_rows >= _FEWEST_ROWS:
             score = add_exact_null(measure, score, sums, (i, j), 0.05, factor)
         elif score.has_value:
-            score = add_note(score, "no chance level: sums over rows give one for kernel alignments only")
+            score = add_note(score, "no chance level: sums over rows give a chance level for kernel alignments only")
         yield PairScore(first, other, score)
 
 

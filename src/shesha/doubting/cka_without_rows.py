@@ -9,7 +9,7 @@ import numpy as np
 from shesha.support.types import Index, Matrix, Vector
 
 _DIGITS = 1e-6
-"""If less than this share of a sum of squares remains after subtraction, the difference is imprecise."""
+"""Share of a sum of squares left by a subtraction below which the difference is imprecise."""
 
 
 def linear_cka(grams: Sequence[Matrix], kept: Index) -> float:

@@ -14,13 +14,13 @@ from shesha.support.types import Index, Matrix
 from shesha.support.warnings import NotEstimable
 
 _HALF = 0.5
-"""A cluster determines a score if it explains more than this share of the score."""
+"""Smallest share of a score that a reported cluster explains."""
 _LEAST_SCORE = 0.1
-"""Scores below this raise no doubt, because there is nothing to explain."""
+"""Smallest score that raises a doubt."""
 _MOVED = 0.2
-"""A cluster is reported if CKA changes by more than this without it."""
+"""Smallest change of CKA, when a cluster is left out, for which the cluster is reported."""
 _RARE = 0.2
-"""A cluster is rare if it contains at most this share of the rows."""
+"""Largest share of the rows in a rare cluster."""
 _FEWEST_OTHERS = 12
 _ADVICE = (
     "If the cluster is real (a rare cell type, a rare class), keep it, pass it as labels, and report the "

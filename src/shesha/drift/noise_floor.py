@@ -22,7 +22,7 @@ class NoiseFloor:
     """Drifts of K re-encodings, and the largest movement of rows and classes."""
 
     drifts: Matrix
-    """(K, measures)."""
+    """Drift of each re-encoding by each measure, of shape (n_reencodings, n_measures)."""
     rows: Vector
     """The largest movement of each row over re-encodings."""
     classes: Vector

@@ -11,7 +11,7 @@ from shesha.results import CheckSequence
 from shesha.support.sqlite import StoreError
 
 MOST = 1e300
-"""Upper limit of the evidence, which keeps sums finite."""
+"""Upper limit of the evidence, so that sums remain finite."""
 
 
 @dataclass(frozen=True)

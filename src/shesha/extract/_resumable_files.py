@@ -36,7 +36,7 @@ class Draft:
         self._files: dict[Path, IO[bytes]] = {}
         self._synced = time.monotonic()
         self.done = 0
-        """Batches that are already in the file."""
+        """Number of batches that the file contains."""
         self._resume()
 
     def write(self, chosen: Index, values: Mapping[str, Array], row_shapes: Mapping[str, tuple[int, ...]]) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _READ = ("obs", "X", "layers", "obsm")
-"""The elements of AnnData that are read; others are ignored."""
+"""Elements of AnnData that are read; all other elements are ignored."""
 _SPARSE = ("csr_matrix", "csc_matrix")
 _PARTS = ("data", "indices", "indptr")
 

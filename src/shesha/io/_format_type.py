@@ -21,7 +21,7 @@ class Format:
     labels: Callable[[Path, str | None], Array | NamedRows]
     contents: Callable[[Path, Keys, str | Sequence[str] | None, LayerAxis], Contents]
     folder: bool = False
-    """Whether the file is a directory."""
+    """Whether files of this format are directories."""
     distances: Callable[[Path, Keys], Contents] | None = None
     """Reader of distances between rows, if a file can contain several square matrices."""
 

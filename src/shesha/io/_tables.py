@@ -28,7 +28,7 @@ _UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 
 _DECIMAL_COMMA = re.compile(r"(?:^|;)-?\d+,\d")
 _WIDTH = 8
-"""Bytes of a number in memory."""
+"""Number of bytes of a number in memory."""
 _MOST_COLUMNS = 100_000
 _LOOKED_AT = 20
 """Number of lines that are read to find the separator and the decimal sign."""

@@ -36,7 +36,7 @@ FORMATS: dict[str, Format] = {
     ".h5ad": Format(labels_of_h5ad, lambda path, keys, *_: open_h5ad(path, keys)),
     ".zarr": Format(labels_of_zarr, lambda path, keys, _, layer_axis: open_zarr(path, keys, layer_axis), folder=True),
 }
-"""The formats that ship, by the ending of a file's name."""
+"""Formats that the library supports, by the ending of the file name."""
 
 
 def formats() -> dict[str, Format]:

@@ -14,7 +14,7 @@ from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 Cube = NDArray[np.float64]
 
 _FEW_UNITS = 24
-"""Up to this many units of trials, sums within units are shared by all splits."""
+"""Largest number of units (sets of trials) for which sums within units are computed once for all splits."""
 _FEWEST_PAIRS = 3
 
 
@@ -144,7 +144,7 @@ def condition_distances(sums: Cube, counts: Matrix, metric: Metric) -> Matrix:
 
 
 def agreement(first: Matrix, second: Matrix) -> Vector:
-    """Rank correlation of corresponding lines over their common pairs; NaN if there are few."""
+    """Rank correlation of corresponding lines over the pairs that both have; NaN if there are too few."""
     both = np.isfinite(first) & np.isfinite(second)
     enough = np.where(both.sum(axis=1) >= _FEWEST_PAIRS, 1.0, np.nan)
     a, b = (centred_ranks(np.where(both, half, np.nan)) for half in (first, second))

@@ -27,11 +27,11 @@ from shesha.support.device_arrays import elsewhere
 from shesha.support.types import Index, Keys, Matrix, Vector
 
 _CACHED = 1 << 21
-"""Up to this many ranks are written directly; more would be limited by memory latency."""
+"""Largest number of ranks that are written without sorting them into blocks of memory first."""
 _AT_ONCE = 1 << 18
 """Number of entries that a thread writes at a time."""
 _DIGITS = 11
-"""Distances that agree to this many decimals, relative to the largest, tie; further digits are rounding errors."""
+"""Number of decimals, relative to the largest distance, beyond which digits are rounding errors."""
 
 
 def spearman(

@@ -147,7 +147,7 @@ _SCALED: Mapping[Method, Callable[[Matrix], Matrix]] = {
     "pearson": _centred,
     "cosine": _unit,
 }
-"""Distances, normalised so that inner products compare them."""
+"""Functions that normalise distances, so that an inner product gives their correlation or cosine."""
 
 
 def _ceilings(draws: Cube, scaled: Callable[[Matrix], Matrix]) -> tuple[Matrix, Matrix, Vector]:

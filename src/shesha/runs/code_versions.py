@@ -20,7 +20,7 @@ FOLLOWED = ("inputs", "kernels", "measures", "nulls", "support.device_arrays", "
 _NEUTRAL = {"shesha.kernels.threads", "shesha.measures.registry"}
 """Modules that cannot change a number, such as those for threads, registration and look-up."""
 _TOLD = {"caveats", "formula", "reference"}
-"""Arguments that contain documentation."""
+"""Names of arguments that contain documentation."""
 _COMPILED = "shesha.kernels.native"
 """The package with the sources of compiled code, whose loops are called by name."""
 _LENGTH = 12

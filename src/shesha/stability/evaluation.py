@@ -25,7 +25,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Covariates, Rdm, Rows, hint_of_distances
 
 _DRAWS = ("n_splits", "n_rotations")
-"""The documented names of n_draws."""
+"""Documented option names for the number of draws."""
 
 
 def build_request(

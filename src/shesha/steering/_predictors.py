@@ -49,7 +49,7 @@ _SUPERVISED: dict[str, tuple[Predictor, float | None]] = {
     "silhouette": (silhouette, 1.0),
     "procrustes": (_procrustes, 1.0),
 }
-"""Scores of rows and labels, with their maximum."""
+"""Functions that score labelled rows, with the maximum of each score."""
 _NO_LABELS = "does not use labels, so shuffling them changes nothing"
 
 

@@ -32,11 +32,11 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
     source: str
     target: str
     norm: float
-    """Mean length of the rows, which is one unit of 'norm'."""
+    """Mean length of the rows, which is the unit of strengths in units of 'norm'."""
     coherence: SteeringScore
     """Mean cosine between the shifts of the target's rows (from the source's mean) and their mean shift."""
     unbiased: SteeringScore
-    """Mean cosine over pairs of these shifts; 0 on average for unrelated shifts."""
+    """Mean cosine over pairs of shifts; 0 on average for unrelated shifts."""
     method: str
     C: float
     n_rows: int

@@ -128,9 +128,9 @@ class Alignment:
 
     n: int
     squares: Vector
-    """Squared singular values."""
+    """Squared singular values of the features."""
     along: Matrix
-    """Squared coordinates of the targets, singular vectors x targets."""
+    """Squared coordinates of the targets, of shape (n_singular_vectors, n_targets)."""
     rest: Vector
     """Squared length of the part of each target outside the span of the features."""
 

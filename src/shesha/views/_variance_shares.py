@@ -25,7 +25,7 @@ class Variances(View):
 
     shares: Vector
     moments: FourthMoments
-    """Further sums for corrections by the number of rows or columns."""
+    """Sums for corrections for a small number of rows or columns."""
 
     @classmethod
     def build(cls, source: Representation) -> Variances:

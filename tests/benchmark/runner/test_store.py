@@ -200,7 +200,10 @@ def test_a_second_run_waits_and_finds_everything_done(here, toy, monkeypatch, ca
         time.sleep(0.01)
     second = run(toy, **options)
     running.join()
-    assert f"another run (process {os.getpid()}) is writing a.sqlite; this run waits until it ends" in caplog.text
+    assert (
+        f"another run (process {os.getpid()}) is writing a.sqlite; this run waits until the other run ends"
+        in caplog.text
+    )
     assert second.equals(first[0])
     calls = (here / "calls").read_text().splitlines()
     assert len(calls) == len(set(calls)) == 63

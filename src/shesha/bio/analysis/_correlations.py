@@ -20,7 +20,7 @@ from shesha.support.types import Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn
 
 _LOST = 0.05
-"""A warning is raised if the correlation is undefined in more than this share of the resamples."""
+"""Share of resamples with an undefined correlation above which a warning is raised."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from shesha.views import Standard
 
 NOTHING_TO_RANK = "all distances between rows are equal, or all labels are equal or all different"
 _BYTES_PER_PAIR = 80
-"""Bytes per pair: distances, labels, sort keys and orders of both, and the rows."""
+"""Bytes of memory per pair of rows: distances, labels, sort keys and orders of both, and the rows."""
 _PARTS = 20
 """Number of parts into which sampled pairs are divided to estimate the sampling error."""
 

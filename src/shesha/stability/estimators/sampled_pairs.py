@@ -26,9 +26,9 @@ A memory budget below 137 MiB allows fewer.
 """
 _ALL = 2**31 - 1
 _BYTES = 144
-"""Bytes per sampled pair: rows, distances, ranks and influence, and copies for sorting."""
+"""Bytes of memory per sampled pair: rows, distances, ranks and influence, and copies for sorting."""
 _SPARSE = 0.5
-"""Up to this share of all pairs, a default number of pairs is drawn with replacement."""
+"""Largest share of all pairs at which the default number of pairs is drawn with replacement."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Sample:
     """Random pairs for successive partitions."""
 
     drawn: Callable[[int], list[Callable[[], Pairs]]]
-    """Function that draws the pairs of rows of the partitions that follow."""
+    """Function that draws the pairs of rows for the next partitions."""
     distinct: int
     """Total number of distinct pairs; 0 if every partition has new pairs."""
     share: float

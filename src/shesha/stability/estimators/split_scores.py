@@ -27,7 +27,7 @@ from shesha.views import Rows, SampledHalves, SplitHalves
 from shesha.views.feature_halves import CONSTANT, Draw
 
 BOOTSTRAP_PAIRS = 1_000_000
-"""With more pairs than this, the interval uses a random subset, which widens it by a few percent at most."""
+"""Largest number of pairs for the interval. A random subset of more pairs widens it by a few percent at most."""
 MAX_DRAWS = 3000
 _BATCH = 10
 

@@ -22,7 +22,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Plain, Standard
 
 _ALL_PAIRS = 4096
-"""The interval uses all pairs up to this many rows; above it, the second number of random pairs."""
+"""Largest number of rows for which the interval uses all pairs, and number of random pairs for more rows."""
 _SOME_PAIRS = 1_000_000
 
 
@@ -219,7 +219,8 @@ def variance_ratio(data: Plain, y: Classes) -> float:
     view=Plain,
     title="Distance from other classes",
     bounds=(-1, 1),
-    means="(inter - intra) / (inter + intra) from class means; 0 means no separation.",
+    means="Relative difference of distances to the own class mean and to the mean of other rows; 0 means no "
+    "separation.",
     means_not="Random labels give slightly more than 0, especially for small classes.",
     reference="Raju 2026, journal version, A.1",
     invariant=("scaling", "translation", "orthogonal"),

@@ -21,7 +21,7 @@ from shesha.views import Standard
     title="Alignment with the labels",
     bounds=(-1, 1),
     means="Are rows with the same label closer to each other than other rows?",
-    means_not="Ties keep the score below 1 even for perfect classes. Labels may be decodable even if it is 0.",
+    means_not="Ties keep the score below 1 even for perfect classes. Labels may be decodable even if the score is 0.",
     reference="Raju 2026, section 3.3",
     invariant=("scaling", "translation"),
     estimator=estimate_alignment,
