@@ -25,7 +25,7 @@ from shesha.views import RankedRdm, Rdm, Rows, representation_from
 
 _MIN_ROWS = 4
 DRIFTS = "drift"
-"""The name in the store for the drift between two contents."""
+"""Name under which a store keeps the drift between two representations."""
 
 
 def measure_drift(

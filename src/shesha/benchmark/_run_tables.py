@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Gathered:
-    """The tables of a run; the store may be closed."""
+    """The tables of a run, which do not need the store any more."""
 
     about: Mapping[str, object]
-    """Versions and suite."""
+    """Versions of libraries, and name of the suite."""
     scores: pd.DataFrame
     models: pd.DataFrame
-    """Accuracy of each."""
+    """Test accuracy of each model."""
     runtimes: pd.DataFrame
     far: pd.DataFrame
     """Finished and missing comparisons, by test."""

@@ -41,7 +41,9 @@ def calibrated(measure: Measure) -> CalibratedMeasure:
     """Return a measure's calibrated variant; the measure needs a value of perfect agreement."""
     best = measure.bounds[1] if measure.closer == "higher" else measure.bounds[0]
     if not measure.paired or not np.isfinite(best):
-        raise ValueError(f"measure must compare rows and have a best value to be calibrated, got {measure.name}")
+        raise ValueError(
+            f"measure must compare rows and have a best possible value to be calibrated, got {measure.name}"
+        )
     attrs = {name: getattr(measure, name) for name in ("function", "view", "symmetric", "invariant", "family", "cost")}
     kept = ("formula", "reference", "equal_widths", "needs_features", "view_options", "options")
     attrs |= {name: getattr(measure, name) for name in kept}

@@ -101,8 +101,8 @@ def leaderboard_page(folder: str | Path, *, suite: str | None = None, seed: Seed
 _HEAD = (
     "One line per measure. *Position* is the range of positions that other trainings and tasks could give (95 %). "
     "Measures with equal ranges tie. *Score* is the mean over tasks and tests (AUPRC or rank correlation; 1 is best). "
-    "*Calibrated* is the same mean for the calibrated measure. Rows marked (published) are the paper's scores of its "
-    "own trainings. A dash means that the measure has no position, because it is the only one or lacks a test that "
+    "*Calibrated* is the same mean for the calibrated measure. Rows marked (published) are the paper's scores for its "
+    "own models. A dash means that the measure has no position, because it is the only one or lacks a test that "
     "most measures have."
 )
 

@@ -106,11 +106,11 @@ class Outcome:
     """Representations and outputs of a trained model."""
 
     representations: Mapping[str, tuple[NDArray[np.float32], ...]]
-    """By pooling ('' where there is one way only), the layers in order, the last hidden one last. Rows are the test
-    rows. A feature map has shape (n_rows, height, width, channels) here and in model files; comparisons put channels
+    """Layers of the test rows in order, up to the last hidden layer, by pooling ('' if there is only one). A feature
+    map has shape (n_rows, height, width, channels) here and in model files; comparisons put channels
     first (`shesha.kernels.map_flattening`)."""
     probabilities: NDArray[np.float64]
-    """Of shape (n_rows, n_classes): the classifier's output, rows summing to one."""
+    """Class probabilities by the classifier, of shape (n_rows, n_classes); each row sums to one."""
     labels: NDArray[np.int64]
     """The true class of each row."""
 
@@ -128,8 +128,7 @@ class Outcome:
                 if not np.isfinite(layer).all():
                     raise DivergedError(
                         f"layer {number} of pooling {pooling!r} must be finite, got NaN or infinity because the "
-                        "training "
-                        "diverged"
+                        "training diverged"
                     )
         if not np.isfinite(self.probabilities).all():
             raise DivergedError("probabilities must be finite, got NaN or infinity because the training diverged")

@@ -19,7 +19,7 @@ Pair = tuple[str, str]
 Values = Mapping[Pair, float]
 BY_GROUPS = ("auprc", "conformity")
 BY_LAYERS = ("conformity", "spearman")
-"""The qualities in the published results; `score_layers` gives one more."""
+"""Names of scores in the published results; `score_layers` computes an additional score."""
 
 
 class Compared(Protocol):
@@ -49,13 +49,13 @@ class ScoreRow:
     quality: str
     measure: str
     value: float
-    """Higher is better; NaN if it cannot be computed from the values."""
+    """Value of the score, where higher is better; NaN if it cannot be computed."""
     p_value: float
-    """NaN if there is none."""
+    """p-value of the score; NaN for a score without a p-value."""
     n: int
-    """Number of pairs of models that count; for the test of layers, number of models."""
+    """Number of pairs of models that were used; for the test of layers, number of models."""
     dropped: int
-    """Number left out because the measure gave no value."""
+    """Number of pairs or models left out because the measure gave no value."""
     reason: str
     """Reason for a missing value, or a note on what is left out."""
 

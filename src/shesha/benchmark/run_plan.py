@@ -18,7 +18,7 @@ from shesha.measures import Measure
 
 Keys = Mapping[Model, str]
 _SECONDS = 10.0
-"""Time per chunk: short, so that little is lost if a run is killed, and workers finish at about the same time."""
+"""Time per chunk in seconds. Short chunks lose little work if a run is killed, and end at about the same time."""
 _PER_PAIR = {"more": 1.0}
 _CALIBRATED, _PLAIN = 0.25, 0.02
 

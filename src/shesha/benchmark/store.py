@@ -54,7 +54,7 @@ class Cell:
     seconds: float
     reason: str = ""
     rows_left_out: int = 0
-    """Number of rows without a direction in one of the two, for a measure that needs one."""
+    """Number of rows left out because they have no direction in one of the two representations."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ class Suite:
     name: str
     tasks: tuple[Task, ...]
     options: Mapping[str, Mapping[str, Plain]] = field(default_factory=dict, hash=False)
-    """Options of measures that differ from their defaults, unless a run chooses them."""
+    """Options of measures that replace the defaults of the measures, unless a run chooses other options."""
 
     def __post_init__(self) -> None:
         """Refuse tasks with equal keys in the store."""
@@ -154,7 +154,8 @@ _OPTIONS: dict[str, dict[str, dict[str, Plain]]] = {
     "small": {"RTD": {"n_subsets": 2}, "stability difference": {"n_splits": 10}},
     "paper": {},
 }
-"""Ten subsets, as published, would make the divergence take as long as everything else together."""
+"""Options of measures by suite. With ten subsets, as published, RTD would take as long as all other measures
+together."""
 
 
 def suite(name: str) -> Suite:

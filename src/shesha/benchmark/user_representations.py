@@ -46,7 +46,9 @@ class _Found:
         """Return a note on rows that were left out."""
         rows = self.rows_left_out.get(measure)
         return (
-            f"rows without a direction left out of {count(len(rows), 'comparison')}, up to {max(rows)}" if rows else ""
+            f"rows without a direction were left out of {count(len(rows), 'comparison')}, at most {max(rows)} each"
+            if rows
+            else ""
         )
 
 

@@ -42,11 +42,11 @@ from shesha.support.types import Index, Seed
 
 MEASURES = ("RDM drift", "unbiased CKA")
 _NO_LEVEL = 0.9
-"""Nothing is tested here: only the subsets of the evidence are used, not its permutations."""
+"""Level that `Evidence` requires but that has no effect here, because nothing is tested."""
 _LOOKED_AT = 5000
-"""Maximum number of rows searched for those that moved, because the work grows with its square."""
+"""Largest number of rows that are searched for moved rows; the work grows with the square of this number."""
 _MOVED = 50
-"""Number of listed rows that moved most."""
+"""Number of rows in the list of the rows that moved most."""
 
 
 def diff(

@@ -54,8 +54,8 @@ def suggest_shards(files: Sequence[Path]) -> None:
     numbered = [name for name in first if Path(name).stem[-1:].isdigit()]
     if first == second and len(numbered) == len(first) > 1:
         typer.echo(
-            f"shesha: {files[0]} and {files[1]} hold {len(first)} numbered files each, and every file is compared as "
-            "one representation. If the files are consecutive rows of two representations, pass --shards.",
+            f"shesha: {files[0]} and {files[1]} contain {len(first)} numbered files each, and every file is "
+            "compared as one representation. If the files are consecutive rows of two representations, pass --shards.",
             err=True,
         )
 

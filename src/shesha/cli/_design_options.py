@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shesha.nulls.permutations import Design
 
 _NO_COLUMN = "column must be "
-"""The beginning of the error about an unknown column."""
+"""Beginning of the error message about an unknown column."""
 _WHERE = "FILE (or FILE:COLUMN) with one label per row, or COLUMN of the first FILE"
 
 Blocks = Annotated[

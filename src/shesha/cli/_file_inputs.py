@@ -30,7 +30,7 @@ Distances = Annotated[bool, typer.Option("--rdm", help="The arrays are distances
 """The option for distances: square, condensed, or stacks of square matrices."""
 
 _MOST_ARRAYS = 1_000
-"""Maximum number of arrays, because each is a representation and more are likely a mistake."""
+"""Maximum number of arrays. Each array is a representation, so a larger number is likely a mistake."""
 
 
 def read_representations(

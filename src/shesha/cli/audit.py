@@ -25,9 +25,9 @@ _NOT_SCORED = 2
 _FEWEST = 4
 """Arrays with fewer columns (such as a UMAP) cannot be split into halves."""
 _QUICK = 39
-"""Draws of a quick audit: the smallest p-value is 0.025, and intervals are rough."""
+"""Number of permutations and resamples of a quick audit: the smallest p-value is 0.025, and intervals are rough."""
 _QUICK_PAIRS = 100_000
-"""Pairs of rows of a quick audit, which add an error of at most 0.006 to its scores."""
+"""Number of pairs of rows of a quick audit; sampling them adds an error of at most 0.006 to the scores."""
 _UNORDERED = "no order of the representations was given, so drift is not computed: name them in order with --key"
 
 

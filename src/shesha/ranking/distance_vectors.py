@@ -20,9 +20,9 @@ from shesha.support.types import Index, Matrix, Vector
 from shesha.views import RankedRdm, Representation
 
 _ARRAYS = 6
-"""Arrays of the size of the distances: values, orders, places of ties, ranks and their copies."""
+"""Number of arrays in memory that are as large as the distances: values, orders, ties, ranks and copies."""
 _FEWEST = 10_000
-"""A small memory budget allows no fewer pairs than these."""
+"""Smallest number of pairs that are drawn, even if the memory budget is small."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class DistanceVectors:
     ranked: bool
     i: Index
     j: Index
-    """The rows of each pair."""
+    """Second row of each pair; `i` has the first row."""
     ceiling_upper: float = float("nan")
-    """Mean value of each subject with the mean of all, from sampled pairs; NaN from all pairs."""
+    """Average value between a subject and the mean of all subjects, from sampled pairs; NaN if all pairs are used."""
 
     @classmethod
     def build(cls, problem: Problem, rng: np.random.Generator | None = None) -> DistanceVectors:
@@ -113,7 +113,7 @@ def _leave_one_out(measure: Any, subjects: Sequence[RankedRdm]) -> list[RankedRd
 
 
 def _upper_ceiling(measure: Any, subjects: Sequence[RankedRdm]) -> float:
-    """Mean value of each subject with the mean of all subjects."""
+    """Average value between a subject and the mean of all subjects."""
     kind, options = measure.view_key
     mean = kind.average(subjects, **dict(options))
     return float(np.mean([measure.compare_views(mean, subject) for subject in subjects]))

@@ -20,7 +20,7 @@ _FEWEST = 4
 """Smallest number of rows of a test fold; fewer rows have too few pairs."""
 
 MOST_PAIRS = 200_000
-"""If there are more pairs, folds divide so many random ones, which give a held-out value an error of about 0.002."""
+"""Largest number of pairs in the folds. If there are more, random pairs are used, with an error of about 0.002."""
 
 
 @dataclass(frozen=True)

@@ -239,12 +239,12 @@ def _resample_notes(problem: Problem, evaluations: Evaluations) -> list[str]:
 
 
 def _sample_note(problem: Problem, vectors: DistanceVectors, n_permuted: int) -> str:
-    """Say what stands in for all pairs, ranked again in every resample."""
+    """Return notes on approximations: sampled pairs, and resamples without new ranks."""
     notes = []
     if vectors.sampled:
         notes.append(
-            f"Values are from {vectors.n_pairs:,} random pairs of the {n_pairs(problem.n_rows):,} pairs of rows; the "
-            f"intervals include the error of this. p-values against chance are from {n_permuted:,} random rows."
+            f"Values are from {vectors.n_pairs:,} random pairs of the {n_pairs(problem.n_rows):,} pairs of rows; "
+            f"the intervals include this sampling error. p-values against chance are from {n_permuted:,} random rows."
         )
     if vectors.n_pairs > RANKED_AGAIN:
         notes.append(

@@ -55,17 +55,17 @@ class Fact:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The interval, or the number twice."""
+        """The limits of the interval; without an interval, both are the number itself."""
         return (self.value, self.value) if isnan(self.low) else (self.low, self.high)
 
 
 Facts = Mapping[str, Fact]
 MakeFacts = Callable[["pd.DataFrame", Any], Facts]
-"""Takes all rows, and the published numbers: a DataFrame, or None if the study declares no file of them."""
+"""Function that takes all rows and the published numbers (a DataFrame, or None without a file of them)."""
 
 
 def as_facts(values: Mapping[str, Any], prefix: str = "") -> dict[str, Fact]:
-    """Return numbers and words as facts without intervals, under names that begin alike.
+    """Return numbers and words as facts without intervals, under names with a common prefix.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def steps(rows: pd.DataFrame, axis: str, column: str, unit: Sequence[str] = ("se
 
 
 def largest(facts: Iterable[Fact]) -> Fact:
-    """Return the largest number; the limits are the largest of theirs.
+    """Return the largest number, with the largest lower limit and the largest upper limit.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def largest(facts: Iterable[Fact]) -> Fact:
 
 
 def smallest(facts: Iterable[Fact]) -> Fact:
-    """Return the smallest number; the limits are the smallest of theirs.
+    """Return the smallest number, with the smallest lower limit and the smallest upper limit.
 
     Examples
     --------

@@ -35,7 +35,7 @@ def study_facts(study: Study, rows: pd.DataFrame) -> Facts:
 
 
 def checks_of_page(study: Study, checks: Sequence[Check], facts: Facts) -> tuple[Check, ...]:
-    """Say what each check rests on, with the engine's verdicts where claims are data."""
+    """Set the basis of each check, and the verdict of checks that claims decide."""
     return set_basis(study, decide(study.name, tuple(checks), facts, lesser_claims(study)))
 
 

@@ -30,7 +30,7 @@ PAPER = "Geometric Stability, "
 ABSENT = "this run does not contain the cells that decide it"
 _WORDED = "claim/"
 Table = Any
-"""A DataFrame. The stubs of pandas know neither what a row nor what a cell holds."""
+"""A DataFrame. The type stubs of pandas do not describe its rows and cells."""
 Answers = dict[str, "Found"]
 """Results by the key of the published line."""
 Ours = Callable[[str, str], float | None]
@@ -52,9 +52,9 @@ class Found:
         Verdict if the data decide nothing. Otherwise numbers are judged by their difference, and words by equality.
         Claims in words are answered by rules: see `rules_file`.
     decimals : int, optional
-        Of the published number; default: what its line says, else 3.
+        Number of printed decimals; default: as in the published line, otherwise 3.
     note : str
-        What must be known even where it agrees.
+        Note that the check shows even if the numbers agree.
     """
 
     ours: float | str | None
@@ -89,7 +89,7 @@ def against(
         Columns `where`, `what`, `key`, `published` (a number or words); if need be `error`, and `decimals` (default 3).
     answers : mapping of key to Found
     missing : mapping of str to str
-        What keys that cannot be repeated begin with, and what is missing.
+        Prefixes of keys that cannot be repeated, and what is missing for them.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What a study's page says, as data: rules of its lesser claims, sentences of its answer, headings of its tables.
+"""Texts of a study's page as data: rules of its lesser claims, sentences of its answer, headings of its tables.
 
 The file is `published/rules/NAME.toml`. An entry of `[claim]` has the key of a published line in words, which says its
 place and its label, and what decides it; the fields of the first rule may stand at the top of the entry. A key with a
@@ -52,7 +52,7 @@ def lesser_claims(study: Study) -> dict[Line, Claim]:
 
 
 def _entry(key: str, rules: dict[str, Any]) -> dict[str, Any]:
-    """Return the entry of a key; a star in its fields is what that of its own key stands for."""
+    """Return the entry of a key; stars in its fields are replaced by the text that the star of its key matches."""
     pattern = next((rule for rule in rules if fnmatchcase(key, rule)), None)
     if pattern is None:
         return {}
@@ -75,7 +75,7 @@ def _claim_from_line(study: str, line: Line, entry: dict[str, Any]) -> Claim:
 
 
 def study_answer(study: Study, facts: Facts) -> str:
-    """Return the answer of a study's page, "" if its rules hold none; sentences whose facts are absent are left out."""
+    """Return the answer of a study's page, "" without rules for it; sentences with missing facts are omitted."""
     return " ".join(filter(None, (_sentence(entry, facts) for entry in read_rules(study).get("answer", ()))))
 
 

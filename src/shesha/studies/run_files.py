@@ -18,7 +18,7 @@ from shesha.support.atomic_files import write_text
 
 SUMMARY, CHECKS, ROWS, FACTS = "summary.json", "checks.csv", "rows.csv", "facts.csv"
 PAGE, FAILED_PAGE, FAILED_ROWS = "page.md", "page_not_made.md", "rows_without_page.csv"
-"""The last two are written next to an earlier page, whose files are kept unchanged."""
+"""`FAILED_PAGE` and `FAILED_ROWS` are written next to an earlier page, whose files are kept unchanged."""
 
 
 def write(run: StudyRun, folder: Path) -> Path:
@@ -91,7 +91,7 @@ def has_page(study: Study, folder: Path) -> bool:
 
 
 def page_path(study: Study, folder: Path) -> Path:
-    """Return the path of the latest page in a folder, which says why if it could not be made."""
+    """Return the path of the latest page in a folder, or of the file that says why none could be made."""
     failed = folder / study.name / FAILED_PAGE
     return failed if failed.exists() else folder / study.name / PAGE
 

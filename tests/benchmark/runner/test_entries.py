@@ -65,7 +65,7 @@ def test_calibrated_measures_are_measures_of_their_own():
 @pytest.mark.parametrize("name", ["MagDiff", "IMD"])
 def test_what_has_no_best_value_cannot_be_calibrated(name):
     with pytest.raises(
-        ValueError, match=f"measure must compare rows and have a best value to be calibrated, got {name}"
+        ValueError, match=f"measure must compare rows and have a best possible value to be calibrated, got {name}"
     ):
         entries([f"calibrated {name}"])
 

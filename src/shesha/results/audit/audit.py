@@ -29,11 +29,11 @@ class Meaning(Result):
 
     title: str
     line: str
-    """Meaning and limits."""
+    """Meaning and limits of the number, in one text."""
     asks: str = ""
-    """The meaning alone."""
+    """Meaning of the number."""
     caution: str = ""
-    """The limits alone."""
+    """Limits of the number."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class RepresentationAudit(Result):
     supervised_chances: dict[str, Chance] = field(default_factory=dict)
     """Chance levels of the scores that need labels, from permuted labels."""
     same_width: Estimate | None = None
-    """The feature split of random subsets of features, as wide as the narrowest representation; None if all widths are
-    equal."""
+    """Feature split of random subsets of the features, with as many features as the narrowest representation has; None
+    if all representations have equally many."""
 
     @property
     def ranking_score(self) -> Estimate | None:
@@ -163,9 +163,9 @@ class RepresentationAudit(Result):
 
 
 _LEADING = ("feature_split", "basis_averaged_split")
-"""Columns that come first, even if nothing could be scored."""
+"""First columns of the table, which it has even if nothing could be scored."""
 _DESCRIPTORS = ("effective_rank", "participation_ratio", "corrected_participation_ratio", "anisotropy")
-"""Columns that a table has even if nothing could be scored."""
+"""Other columns that the table has even if nothing could be scored."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class Audit(Result):
     representations: tuple[RepresentationAudit, ...]
     drift: DriftPath | None = None
     drift_reason: str = ""
-    """Reason for missing drift despite several representations."""
+    """Reason why no drift was computed although there are several representations."""
     options: dict[str, Any] = field(default_factory=dict)
     meanings: dict[str, Meaning] = field(default_factory=dict)
     """Title, meaning and limits of each number, in the order of the report."""

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from shesha.results.stability.chance import Chance
 
 SCREEN = 30
-"""Lines of a first screen, 80 columns wide."""
+"""Largest number of lines that `print` shows, for lines of up to 80 characters."""
 _FEWEST = 3
-"""Minimum number of rows of a table."""
+"""Smallest number of representations in the table."""
 _FAULTS = 3
 _SCALE = (
     "Do random halves of the features have the same geometry? Reference values: unrelated features 0, an untrained "
@@ -124,7 +124,7 @@ def _first_faults(audit: Audit, words: Callable[[str], str]) -> Section | None:
     section = data(audit, words)
     if section is None or len(section.parts) <= _FAULTS:
         return section
-    more = Text(f"The full report lists {len(section.parts) - _FAULTS} more.")
+    more = Text(f"The full report lists {len(section.parts) - _FAULTS} more faults.")
     return Section(section.title, (*section.parts[:_FAULTS], more))
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from shesha.results.audit.audit import Audit, RepresentationAudit
 
 _DRIFT = (
-    "Drift is 1 - rank correlation of all distances between rows: 0 for the same geometry, about 1 for an unrelated "
-    "one. Rotations and rescalings do not change it."
+    "Drift is 1 minus the rank correlation of all distances between rows. It is 0 for the same geometry and about 1 "
+    "for an unrelated one. Rotations and rescalings do not change it."
 )
 _STABLE = "A stable geometry is not necessarily correct, and an unstable one has not necessarily lost information."
 _MORE = "`shesha scores NAME` explains the meaning and limits of a number."

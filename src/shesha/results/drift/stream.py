@@ -20,16 +20,16 @@ class StreamVerdict(Result):
     state: State
     n_rows: int
     n_seen: int
-    """Number of rows of the stream so far, including these."""
+    """Number of rows of the stream so far, including this batch."""
     alpha: float
     """Upper bound of the probability of any false alarm, however long the stream runs."""
     log10_martingale: float
-    """Evidence of a change after these rows, as a power of ten."""
+    """Evidence of a change after this batch, as a power of ten."""
     log10_highest: float
-    """The highest evidence so far; at `log10_threshold` it raises an alarm, which persists."""
+    """Highest evidence so far, as a power of ten. From `log10_threshold` on, it raises an alarm, which persists."""
     log10_threshold: float
     mean_p_value: float
-    """About 0.5 if rows are like earlier rows; lower if they are farther from the centre, higher if nearer."""
+    """About 0.5 if rows are like earlier rows; lower if rows are farther from the centre, higher if they are nearer."""
     strangest: tuple[int, ...] = ()
     """Rows of the batch that are farthest from the centre of the reference, farthest first."""
     alarm_since: int = 0

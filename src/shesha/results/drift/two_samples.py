@@ -19,8 +19,8 @@ class TwoSample(Result):
 
     test: str
     statistic: float
-    """About 0 for samples from one distribution, and larger otherwise; for C2ST, the area under the curve (0.5, and
-    larger otherwise)."""
+    """Value of the test statistic: about 0 for samples from one distribution, otherwise larger. For C2ST: area under
+    the ROC curve, about 0.5 or larger."""
     p_value: float
     n_reference: int
     n_window: int

@@ -24,7 +24,7 @@ class Association(Result):
     low: float
     high: float
     p_value: float
-    """p-value from Student's t over clusters; for independent lines it would be `naive_p`."""
+    """p-value from Student's t over clusters; `naive_p` is the p-value for independent lines."""
     naive_p: float
     n: int
     n_clusters: int

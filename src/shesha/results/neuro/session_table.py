@@ -23,7 +23,7 @@ class AreaScore(NullComparison):
     value: float
     reason: str = ""
     n_unused: int = 0
-    """Trials left unused to give conditions equal numbers, averaged over draws."""
+    """Number of trials left unused so that conditions have equally many, averaged over draws."""
     dropped: tuple[str, ...] = ()
     """Conditions left out because a half has too few trials."""
 
@@ -57,9 +57,9 @@ class GroupMean(Result):
     chance: float
     """Mean of the chance levels."""
     n: int
-    """Number of areas and sessions with a value."""
+    """Number of pairs of area and session with a value."""
     n_beyond: int
-    """Number of areas and sessions above chance (uncorrected)."""
+    """Number of pairs of area and session beyond chance (uncorrected)."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class SessionTable(Result):
     lines: tuple[AreaLine, ...]
     groups: tuple[Group, ...]
     excluded: tuple[tuple[str, str, str], ...]
-    """What was left out: session, area ('' for all areas) and reason."""
+    """Data that were left out: session, area ('' for all areas) and reason."""
     by: str
     interval: str
     """Unit of the intervals: 'animal' or 'session'."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shesha.results.base import Result
+from shesha.results.neuro.trial_score import TrialScore
 from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-from shesha.results.neuro.trial_score import TrialScore
 
 
 @dataclass(frozen=True)

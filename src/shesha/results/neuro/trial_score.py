@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SIDES = {"higher": "above", "lower": "below", "either": "beyond"}
-"""Side of chance on which a score is significant, for each direction of an effect."""
+"""Words for a significant score, by the direction of its effect: above, below or beyond chance."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class TrialScore(NullSummary):
     n_conditions: int = 0
     """Number of conditions in the score; 0 for a score without conditions."""
     n_unused: int = 0
-    """Trials left unused to give conditions equal numbers, averaged over draws."""
+    """Number of trials left unused so that conditions have equally many, averaged over draws."""
     dropped: tuple[str, ...] = ()
     """Conditions left out because a half has too few trials."""
     alpha: float = 0.05
@@ -43,7 +43,7 @@ class TrialScore(NullSummary):
     """Reason for a missing score."""
     notes: tuple[str, ...] = ()
     further: dict[str, float] = field(default_factory=dict)
-    """Other numbers of the same trials, by name."""
+    """Additional numbers computed from the same trials, by name."""
     options: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -116,29 +116,32 @@ def _reading_advice(scores: list[Score]) -> list[str]:
     if len(scores) <= _MANY or not there:
         return []
     return [
-        f"Read these measures first: {', '.join(there)}. The others show how much the answer depends on the measure."
+        f"Read these measures first: {', '.join(there)}. The other measures show how much the answer depends on "
+        "the measure."
     ]
 
 
 _NOTE = (
-    "Values are not calibrated. Chance is the mean value over all matchings of the rows, if there is a formula. For "
-    "other measures the mean is rarely 0 and grows with the number of features. `--calibrate` (`calibrate=True`) adds "
-    "intervals and p-values. `shesha measures NAME` explains what a measure responds to and when it misleads."
+    "Values are not calibrated. The chance level is the mean value over all matchings of the rows, if there is a "
+    "formula. For other measures this mean is rarely 0 and grows with the number of features. `--calibrate` "
+    "(`calibrate=True`) adds intervals and p-values. `shesha measures NAME` explains what a measure responds to "
+    "and when it misleads."
 )
 
 
 _CALIBRATED_NOTE = (
-    "Chance is the mean value for randomly matched rows. Calibrated is 0 up to the chance threshold and 1 at the best "
-    "possible value; for a measure without a best value, it is the excess over the threshold. With many measures, "
-    "some p-values are small by chance alone. Corrected p accounts for the number of measures: use it unless you "
-    "chose one measure in advance. Measures that do not depend on the matching of rows have no null distribution."
+    "The chance level is the mean value for randomly matched rows. The calibrated value is 0 up to the chance "
+    "threshold and 1 at the best possible value. For a measure without a best possible value, it is the excess over "
+    "the threshold. With many measures, some p-values are small by chance alone. Use the corrected p-value, which "
+    "accounts for the number of measures, unless you chose one measure in advance. Measures that do not depend on the "
+    "matching of rows have no null distribution."
 )
 
 
 _REPEATS_NOTE = (
     "Single repeats are noisy, so on average even the true model would score between the two ends of the ceiling. "
-    "Corrected is the value over repeats divided by the square roots of the reliabilities. It estimates the value "
-    "without noise."
+    "The corrected value is the value over repeats divided by the square roots of the reliabilities. It estimates the "
+    "value without noise."
 )
 
 

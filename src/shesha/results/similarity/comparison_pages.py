@@ -53,8 +53,8 @@ NO_CHANCE = Text(
     "similar."
 )
 _MANY_TESTS = Text(
-    "With many measures, some p-values are small by chance alone. Corrected p accounts for the number of measures: "
-    "use it unless you chose one measure in advance."
+    "With many measures, some p-values are small by chance alone. Use the corrected p-value, which accounts for "
+    "the number of measures, unless you chose one measure in advance."
 )
 _MOST_CELLS = 30_000
 """Largest number of heat-map cells on one page; more are slow in a browser."""
@@ -137,7 +137,7 @@ def _format_p_value(p_value: float) -> str:
 
 
 def _strip(score: Score) -> Strip | None:
-    """Draw what lies between 0 and 1; other measures have scales of their own."""
+    """Draw the measures with values from 0 to 1; other measures have different scales."""
     if not (score.possible_low >= -1 and score.possible_high <= 1 and score.closer == "higher"):
         return None
     return Strip(score.value, score.interval_low, score.interval_high, score.threshold)

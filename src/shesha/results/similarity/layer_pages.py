@@ -29,7 +29,7 @@ def projection_lines(result: LayerComparison) -> list[str]:
     return (
         [
             f"{len(errors)} of {len(result.scores)} values are estimates from random projections of wide layers. Their "
-            f"standard error is at most {max(errors):.2g} (the table of scores has each)"
+            f"standard error is at most {max(errors):.2g} (see the table of scores)"
         ]
         if errors
         else []

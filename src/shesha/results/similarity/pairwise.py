@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 PairNumber = Literal["value", "calibrated", "p_value", "corrected_p_value", "null_mean"]
-"""Numbers of a pair of representations."""
+"""Names of the numbers that a pair of representations has."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class PairwiseComparison(PairTables, Result):
     shapes: tuple[tuple[int, ...], ...]
     scores: tuple[PairScore, ...]
     symmetric: dict[str, bool]
-    """For each measure, whether it is symmetric: the value of (b, a) equals that of (a, b)."""
+    """Whether each measure is symmetric, that is, the value of (b, a) equals the value of (a, b)."""
     self_values: dict[str, float | None]
     """For each measure, the value of a representation with itself, if it is a constant."""
     seed: int | None = None
@@ -94,7 +94,7 @@ class PairwiseComparison(PairTables, Result):
     exchanged: str = ""
     """Rows that are exchangeable under the null; empty without calibration."""
     n_permutations: int = 0
-    """Number of draws of the null, which all pairs share."""
+    """Number of permutations of the rows, which all pairs share."""
     alpha: float = 0.05
 
     def matrix(self, measure: str, what: PairNumber = "value") -> pd.DataFrame:

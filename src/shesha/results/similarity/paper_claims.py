@@ -65,7 +65,7 @@ def _comparison(result: Comparison) -> str:
 
 
 def sort_recommended_first(scores: tuple[Score, ...]) -> list[Score]:
-    """Put the measures to begin with first; of few measures keep the order."""
+    """Return the recommended measures first; keep the order of few measures."""
     if len(scores) <= say.MOST + 1:
         return list(scores)
     return sorted(scores, key=lambda score: score.measure not in RECOMMENDED)

@@ -38,8 +38,8 @@ class WithinClasses(Result):
     corrected: dict[str, dict[str, float]]
     """p-values by measure and class, corrected over classes (Benjamini and Hochberg)."""
     calibrated_note: ClassVar[str] = (
-        "Chance is the mean value when rows are matched at random within the class (and block). Calibrated is 0 up to "
-        "the chance threshold and 1 at the best possible value."
+        "The chance level is the mean value when rows are matched at random within the class (and block). The "
+        "calibrated value is 0 up to the chance threshold and 1 at the best possible value."
     )
     column_note: ClassVar[str] = (
         f"{calibrated_note} The line '{_ALL}' permutes rows within classes only. Its value is high because classes "

@@ -24,7 +24,7 @@ NOTE = (
 
 
 def option_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one line per test and measure: AUPRC in each design, means over networks, with the range of chance."""
+    """Return one line per test and measure: mean AUPRC over networks in each design, with the range of chance."""
     options, records = rows[rows.part == "options"], []
     for test, lines in options.groupby("test", sort=False):
         chance = lines["chance auprc"].mean()
@@ -39,7 +39,8 @@ def option_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def option_facts(options: pd.DataFrame) -> dict[str, float]:
-    """How far each option moves the scores, and in how many tests the stability difference is above chance."""
+    """Return how much each option changes the scores, and in how many tests the stability difference is above
+    chance."""
     if not len(options):
         return {}
     scored, split = options[options.raw.notna()], options[options.raw.isna()]

@@ -72,7 +72,7 @@ def _readable(lines: pd.DataFrame) -> pd.DataFrame:
 
 
 def _benchmark() -> pd.DataFrame:
-    """Positions of the three measures and of their calibrated variants, and how alike their scores are."""
+    """Positions of the three measures and of their calibrated variants, and the correlation of their scores."""
     scores, rows = tables.scores("all"), []
     ranks = rank(scores)
     place = {(line.domain, line.measure): int(line.position) for _, line in ranks.iterrows()}
@@ -96,7 +96,7 @@ def _benchmark() -> pd.DataFrame:
 
 
 def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """How many measures gain and lose by calibration in each design, and how far it moves places on the benchmark."""
+    """Return how many measures calibration improves or worsens, and how much it changes positions on the benchmark."""
     lines, benchmark = _lines(rows), _benchmark()
     facts: dict[str, Any] = {}
     for (data, widths), part in lines.groupby(["data", "widths"], sort=False):

@@ -46,7 +46,7 @@ def _counts(data: str, setting: str) -> Row:
 
 
 def _reading(data: str, setting: str) -> Row:
-    """The same targets after another normalisation of the counts."""
+    """Scores of the targets after another normalisation of the counts."""
     from shesha.bio.analysis import correlation
     from shesha.coherence import coherence_by_group
 
@@ -82,7 +82,7 @@ def _size(data: str, setting: str) -> Row:
 
 
 def _fewer_cells(data: str, setting: str) -> Row:
-    """What a target scores with 25 of its cells, on average over 50 draws."""
+    """Mean score of a target over 50 draws of 25 of its cells."""
     from shesha.coherence import coherence_by_group
 
     labels, X = screens.papalexi().obs["target"].to_numpy(), screens.papalexi().obsm["X_pca"]
@@ -96,7 +96,7 @@ def _fewer_cells(data: str, setting: str) -> Row:
 
 
 def _method(data: str, setting: str) -> Row:
-    """Correlation of magnitude with both scores by one way to take shifts, compared with tables of fakes."""
+    """Correlate magnitude with both scores for one definition of shifts, and compare with tables of null groups."""
     from shesha.bio.analysis import correlation
 
     table = screens.targets(setting, DRAWS[setting]) if data == SCREEN else screens.types()
@@ -116,7 +116,7 @@ def _tables(data: str) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
 
 
 def _compare_row(data: str, x: str, y: str, covariates: Sequence[str] = ()) -> Row:
-    """A rank correlation with its interval, compared with the same of fakes."""
+    """Return a rank correlation with its interval, compared with that of null groups."""
     from shesha.bio.analysis import compare_with_null_tables, correlation
 
     table, null_tables = _tables(data)
@@ -153,7 +153,7 @@ def _confound(data: str, setting: str) -> Row:
 
 
 def _components(data: str, setting: str) -> Row:
-    """Correlation in the first k components, and how alike they rank the targets as 50 do."""
+    """Return the correlation in the first k components, and their rank agreement with 50 components."""
     from scipy.stats import spearmanr
 
     from shesha.bio.analysis import compare_with_null_tables, correlation
@@ -180,7 +180,7 @@ def _components(data: str, setting: str) -> Row:
 
 
 def _seeds(data: str, setting: str) -> Row:
-    """Fifteen seeds: of all cells, where nothing is random, and of 80 % of the cells."""
+    """Scores for fifteen seeds, on all cells (no randomness) and on 80 % of the cells."""
     from shesha.bio.analysis import seed_ablation
 
     labels, X = screens.papalexi().obs["target"].to_numpy(), screens.papalexi().obsm["X_pca"]
@@ -204,7 +204,7 @@ def _influence_range(data: str, setting: str) -> Row:
 
 
 def _quartiles(data: str, setting: str) -> Row:
-    """Most and least discordant quarter of the targets, compared with those of fakes."""
+    """Compare the most and the least discordant quarters of the targets with those of null groups."""
     from shesha.bio.analysis import discordance_quartiles, discordances
 
     def ratios(frame: pd.DataFrame) -> tuple[float, float, float]:
@@ -226,7 +226,7 @@ def _quartiles(data: str, setting: str) -> Row:
 
 
 def _mixed_model_row(data: str, setting: str) -> Row:
-    """Slopes of magnitude, size and spread, compared with their mean in fakes."""
+    """Compare the slopes of magnitude, size and spread with their means in null groups."""
     from shesha.bio.analysis import mixed_model
 
     score, _, how = setting.partition(", ")
@@ -243,7 +243,7 @@ def _mixed_model_row(data: str, setting: str) -> Row:
 
 
 def _pool_row(data: str, setting: str) -> Row:
-    """Both data sets in one correlation, raw or on one scale, compared with fakes."""
+    """Pool both data sets in one correlation, raw or on a common scale, and compare it with null groups."""
     from shesha.bio.analysis import pooled_correlations
 
     score, _, scaled = setting.partition(", ")

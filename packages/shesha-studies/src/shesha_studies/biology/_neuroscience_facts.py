@@ -12,13 +12,13 @@ from shesha_studies.biology._recordings import add_regions, count_areas, over_se
 
 
 def make_facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
-    """Means and correlations over whole sessions, and shares of areas beyond chance."""
+    """Return means and correlations with intervals over whole sessions, and shares of areas beyond chance."""
     lines, _ = split_numbers_and_claims(published)
     published = lines.assign(published=lines.published.astype(float))
     rows = add_regions(rows).assign(step=lambda table: table.early_middle - table.middle_late)
     means = ("shesha", "shesha_chance", "equal", "equal_chance", "step")
     facts = {name: Fact(*over_sessions(rows, name)) for name in means}
-    for name in ("shesha", "equal", "shifted"):
+    for name in ("shesha", "equal", "drift", "shifted"):
         above, n = count_areas(rows, name)
         facts |= {f"beyond_{name}": rate(above, n), f"areas_{name}": Fact(n), f"areas_beyond_{name}": Fact(above)}
     for name, score in (("z", "drift"), ("z_elsewhere", "shifted")):
@@ -27,7 +27,7 @@ def make_facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
 
 
 def _correlations(rows: pd.DataFrame) -> dict[str, Fact]:
-    """Of scores with behaviour, over whole sessions."""
+    """Correlations of scores with behaviour; whole sessions are resampled."""
 
     def fact(result: dict[str, float]) -> Fact:
         return Fact(result["rho"], result["low"], result["high"])
@@ -47,7 +47,7 @@ def _correlations(rows: pd.DataFrame) -> dict[str, Fact]:
 
 
 def _orders(rows: pd.DataFrame, published: pd.DataFrame) -> dict[str, Fact]:
-    """Of the regions, compared with the published order and each other."""
+    """Rank correlations of our order of the regions with the published order, and of two scores with each other."""
     n = rows.region.nunique()
     facts = {
         f"order_{name}": rank_correlation(order_of_regions(rows, published, name), n)

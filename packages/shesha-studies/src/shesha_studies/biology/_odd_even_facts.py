@@ -14,7 +14,7 @@ _EQUAL, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"
 
 
 def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Return what decides the claims."""
+    """Return the facts by which the claims are judged."""
     recorded, wave, still = split_data(rows)
     values: dict[str, Any] = {}
     for split, group in wave.groupby("split", sort=False):

@@ -21,7 +21,7 @@ _EQUAL, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"
 
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Count what is called stable, by split and null."""
+    """Make the page: the share of areas that are called stable, by split and null distribution."""
     recorded, wave, still = split_data(rows)
     shows = (
         "Rates of false positives under slow drift; scores of untuned neurons; scores of recorded areas with two "

@@ -14,7 +14,7 @@ from shesha_studies.biology._recordings import CELLS, EACH, one_area, score_numb
 
 FOUR = ("trial_split", "centroid_drift", "wuc", "behaviour_coupling")
 FEW = {"n_neurons": 20, "n_draws": 10, "n_splits": 8}
-"""Number of neurons if all areas are scored with the same number."""
+"""Number of neurons and of draws if all areas are scored with the same number of neurons."""
 SHRINKAGE = 0.1
 
 
@@ -68,7 +68,7 @@ def neuroscience(session: str, area: str) -> dict[str, float | int]:
 
 
 def _whitened_split(recording: Session) -> float:
-    """Odd and even trials after whitening with a shrinkage of 0.1: the other reading of the paper's WUC."""
+    """Agreement of odd and even trials after whitening with a shrinkage of 0.1, another reading of the paper's WUC."""
     X = np.asarray(recording.X)
     X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
     shown = np.unique(np.asarray(recording.conditions), axis=0, return_inverse=True)[1].ravel()

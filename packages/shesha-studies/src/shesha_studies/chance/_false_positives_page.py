@@ -18,7 +18,7 @@ from shesha_studies.chance._pooled_rates import dots, outside, pool_rates
 SCALED = ("row scale about an offset", "depth of counts")
 BY = ["score", "data", "design", "n"]
 DESIGNS = {"-": "", "row scale": ", keep row scale"}
-"""Labels of designs in the picture, if they differ from the names."""
+"""Labels of designs in the picture that differ from the names of the designs."""
 TOO_FREE = ("free", "blocks", "blocks of 8", "blocks of 25", "stretches of 8", "stretches of 25")
 """Designs that do not account for the dependence between the rows of these data."""
 NOTES = (
@@ -68,12 +68,12 @@ def make_page(rows: pd.DataFrame, level: float) -> Page:
 
 
 def _measures(nothing: pd.DataFrame) -> pd.DataFrame:
-    """Pool all kinds of independent rows: one line per measure and number of rows."""
+    """Pool all kinds of independent rows, in one line per measure and number of rows."""
     return pool_rates(nothing[nothing.data != "clusters of rows"], ["score", "n"])
 
 
 def _lines(nothing: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Rates by line, and whether each is above the level even as one of so many lines."""
+    """Return the rate of each line, and whether it exceeds the level after correction for the number of lines."""
     from scipy.stats import binom
 
     table = pool_rates(nothing, BY)
@@ -99,7 +99,7 @@ def _measures_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cells(table: pd.DataFrame) -> list[str]:
-    """Rate with its limits and its runs."""
+    """Format a rate with its limits and its number of runs."""
     return [
         f"{100 * line.rate:.1f} % ({100 * line['from']:.0f} to {100 * line['to']:.0f}) of {line.runs}"
         for _, line in table.iterrows()
@@ -107,7 +107,7 @@ def _cells(table: pd.DataFrame) -> list[str]:
 
 
 def _readable(lines: pd.DataFrame, signal: pd.DataFrame) -> pd.DataFrame:
-    """False positives compared with power, where it was measured."""
+    """Tabulate false positives and, where it was measured, power."""
     table = lines[BY].rename(columns={"n": "rows"})
     table["false positives"] = [
         f"**{cell}**" if above else cell for cell, above in zip(_cells(lines), lines.above, strict=True)
@@ -212,7 +212,7 @@ def _pictures(measures: pd.DataFrame, scores: pd.DataFrame, designs: pd.DataFram
 
 
 def _by_rows(ax: Any, table: pd.DataFrame, level: float) -> None:
-    """Draw a line for each score, kind of data and design; in it a dot for each number of rows, growing with it."""
+    """Draw a line per score, kind of data and design, with a dot per number of rows, whose size grows with it."""
     low, high = binomial_limits(level, int(table.runs.median()))
     ax.axvspan(low, high, color="0.9", zorder=0)
     ax.axvline(level, color="0.5", linewidth=0.8, linestyle="--")

@@ -1,4 +1,4 @@
-"""The models of the published comparison by name, and their layers where somebody has exported them."""
+"""Names of the models of the published comparison, and their layers, if files of these exist."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VIDEO = tuple(f"videomae-{size}-finetuned-kinetics" for size in ("small", "base"
 
 
 def exported(data: str, language: str, vision: str, measure: str) -> dict[str, float]:
-    """Compare the best pair of exported layers, rows of unit length, 500 permutations.
+    """Compare exported layers by the best pair, with rows of unit length and 500 permutations.
 
     Raises
     ------

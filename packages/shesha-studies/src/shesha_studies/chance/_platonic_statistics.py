@@ -1,4 +1,4 @@
-"""Trends of scores with capability on stand-ins, and the published numbers, which need the published models."""
+"""Trends of scores with capability for stand-ins, and published numbers, which need the published models."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def published_numbers(rows: pd.DataFrame, measures: dict[str, list[str]], keys: 
 
 
 def _numbers(means: pd.DataFrame, measures: dict[str, list[str]], keys: list[str]) -> Answers:
-    """Numbers of the published models; compared with them, in the reason, those of the stand-ins."""
+    """Yield checks for numbers of the published models; the reason gives the numbers of the stand-ins."""
     answers: Answers = {}
     names = measures["names"]
     for key in (label for label in keys if label.startswith(("table", "text"))):
@@ -48,7 +48,7 @@ def _numbers(means: pd.DataFrame, measures: dict[str, list[str]], keys: list[str
 
 
 def class_scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """What is left where rows are permuted among those of one class only."""
+    """Tabulate scores that are calibrated by permuting rows within classes."""
     chosen = rows[rows.epochs > 0]
     keys = ["measure", "data"]
     both = chosen.pivot_table(index=[*keys, "epochs", "width", "partner"], columns="null", values="score").dropna()
@@ -56,6 +56,6 @@ def class_scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def untrained_scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """Scores of networks as they were made, against their width."""
+    """Tabulate the scores of untrained networks by width."""
     bare = rows[rows.epochs == 0]
     return bare.groupby(["measure", "data", "width"], sort=False)[["raw", "chance", "score"]].mean().reset_index()

@@ -1,4 +1,4 @@
-"""Rates counted in batches of runs: pooled, with their limits, and drawn."""
+"""Rates that are counted in batches of runs: pooling, limits and pictures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def pool_rates(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def outside(table: pd.DataFrame, level: float) -> pd.Series[bool]:
-    """Lines whose limits do not hold the level."""
+    """Return the lines whose limits do not contain the level."""
     return (table["from"] > level) | (table["to"] < level)
 
 

@@ -15,7 +15,7 @@ STRENGTHS = {"independent": 0.0, "weak": 0.5, "strong": 2.0, "weak, t(3)": 0.5, 
 
 
 def pair(data: str, n: int, d: int, rng: Rng) -> list[Matrix]:
-    """Draw n rows of two representations; how they mix the shared part, or where clusters lie, is fixed."""
+    """Draw n rows of two representations with a fixed mixture of the shared part, or fixed clusters."""
     fixed = np.random.default_rng([n, d])
     mixing = fixed.standard_normal((2, RANK, d)) / np.sqrt(RANK)
     centres = 1.5 * fixed.standard_normal((2, CLUSTERS, d))
@@ -51,7 +51,7 @@ def _classes(n: int, d: int, fixed: bool, rng: Rng) -> tuple[Matrix, Labels]:
 
 
 def one(data: str, n: int, d: int, rng: Rng) -> tuple[Matrix, Labels]:
-    """Draw n rows of a representation, with the labels that they have or the groups that they belong to."""
+    """Draw n rows of a representation, with their labels or groups."""
     if data.endswith("classes"):
         return _classes(n, d, data == "fixed classes", rng)
     if data.endswith("donors"):

@@ -34,7 +34,8 @@ DEPENDENT = {
     "series, whole blocks": "groups",
     "series, shifted": "shift",
 }
-"""Kinds of dependent rows (eight clusters with separate offsets; AR(0.9)), and what is permuted."""
+"""Dependent rows (eight clusters with separate offsets, or AR(0.9)) and their permutation; values are design
+arguments."""
 _DEPENDENT_DRAWS = 400
 _CONFIGURATION = ["measure", "kind", "n", "ratio"]
 
@@ -84,7 +85,7 @@ def type_1(measure: str, kind: str, n: int, ratio: float, seed: int) -> dict[str
 
 
 def _dependent(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> Matrix:
-    """Eight clusters one after the other, with offsets as large as the noise; or a stationary series."""
+    """Draw eight consecutive clusters with offsets as large as the noise, or a stationary series."""
     steps = rng.standard_normal(shape)
     if kind.startswith("clusters"):
         return np.asarray(steps + np.repeat(rng.standard_normal((_CLUSTERS, shape[1])), shape[0] // _CLUSTERS, axis=0))
@@ -140,7 +141,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 @type_1.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Shares of unrelated pairs that are called similar, of independent rows and of rows that are not."""
+    """Return the shares of unrelated pairs that are called similar, for independent and for dependent rows."""
     hits = rows.p_value <= ALPHA
     free = ~rows.kind.isin(DEPENDENT)
     single = [rate(int(part.sum()), len(part)) for _, part in hits[free].groupby([rows[key] for key in _CONFIGURATION])]

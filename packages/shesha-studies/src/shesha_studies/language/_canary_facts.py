@@ -21,6 +21,7 @@ from shesha.studies.facts import (
 )
 from shesha.studies.published_checks import Table, number, split_numbers_and_claims
 from shesha_studies.language._canary_statistics import (
+    TASK,
     UNIT,
     Found,
     gather_statistics,
@@ -30,10 +31,14 @@ from shesha_studies.language._canary_statistics import (
 
 
 def make_facts(rows: Table, published: Table) -> Facts:
-    """How often Shesha is first on SST-2, the task of the paper, and how drift and noise correlate with the loss."""
-    results, published = gather_statistics(rows), split_numbers_and_claims(published)[0]
-    early = {name: results.contests[f"{name}, SST-2: shesha cka"] for name in ("bound 0.05", "bound from chance")}
-    other = results.contests["bound 0.05, STS-B: shesha cka"]
+    """Return how often Shesha is first on SST-2, the task of the paper, and correlations of drift and noise with the
+    loss."""
+    both, published = gather_statistics(rows), split_numbers_and_claims(published)[0]
+    # The method of the paper classifies sentences of SST-2.
+    of_task = rows.task == TASK
+    results = gather_statistics(rows[of_task]) if of_task.any() else both
+    early = {name: results.contests[f"{name}: shesha cka"] for name in ("bound 0.05", "bound from chance")}
+    other = both.contests["bound 0.05, STS-B: shesha cka"]
     rho = last_layer_correlations(results.noise)
     facts = {
         "earlier": rate(early["bound 0.05"][0], sum(early["bound 0.05"])),
@@ -46,12 +51,12 @@ def make_facts(rows: Table, published: Table) -> Facts:
         "drift_of_any": smallest(over_draws(rho[name]) for name in ("shesha", "cka", "procrustes")),
         "beyond_noise": largest(over_draws(rho[name] - rho["level"]) for name in ("shesha", "cka", "procrustes")),
     }
-    numbers = {**_losses(results), **_bounds(results), **_table_47(results, published)}
+    numbers = {**_losses(results), **_bounds(results), **_table_47(both, published)}
     return facts | as_facts({**numbers, **_intervals(results)})
 
 
 def _intervals(results: Found) -> dict[str, Fact]:
-    """Numbers that decide claims, over encoders, tasks, layers and draws."""
+    """Facts that decide claims, over encoders, layers and draws."""
     noise, three = results.noise, ("shesha", "cka", "procrustes")
     last = last_layer_correlations(noise)[list(three)].to_numpy()
     chance = results.firsts["bound from chance"]
@@ -77,12 +82,12 @@ def _intervals(results: Found) -> dict[str, Fact]:
 
 
 def _procrustes_first(results: Found, bound: str) -> Fact:
-    """How much more often Procrustes is first than later, against the other score that it leads less."""
+    """Return how much more often Procrustes is first than later, compared with the score it leads least."""
     return smallest(_first_less_later(results.contests[f"{bound}: procrustes {name}"]) for name in ("shesha", "cka"))
 
 
 def _losses(results: Found) -> dict[str, float]:
-    """How numbers go with the loss, and with the noise."""
+    """Correlations of scores with the loss and with the noise."""
     last, equal = results.correlations["last"], results.within
     rhos = last[["shesha", "cka", "procrustes"]]
     return {
@@ -118,7 +123,7 @@ def _cases(last: Table) -> list[Any]:
 
 
 def _table_47(results: Found, published: Table) -> dict[str, Any]:
-    """Which formula and which task the published table fits, and what the text says of its own numbers."""
+    """Facts on the formula and the task that fit the published table, and on the numbers in the text."""
     fits = results.beside(published)
     distances = _distances(fits)
     last = results.noise[results.noise["last"]]

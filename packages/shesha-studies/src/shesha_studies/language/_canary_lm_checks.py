@@ -1,4 +1,4 @@
-"""What was published of drift and losses of causal models, compared with a small one."""
+"""Checks of the published numbers on drift and losses of causal models, against a small model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEAST = 27
 
 
 def round_losses(rows: Table) -> Table:
-    """Return rows whose equal losses are ties, whatever the last digits of a difference of shares."""
+    """Round losses, so that equal losses are ties in spite of rounding errors."""
     return rows.assign(**{name: rows[name].round(6) for name in rows.columns if name.startswith("drop")})
 
 
@@ -49,7 +49,7 @@ def _numbers(changes: Table) -> Table:
 
 
 def checks(own: Table, name: str, numbers: Table, published: Table, claims: Table) -> Iterator[Check]:
-    """Yield a check for every published number and claim of 10.4, and of what 3.3 and 10.5 say of it."""
+    """Yield a check for every published number and claim of 10.4, and for those in 3.3 and 10.5 on the same subject."""
     why = f"The published value is a mean over 15 causal models that are not available; ours is that of {name}."
     means = own.groupby(["kind", "amount"])[["drop", *SHOWN]].mean()
 

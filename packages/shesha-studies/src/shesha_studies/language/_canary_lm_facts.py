@@ -17,7 +17,7 @@ _LOST = 0.05
 
 
 def make_facts(rows: Table, published: Table) -> Facts:
-    """Shares of changes that lose less than 1 % which pass a drift of 0.05, also of Procrustes squared, as printed."""
+    """Return the share of harmless changes (loss below 1 %) with a drift above 0.05, also for squared Procrustes."""
     rows, published = round_losses(rows), split_numbers_and_claims(published)[0]
     real = stand_in(rows, LEAST)
     changes, numbers = rows[rows.model == real], model_tables(rows, real)
@@ -34,7 +34,7 @@ def make_facts(rows: Table, published: Table) -> Facts:
 
 
 def _detection(rows: Table, numbers: dict[str, Table], real: str, published: Table) -> dict[str, Any]:
-    """What drift predicts, how early and how surely."""
+    """Facts on the prediction and detection of losses by drift."""
     subset = numbers[real]
     three, first = subset.loc[["shesha", "cka", "procrustes"]], {}
     for name in ("shesha", "cka"):
@@ -65,7 +65,7 @@ def _least_order(noise: Table) -> float:
 
 
 def _damage(changes: Table) -> dict[str, Fact | float | str]:
-    """What the least adapter moves, and what fewer bits and adapters cost."""
+    """Facts on the drift by the smallest adapter, and on the loss by fewer bits and by adapters."""
     least = changes[(changes.kind == "scale") & (changes.amount == 0.001)]
     squared, shesha = float(least.squared.mean()), float(least.shesha.mean())
     bits, adapters = changes[changes.kind.isin(["int8", "nf4"])], changes[changes.kind.isin(["rank", "scale"])]

@@ -12,7 +12,7 @@ from shesha_studies.language._perturbed_models import stand_in
 
 
 def make_page(rows: Table, lines: Table) -> Page:
-    """Say what models available can show of Tables 48 to 51."""
+    """Make the page: Tables 48 to 51, as far as the available models allow."""
     rows = round_losses(rows)
     real = stand_in(rows, LEAST)
     subset = rows[rows.model == real]

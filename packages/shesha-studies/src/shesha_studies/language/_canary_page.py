@@ -15,12 +15,12 @@ SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
 
 
 def make_page(rows: Table, lines: Table) -> Page:
-    """Judge what Table 47 and the text say."""
+    """Make the page: the verdicts on Table 47 and on the text."""
     statistics, (published, claims) = gather_statistics(rows), split_numbers_and_claims(lines)
     tables = (
         ("Comparison with Table 47 (last layers; means over encoders and draws)", statistics.beside(published)),
         (
-            "Rank correlations of scores with the loss",
+            "Rank correlations of scores with the loss (both tasks)",
             statistics.correlations.join(statistics.within, rsuffix=" among equal noise").reset_index(names="number"),
         ),
         (
@@ -28,7 +28,7 @@ def make_page(rows: Table, lines: Table) -> Page:
             statistics.first.reset_index(names="bound"),
         ),
         (
-            "Bounds with a rate of false alarms of 5 %, set on the other draw of the noise",
+            "Bounds with a rate of false alarms of 5 %, set on the other draw of the noise (both tasks)",
             statistics.matched.reset_index(names="number"),
         ),
     )
@@ -43,7 +43,8 @@ def make_page(rows: Table, lines: Table) -> Page:
         "Drift without a loss of performance is not a false alarm of a monitor, because the weights did change. A "
         "bound must be above the drift of mere re-encoding (another order, other batches, weights in half "
         'precision). The table calls such bounds "bound from chance".',
-        "The caption of Table 47 says STS-B, but the method says SST-2 with a logistic regression. We computed both.",
+        "The caption of Table 47 says STS-B, but the method says SST-2 with a logistic regression. We computed both; "
+        "claims are judged on SST-2.",
         "LoRA and quantisation are in the studies `structured-perturbation` and `canary-lm`, as in the paper.",
     )
     return Page("", tables, (_picture(statistics, published),), notes, tuple(checks(statistics, published, claims)))

@@ -31,7 +31,7 @@ def firsts(rows: Table, metrics: Sequence[str], bounds: dict[str, Table], unit: 
 
 
 def contest(table: Table, one: str, other: str) -> tuple[int, int, int]:
-    """Count the units in which one comes before the other, at the same level, and after it."""
+    """Count the units in which the first score detects a change before, with and after the second score."""
     return (
         int((table[one] < table[other]).sum()),
         int((table[one] == table[other]).sum()),
@@ -40,7 +40,7 @@ def contest(table: Table, one: str, other: str) -> tuple[int, int, int]:
 
 
 def area(scores: Vector, positive: NDArray[np.bool_]) -> float:
-    """Area under the curve: how often a positive scores above a negative; ties count one half."""
+    """Area under the ROC curve: how often a positive scores above a negative; ties count one half."""
     from scipy.stats import rankdata
 
     n, m = int(positive.sum()), int((~positive).sum())
@@ -50,7 +50,7 @@ def area(scores: Vector, positive: NDArray[np.bool_]) -> float:
 
 
 def sensitivity(scores: Vector, positive: NDArray[np.bool_], false_alarms: float = 0.05) -> float:
-    """Share of positives beyond a bound that no more than this share of negatives passes."""
+    """Share of positives beyond a bound that at most this share of negatives exceeds."""
     negatives = np.sort(scores[~positive])
     if not len(negatives) or not positive.any():
         return float("nan")
@@ -73,7 +73,7 @@ def correlation_within_groups(rows: Table, metric: str, by: list[str], unit: str
 
 
 def _standard(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Centre each row of ranks and give it length 1; rows of ties only say nothing and stay zero."""
+    """Centre each row of ranks and scale it to length 1; rows with only ties become zero."""
     centred = ranks - ranks.mean(axis=1, keepdims=True)
     length = np.linalg.norm(centred, axis=1, keepdims=True)
     return np.asarray(np.divide(centred, length, out=np.zeros_like(centred), where=length > 0))

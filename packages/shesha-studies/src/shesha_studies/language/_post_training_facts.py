@@ -1,4 +1,4 @@
-"""Facts of the study of further training: ratios of two drifts, in the published table and of ours."""
+"""Facts of the study of further training: ratios of two drift scores, in the published table and in our data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shesha_studies.language._post_training_statistics import published_pairs, t
 
 
 def make_facts(rows: Table, published: Table) -> Facts:
-    """Ratio of both drifts in the published table, and of ours as they are and as amounts of noise."""
+    """Return ratios of the two drift scores in the published table, and ours, raw and as amounts of noise."""
     pairs, trained = published_pairs(split_numbers_and_claims(published)[0]), training_ratios(rows)
     names = ("times CKA", "noise, times CKA")
     medians = {name: trained.groupby("model")[name].median() for name in names}
@@ -40,7 +40,7 @@ def _steps(trained: Table) -> dict[str, Fact | float | str]:
 
 
 def _training_steps(trained: Table) -> list[Fact]:
-    """Steps of a training, over its seeds and kinds of prompts."""
+    """Differences between steps of a training, over seeds and kinds of prompts."""
     unit = ["seed", "prompts"]
     return [
         step
@@ -51,7 +51,7 @@ def _training_steps(trained: Table) -> list[Fact]:
 
 
 def _pair_facts(pairs: Table) -> dict[str, float | str]:
-    """Procrustes compared with CKA in the published table, by size, and pairs that are no base and instruct."""
+    """Compare Procrustes with CKA in the published table, by size, and list pairs that are not base and instruct."""
     small, large = pairs[~pairs.large].relative, pairs[pairs.large].relative
     other = [str(pair) for pair in pairs.index if "Deduped" in str(pair)]
     return {

@@ -11,7 +11,7 @@ from shesha_studies.language._post_training_statistics import SHOWN, number_chec
 
 
 def make_page(rows: Table, lines: Table) -> Page:
-    """Put ratios on a common scale: the noise in the rows that gives the same drift."""
+    """Make the page: ratios on a common scale, the amount of noise in the rows that gives the same drift."""
     published, claims = split_numbers_and_claims(lines)
     trained, pairs = training_ratios(rows), published_pairs(published)
     steps = (

@@ -58,14 +58,14 @@ def correlations(table: pd.DataFrame, target: str, *, whole: bool = False) -> An
 
 
 def networks(table: pd.DataFrame) -> Any:
-    """Return the network of each encoder; each encoder that counts words is one."""
+    """Return the network of each encoder; each encoder that counts words is treated as a network."""
     return table.family.str.partition(",")[0].where(table.family != "words", table.encoder).to_numpy()
 
 
 def encoder_tables(
     tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any], whole: Mapping[str, Any]
 ) -> tuple[tuple[str, pd.DataFrame], ...]:
-    """Tables of encoders: correlations, those at small strengths, what max drop is, controls."""
+    """Tables of encoders: correlations, correlations at small strengths, properties of max drop, controls."""
     return (
         ("Rank correlations with max drop over encoders", _correlation_table(found, small, whole)),
         ("Max drop and controls (means over encoders)", pd.DataFrame(_controls(tables))),
@@ -79,7 +79,7 @@ def encoder_tables(
 def causal_tables(
     tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]
 ) -> tuple[tuple[str, pd.DataFrame], ...]:
-    """The same tables of the layers of the causal model, which is one network."""
+    """Tables of the layers of the causal model, which is one network."""
     if not tables:
         return ()
     alone = [{"rows": family, **line} for family in CAUSAL_FAMILIES for line in _layers(tables, family, "small_drop")]
@@ -139,7 +139,7 @@ def _controls(tables: Tables) -> list[dict[str, object]]:
 
 
 def _layers(tables: Tables, family: str, target: str = "max_drop") -> list[dict[str, object]]:
-    """Rank correlations over the layers of one family; equal drops have none.
+    """Rank correlations over the layers of one family; undefined for equal drops.
 
     Chance passes 0.75 over seven layers in 5 %, 0.64 over ten.
     """
@@ -152,13 +152,13 @@ def _layers(tables: Tables, family: str, target: str = "max_drop") -> list[dict[
 
 
 def _rank_correlation(a: Any, b: Any) -> float:
-    """Rank correlation; NaN where all are equal, or nearly none are there."""
+    """Rank correlation; NaN if all values are equal or too few are known."""
     varies = len(a) > 2 and min(float(np.ptp(values)) for values in (a, b)) > 1e-9
     return float(a.corr(b, "spearman")) if varies else math.nan
 
 
 def draw_encoders(tables: Tables) -> Figure:
-    """Alignment and accuracy against max drop, encoder by encoder."""
+    """Draw alignment and accuracy against max drop, one point per encoder."""
     figure: Figure
     figure, axes = pyplot().subplots(
         2, len(tables), figsize=(3.6 * len(tables), 6.6), layout="constrained", squeeze=False

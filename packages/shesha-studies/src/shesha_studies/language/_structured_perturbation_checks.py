@@ -1,4 +1,4 @@
-"""What was published of structured perturbations, compared with stand-ins and the published tables themselves."""
+"""Checks of the published numbers on structured perturbations, against stand-ins and the published tables."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _value(means: Table, change: tuple[str, float], what: str) -> float | None:
 
 
 def _text(published: Table) -> Iterator[Check]:
-    """Numbers of the text are those of the tables, in per cent."""
+    """Compare percentages in the text with the published tables."""
     lines = lines_of(published, "10.2", "Figure 23", "Figure 24")
     plain = lines[lines.number.isin(SHOWN)]
 

@@ -14,7 +14,7 @@ _THREE = ["shesha", "cka", "procrustes"]
 
 
 def make_facts(rows: Table, lines: Table) -> Facts:
-    """Return what decides the claims."""
+    """Return the facts by which the claims are judged."""
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
     name = stand_in(rows, LEAST)
     table, tiny = means.loc[name], means.loc[TINY[0]]
@@ -25,7 +25,7 @@ def make_facts(rows: Table, lines: Table) -> Facts:
 
 
 def _noise(table: Table) -> dict[str, float]:
-    """Whether all numbers rise with the noise, and which leads at little and at much noise, on one scale."""
+    """Whether all scores rise with the noise, and which is largest at little and at much noise, on a common scale."""
     noise = table.loc["noise"].sort_index()
     fallen = noise[_THREE].shift().dropna().where(noise[_THREE].diff().dropna() <= 0)
     low, high, harmless = noise.loc[0.05], noise.loc[0.5], table.loc[("precision", 16.0)]
@@ -67,7 +67,7 @@ def _over_prompts(rows: Table) -> dict[str, Fact]:
 
 
 def _bits_and_adapters(table: Table) -> dict[str, float]:
-    """What fewer bits move, and whether drift rises with the rank and the scale of random adapters."""
+    """Facts on the drift by fewer bits, and on its rise with the rank and the scale of random adapters."""
     eight, four = table.loc[("int8", 8.0)], table.loc[("nf4", 4.0)]
     rank, scale = table.loc[("rank", 64.0)].shesha, table.loc[("scale", 0.1)].shesha
     drifts = {f"{bits}, {name}": means[name] for bits, means in (("int8", eight), ("nf4", four)) for name in SHOWN}
@@ -79,7 +79,7 @@ def _bits_and_adapters(table: Table) -> dict[str, float]:
 
 
 def _tables(published: Table) -> dict[str, float]:
-    """What the published tables say of themselves."""
+    """Facts computed from the published tables alone."""
     lines = lines_of(published, "Table 43")
     lines = lines[lines.number.isin(_THREE)]
     wide = lines.assign(value=lines.published.astype(float)).pivot(index="row", columns="number", values="value")

@@ -1,4 +1,4 @@
-"""What the study of structured perturbations makes of its rows."""
+"""The page of the study of structured perturbations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def make_page(rows: Table, lines: Table) -> Page:
-    """Say which orders and ratios hold on the stand-ins, and what they owe to the scale of each number."""
+    """Make the page: orders and ratios of the scores for stand-ins, raw and on a common scale."""
     published, claims = split_numbers_and_claims(lines)
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
     name = stand_in(rows, LEAST)

@@ -55,7 +55,7 @@ HERE = (
     "SST-2."
 )
 AT_HAND = {"all-MiniLM-L6-v2": ("MiniLM", 6), "all-mpnet-base-v2": ("MPNet", 12)}
-"""Published encoders whose weights we have; their last layers are among our representations."""
+"""Published encoders with available weights; their last layers are among our representations."""
 TEST_ROWS = 1000
 """Number of sentences on which the published accuracies were tested."""
 
@@ -77,7 +77,7 @@ def checks(rows: Table, published: Table, claims: Table) -> Iterator[Check]:
 
 
 def _table_57(rows: Table, published: Table) -> Iterator[Check]:
-    """Compare accuracies on SST-2 of the encoders that we have; the other numbers need other weights, IMDB or Yelp."""
+    """Compare accuracies on SST-2 of the available encoders; other numbers need other weights, IMDB or Yelp."""
     lines = lines_of(published, "Table 57")
     reached = lines.row.isin(list(AT_HAND)) & (lines.number == "accuracy 1")
     yield from stand_ins(
@@ -104,13 +104,13 @@ def _rho(table: Table, row: str, column: str) -> float | None:
 
 
 def _kind(row: str) -> str:
-    """Say whether our score of that name takes labels, by its signature."""
+    """Return whether our score of that name takes labels, by its signature."""
     named = signature(_SCORES[_key(row)]).parameters
     return "Label-informed" if "y" in named else "Unsupervised"
 
 
 def _stars(published: Table) -> Iterator[Check]:
-    """Stars are those of Student's t for 30 independent models."""
+    """Check the stars against Student's t test for 30 independent models."""
     from scipy.stats import t
 
     for table in ("Table 55", "Table 56"):

@@ -34,7 +34,7 @@ def make_facts(rows: Table, published: Table) -> Facts:
 
 
 def _over_representations(rows: Table, table: Table, n: int) -> dict[str, Fact]:
-    """What scores add to others, and what features alone leave of them; representations are the units."""
+    """Partial correlations of scores given other scores or the number of features; representations are resampled."""
     best = str(table.xs("accuracy 512", level="accuracy").rho.idxmax())
     leaders = ("alignment", "h_score", "logme")
     unit = ["family", "part"]
@@ -48,11 +48,11 @@ def _over_representations(rows: Table, table: Table, n: int) -> dict[str, Fact]:
 
 
 _SAMPLED = [("lda", "rho"), ("lda", "at_equal_width")]
-"""Scores with intervals."""
+"""Scores and statistics whose intervals are computed."""
 
 
 def _scores(table: Table) -> dict[str, Any]:
-    """Which score is strongest here, and what scores owe to the number of features."""
+    """Facts on the strongest score, and on the dependence of scores on the number of features."""
     rhos: Any = {name: table.loc[(name, "accuracy 512")] for name in KEYS.values()}
     pairs = [(name, key) for name in rhos for key in ("rho", "width", "at_equal_width") if (name, key) not in _SAMPLED]
     values = {f"{name}, {key}": float(rhos[name][key]) for name, key in pairs}
@@ -67,7 +67,7 @@ def _scores(table: Table) -> dict[str, Any]:
 
 
 def _tables(published: Table) -> dict[str, Any]:
-    """What the published tables themselves say: over families, at equal size, and compared with the text."""
+    """Facts computed from the published tables: over families, at equal size, and compared with the text."""
     lines = split_numbers_and_claims(published)[0]
     paper_rhos, table = table_57_correlations(lines), table_57(lines)
     facts: dict[str, Any] = {}
@@ -90,7 +90,7 @@ def _tables(published: Table) -> dict[str, Any]:
 
 
 def _causal(rows: Table) -> dict[str, Any]:
-    """Where the causal model's most accurate layer stands by accuracy and by alignment."""
+    """Ranks of the causal model's most accurate layer by accuracy and by alignment."""
     causal_rows = rows[rows.family == CAUSAL]
     if not len(causal_rows):
         return {}

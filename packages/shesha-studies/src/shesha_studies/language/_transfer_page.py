@@ -1,4 +1,4 @@
-"""What the transfer study makes of its rows."""
+"""The page of the transfer study."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shesha_studies.language._transfer_statistics import LABELS, NUMBERS, metric
 
 
 def make_page(rows: Table, lines: Table) -> Page:
-    """Correlate scores with accuracies over models, and say what survives families and widths."""
+    """Make the page: correlations of scores with accuracies over models, families and equal widths."""
     published, claims = split_numbers_and_claims(lines)
     correlations, paper_rhos = metric_correlations(rows), table_57_correlations(published)
     all_of = correlations[correlations.accuracy == "accuracy 512"].set_index("number")

@@ -28,7 +28,7 @@ DRAWS = 2000
 
 
 def score_correlation(a: Vector, b: Vector, families: Sequence[str], width: Vector | None = None) -> dict[str, float]:
-    """Return Spearman's correlation over models with its p, over means of families, and with each family left out.
+    """Return Spearman's correlation over models with its p, over family means, and without each family.
 
     p-values are two-sided shares of permutations of the models, or of the means of the families, which are fewer but
     do not share a network.
@@ -64,7 +64,7 @@ def permutation_p(a: Vector, b: Vector) -> float:
 
 
 def partial(a: Vector, b: Vector, given: Vector) -> float:
-    """Spearman's correlation of what a third number leaves of the ranks."""
+    """Partial Spearman correlation, controlling for the ranks of a third variable."""
     x, y, z = (_centred(vector) for vector in (a, b, given))
     residuals = [vector - z * (vector @ z) for vector in (x, y)]
     return float(residuals[0] @ residuals[1] / (np.linalg.norm(residuals[0]) * np.linalg.norm(residuals[1])))

@@ -1,4 +1,4 @@
-"""Checks of what the published tables of the transfer section give by themselves."""
+"""Checks of numbers that follow from the published tables of the transfer section."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shesha_studies.language._transfer_statistics import table_57
 
 
 def check_tables(published: Table) -> Iterator[Check]:
-    """Numbers that the published tables themselves give."""
+    """Check the numbers that follow from the published tables."""
     table = table_57(published)
     yield from _check_correlations(published)
     yield from _check_accuracies(published, table)
@@ -27,7 +27,7 @@ def check_tables(published: Table) -> Iterator[Check]:
 
 
 def _check_correlations(published: Table) -> Iterator[Check]:
-    """Numbers of the text that Tables 55 and 56 give."""
+    """Check the numbers in the text that follow from Tables 55 and 56."""
     from scipy.stats import t
 
     lines = lines_of(published, "11.3", "11.6", "11.7")
@@ -47,7 +47,7 @@ def _check_correlations(published: Table) -> Iterator[Check]:
 
 
 def _check_accuracies(published: Table, table: Table) -> Iterator[Check]:
-    """Numbers of the text that Table 57 gives."""
+    """Check the numbers in the text that follow from Table 57."""
     named = lines_of(published, "11.4")
     plain = named[named.row.isin(table.index)]
     yield from text_checks(plain, lambda row, what: float(table.loc[row, what]), "Table 57 has another value.")
@@ -64,7 +64,7 @@ def _check_accuracies(published: Table, table: Table) -> Iterator[Check]:
 
 
 def _check_counts(published: Table, table: Table) -> Iterator[Check]:
-    """Numbers of models, observations and samples."""
+    """Check the numbers of models, observations and samples."""
     tested = lines_of(published, "Table 55")
     tested = tested[tested.number.str.isdigit()]
     counts: dict[str, float] = {

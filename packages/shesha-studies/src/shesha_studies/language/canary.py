@@ -74,7 +74,7 @@ def canary(model: str, kind: str, level: float, seed: int, task: str, layer: int
 
 
 def _lost(task: str, before: Matrix, after: Matrix) -> tuple[float, float, float]:
-    """Return the loss in per cent, its p-value, and what is left."""
+    """Return the loss in percent, its p-value, and the remaining performance."""
     if task == "SST-2":
         labels = sst2(SENTENCES)[1]
         then, now = answers(before, labels), answers(after, labels)
@@ -89,7 +89,7 @@ def _lost(task: str, before: Matrix, after: Matrix) -> tuple[float, float, float
 
 @lru_cache(maxsize=6)
 def _rows(name: str, task: str, kind: str, level: float, seed: int) -> dict[int, Matrix]:
-    """Encode the sentences of a task by all layers; seed -1 is the clean encoding that all others are held against."""
+    """Encode the sentences of a task by all layers; seed -1 is the reference encoding without noise."""
     model = load(name)
     first = sst2(SENTENCES)[0] if task == "SST-2" else [*stsb(PAIRS)[0], *stsb(PAIRS)[1]]
     names = {layer: f"encoder.layer.{layer - 1}" for layer in LAYERS[name]}

@@ -74,7 +74,7 @@ def canary_lm(model: str, kind: str, amount: float, seed: int) -> dict[str, floa
 
 @lru_cache(maxsize=2)
 def _seen(name: str, kind: str, amount: float, seed: int) -> dict[str, Any]:
-    """Return rows of the sentences, and which answers are right: of the probe, and of the model itself."""
+    """Return rows of the sentences, and which answers of the probe and of the model itself are correct."""
     model = load(name)
     texts, labels = sst2(SENTENCES)
     with perturbed(model.network, kind, amount, seed):

@@ -123,7 +123,7 @@ def _probes() -> list[Any]:
 
 
 def _split(X: Matrix) -> float:
-    """Feature split; without the pairs of rows that have no direction in a half, where there are any (few counts)."""
+    """Feature split, without pairs of rows that have no direction in a half."""
     try:
         return float(feature_split(X, seed=SEED))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Facts of the study `invariance`: how far changes of the data move scores."""
+"""Facts of the study `invariance`: by how much changes of the data change the scores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEASURES = {"linear CKA": "cka", "Procrustes": "procrustes", "PWCCA": "pwcca"}
 
 
 def make_facts(rows: pd.DataFrame, printed: pd.DataFrame) -> Facts:
-    """Return what decides the claims.
+    """Return the facts by which the claims are judged.
 
     Parameters
     ----------
@@ -54,14 +54,14 @@ def _largest(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _noise_steps(rows: pd.DataFrame) -> list[Fact]:
-    """Steps of the score from one level of noise to the next, for each kind of data."""
+    """Differences of the score between consecutive levels of noise, for each kind of data."""
     noisy = rows[rows.change.str.startswith("noise")]
     noisy = noisy.assign(level=noisy.change.str.removeprefix("noise ").astype(float))
     return [step for _, group in noisy.groupby("data") for step in steps(group, "level", "after")]
 
 
 def _table(rows: pd.DataFrame) -> dict[str, Any]:
-    """How far each change moves each score; the split on average over draws, as other partitions change it too."""
+    """Change of each score by each transformation; the split is averaged over draws of the partitions."""
     facts = {}
     for column, change in COLUMNS.items():
         group = rows[rows.change == change]

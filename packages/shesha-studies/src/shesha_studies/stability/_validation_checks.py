@@ -20,7 +20,8 @@ UNREACHABLE = {
 
 
 def published_numbers(models: pd.DataFrame, noise: pd.DataFrame, published: pd.DataFrame) -> dict[str, Found]:
-    """Return ours for every published number that models available, noise, or other published numbers give."""
+    """Return our value for every published number that can be computed from available models, noise or other
+    numbers."""
     differences = models.seed_difference
     ten, hundred = (noise[noise.representation.str.contains(f"{n} classes")] for n in (10, 100))
     labelled = models[models.variance_expected > 0.01]
@@ -37,7 +38,7 @@ def published_numbers(models: pd.DataFrame, noise: pd.DataFrame, published: pd.D
 
 
 def printed_numbers(published: pd.DataFrame) -> dict[str, float]:
-    """Return numbers by their key; of a number that several places print, the first."""
+    """Return the published numbers by key; of repeated numbers, the first."""
     numbers: dict[str, float] = {}
     for key, value in zip(published.key, published.published, strict=True):
         try:
@@ -52,7 +53,7 @@ _CLOUD = "The chance level of zscore depends on the shape of the cloud of rows, 
 
 
 def _overall(answers: dict[str, Found]) -> dict[str, Found]:
-    """Means of both data sets, as the published overall lines are."""
+    """Return the means over both data sets, as in the published overall lines."""
     means = {}
     for name in ("variance", "zscore"):
         both = [answers[f"random/{data}/{name}"] for data in ("CIFAR-10", "CIFAR-100")]
@@ -71,7 +72,7 @@ def columns_of_table_3(numbers: dict[str, float]) -> dict[str, np.ndarray]:
 
 
 def _arithmetic(printed: dict[str, float]) -> Iterator[tuple[str, Found]]:
-    """Lines that follow from other published lines."""
+    """Check the lines that follow from other published lines."""
     from scipy.stats import spearmanr
 
     table = columns_of_table_3(printed)

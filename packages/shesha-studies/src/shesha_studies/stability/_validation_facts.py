@@ -1,4 +1,4 @@
-"""Facts of the study `validation`: what the ten tests gave, by test."""
+"""Facts of the study `validation`: the results of the ten tests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ATTENTION = ("vit_", "deit_", "swin_", "densenet")
 
 
 def make_facts(models: pd.DataFrame, noise: pd.DataFrame, published: pd.DataFrame) -> Facts:
-    """Return what decides the claims of 6.2 and of the journal version's Table 9."""
+    """Return the facts for the claims of 6.2 and of the journal version's Table 9."""
     numbers = printed_numbers(published)
     parts = (
         _repeatability(models),
@@ -41,7 +41,7 @@ def make_facts(models: pd.DataFrame, noise: pd.DataFrame, published: pd.DataFram
 
 
 def _repeatability(models: pd.DataFrame) -> Mapping[str, Any]:
-    """Tests 3, 4 and 9."""
+    """Facts of tests 3, 4 and 9: repeatability, bounds and seeds."""
     differences, n = models.seed_difference, len(models)
     return {
         "representations": n,
@@ -60,7 +60,7 @@ def _repeatability(models: pd.DataFrame) -> Mapping[str, Any]:
 
 
 def _component_scores(models: pd.DataFrame) -> Mapping[str, Any]:
-    """Test 5: on 64 principal components."""
+    """Facts of test 5: scores of 64 principal components."""
     cut = models[models.d > models.n_components]
     scores, full = cut.feature_split_pca, cut.feature_split_400.mean()
     rises = {name: int((cut[f"{name}_pca"] > cut[f"{name}_400"]).sum()) for name in ("variance", "zscore")}
@@ -92,7 +92,7 @@ def _share_lost(after: pd.Series[float], before: pd.Series[float]) -> Fact:
 
 
 def _labels(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
-    """Test 6: labels at random."""
+    """Facts of test 6: scores with random labels."""
     ten = models[models.variance_expected > 0.01]
     names = ("variance", "zscore")
     lost = {f"lost_of_{name}": _share_lost(ten[f"{name}_random"], ten[f"{name}_true"]) for name in names}
@@ -107,7 +107,7 @@ def _labels(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
 
 
 def _uneven(models: pd.DataFrame) -> Mapping[str, Any]:
-    """Test 7: a hundred rows of one class, five of each other."""
+    """Facts of test 7: a hundred rows of one class, and five of every other class."""
     ten = models[models.variance_expected > 0.01]
     means = {name: ten[f"zscore_{name}"].mean() for name in ("true", "imbalanced", "imbalanced_random")}
     change = over_draws((ten.zscore_imbalanced - ten.zscore_true).abs())
@@ -115,7 +115,7 @@ def _uneven(models: pd.DataFrame) -> Mapping[str, Any]:
 
 
 def _drifts(models: pd.DataFrame, numbers: Mapping[str, float]) -> Mapping[str, Any]:
-    """Test 8: noise of one size, and of a share of the features' own; and the table's least and largest drift."""
+    """Facts of test 8: noise of a fixed or relative size, and the smallest and largest drift of the table."""
     from scipy.stats import spearmanr
 
     drifts, rho = models.drift_own_units, spearmanr(models["size"], models.drift).statistic
@@ -133,7 +133,7 @@ def _drifts(models: pd.DataFrame, numbers: Mapping[str, float]) -> Mapping[str, 
 
 
 def _baseline(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
-    """Test 10, which needs no model."""
+    """Facts of test 10, which needs no model."""
     split = noise[noise.representation.str.contains("10 classes")].feature_split_noise
     fresh = models.feature_split_untrained.dropna()
     return {
@@ -146,7 +146,7 @@ def _baseline(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
 
 
 def _table_3(numbers: Mapping[str, float]) -> Mapping[str, float]:
-    """Whether networks with attention or dense connections are above the others, and sets of images agree."""
+    """Facts on Table 3: networks with attention or dense connections against others, and agreement of image sets."""
     from scipy.stats import spearmanr
 
     table, start = columns_of_table_3(dict(numbers)), "model/3/total/"
@@ -164,7 +164,7 @@ def _table_3(numbers: Mapping[str, float]) -> Mapping[str, float]:
 
 
 def _table_6(numbers: Mapping[str, float]) -> Mapping[str, float]:
-    """Reductions of the long version's Table 6."""
+    """Facts on the reductions in the long version's Table 6."""
     drops = {data: [numbers[f"table 6/drop/{data}/{name}"] for name in ("variance", "zscore")] for data in _IMAGES}
     facts = {f"{end} drop, {data}": which(values) for data, values in drops.items() for end, which in _ENDS.items()}
     every = [drop for values in drops.values() for drop in values]

@@ -77,7 +77,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 
 
 def published_numbers(rows: pd.DataFrame, rhos: np.ndarray) -> dict[str, Found]:
-    """Return the correlation over levels, and what noise alone scores."""
+    """Return the correlation over levels, and the score of noise alone."""
     from scipy.stats import spearmanr
 
     subset = rows[rows.formula == FORMULAS[0]]
@@ -103,7 +103,7 @@ def published_numbers(rows: pd.DataFrame, rhos: np.ndarray) -> dict[str, Found]:
 
 @ground_truth.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Correlation of score and share over draws, and how often the mean goes down from level to level."""
+    """Return the correlation of score and share over draws, and how often the mean decreases between levels."""
     subset = rows[rows.formula == FORMULAS[0]]
     printed = rows[rows.formula == FORMULAS[1]]
     means = subset.groupby("level").shesha.mean()

@@ -73,7 +73,8 @@ def invariance(data: str, change: str, seed: int) -> dict[str, float]:
 
 
 def _similarity_moves(X: Matrix, change: str, rng: np.random.Generator) -> dict[str, float]:
-    """How far similarities to a third representation move; few features, since 200 rows of 256 have CCA 1 to any."""
+    """Change of similarities to a third representation, with few features because CCA is 1 for 200 rows of 256
+    features."""
     other = X @ rng.standard_normal((NARROW, NARROW)) + X.std() * 3 * rng.standard_normal(X.shape)
     Y = apply_change(X, change, rng)
     return {f"moved_{name}": float(measure(Y, other) - measure(X, other)) for name, measure in SIMILARITIES.items()}
@@ -91,7 +92,7 @@ def _rows(data: str, rng: np.random.Generator) -> Matrix:
 
 @invariance.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Tell mean changes of the score, and similarities of the rows before and after."""
+    """Make the page: mean changes of the score, and similarities of the rows before and after."""
     rows = rows[rows.data != PRINTED["data"]]
     rows = rows.assign(
         change_of_score=rows.after - rows.before, change_averaged=rows.averaged_after - rows.averaged_before
@@ -139,6 +140,6 @@ def _draw(rows: pd.DataFrame) -> Figure:
 
 @invariance.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """How far a rotation moves the score of each kind of data."""
+    """Return the change of the score by a rotation, for each kind of data."""
     example = rows.data == PRINTED["data"]
     return make_facts(rows[~example], rows[example])

@@ -20,7 +20,7 @@ from shesha_studies.synthetic_data import D, N, mixture
 
 QUADRANTS = ("stable, similar", "stable, not similar", "neither", "similar, not stable")
 ANY = "any level"
-"""Pairs of independent representations at the same random level, which the quadrants are meant to replace."""
+"""Condition in which pairs of independent representations have the same random level, as a control of the quadrants."""
 
 
 @study(
@@ -95,7 +95,7 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
 
 @quadrants.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Correlation over and within quadrants, and with levels at random."""
+    """Return the correlation over quadrants, within quadrants, and for random levels."""
     from scipy.stats import spearmanr
 
     balanced, free = rows[rows.quadrant != ANY], rows[rows.quadrant == ANY]
@@ -124,7 +124,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 
 
 def _clear(rows: pd.DataFrame) -> float:
-    """Smallest distance between the boxes of two quadrants, along the axis that tells them apart best."""
+    """Smallest gap between the boxes of two quadrants, along the axis with the largest gap."""
     boxes = [
         (group[["shesha", "unbiased_cka"]].min().to_numpy(), group[["shesha", "unbiased_cka"]].max().to_numpy())
         for _, group in rows.groupby("quadrant")

@@ -117,7 +117,7 @@ def notes(findings: Findings) -> tuple[str, ...]:
 
 
 def _sizes_of_bases(findings: Findings) -> str:
-    """Which bases have the published number of rows and seeds."""
+    """State which bases have the published number of rows and of seeds."""
     n_full = findings.rows[findings.rows["size"] != "small"].group.nunique()
     rest = findings.rows.group.nunique() - n_full
     return (
@@ -128,7 +128,7 @@ def _sizes_of_bases(findings: Findings) -> str:
 
 
 def _cost(findings: Findings) -> str:
-    """Fit seconds of one score of 30 splits to powers of rows and features, and add up the full size."""
+    """Estimate the cost of the full grid, by fitting seconds per score to powers of rows and features."""
     both = pd.concat([findings.smaller, findings.larger.query("n > 150")])
     design = np.column_stack([np.ones(len(both)), np.log(both.n), np.log(both.d)])
     y = np.log(both.microseconds.clip(lower=1))

@@ -30,7 +30,7 @@ def checks(found: Findings, published: pd.DataFrame, claims: pd.DataFrame) -> It
 
 
 def _number(tabled: dict[Any, Any], where: str, row: str, column: str, text: str) -> Check:
-    """Only sums and differences of other published numbers can be computed again."""
+    """Check a published number, if it is a sum or a difference of other published numbers."""
     what = f"{row}: {column}"
     if column == "difference" and where in _DIFFERENCES:
         first, second = (float(tabled[where, row, name]) for name in _DIFFERENCES[where])

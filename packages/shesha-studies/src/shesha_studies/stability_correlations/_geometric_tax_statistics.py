@@ -35,7 +35,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Rank:
-    """A rank correlation, with the p-value of shuffled networks (within widths, where ranks are within widths)."""
+    """A rank correlation with its p-value from permuted networks; permuted within widths if ranks are."""
 
     value: float
     p: float
@@ -44,7 +44,7 @@ class Rank:
 
 @dataclass(frozen=True)
 class Findings:
-    """One line per network, and what follows."""
+    """One line per network, and the statistics computed from them."""
 
     rows: pd.DataFrame
 
@@ -63,7 +63,7 @@ class Findings:
 
     @cached_property
     def trade(self) -> dict[tuple[str, str, str, bool], Rank]:
-        """Stability against transfer: (stability, transfer, target, same width)."""
+        """Correlations of stability with transfer, by (stability, transfer, target, same width)."""
         return {
             (stability, transfer, target, same): self.rank_correlation(
                 f"{stability} {target}", f"{transfer} {target}", same_width=same
@@ -77,7 +77,7 @@ class Findings:
     def compared(
         self, target: str, column: str, one: str, others: tuple[str, ...], score: str = "stability"
     ) -> dict[str, float]:
-        """Compare two groups of networks: means, and Mann and Whitney's p."""
+        """Compare two groups of networks by their means and a Mann-Whitney test."""
         from scipy.stats import mannwhitneyu
 
         values = self.rows[f"{score} {target}"]
@@ -89,7 +89,7 @@ class Findings:
 
 
 def shuffled_correlation(x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> Rank:
-    """Pearson's correlation of ranks, compared with those with networks exchanged within groups."""
+    """Pearson's correlation of ranks, with a p-value from permutations of networks within groups."""
     if len(x) < 4 or not x.any() or not y.any():
         return Rank(float("nan"), float("nan"), len(x))
     rng = np.random.default_rng(320)
@@ -109,7 +109,7 @@ def _cosine(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def chance_of_jaccard(n: int, top: int) -> float:
-    """Mean overlap of two random choices of the same size, as an index of Jaccard.
+    """Mean Jaccard index of two random subsets of the same size.
 
     Examples
     --------

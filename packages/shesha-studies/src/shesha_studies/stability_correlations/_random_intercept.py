@@ -22,7 +22,7 @@ class MixedModel:
 
 
 def random_intercept(x: Vector, y: Vector, groups: ArrayLike) -> MixedModel:
-    """Fit by restricted maximum likelihood over the ratio of the two variances."""
+    """Fit a random intercept by restricted maximum likelihood over the ratio of the two variances."""
     _, codes = np.unique(np.asarray(groups), return_inverse=True)
     fit = fit_random_intercept(np.column_stack([np.ones(len(x)), x]), y, codes.astype(np.intp))
     shared = fit.between / (fit.between + fit.residual)
