@@ -31,7 +31,7 @@ from shesha.support.types import Seed
 from shesha.views import Covariates, Rdm, Representation, adjust_for_covariates, align_rows
 
 _MANY = 5
-"""From this many measures on, doubts that rank all distances add little cost."""
+"""Smallest number of measures at which checks that rank all distances are included."""
 
 
 @dataclass(frozen=True)

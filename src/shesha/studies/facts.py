@@ -306,6 +306,5 @@ def rank_correlations(rows: pd.DataFrame, first: str, second: str) -> Vector:
     """Spearman's correlation of two columns within each draw."""
     from scipy.stats import spearmanr
 
-    return np.array(
-        [spearmanr(group[first], group[second]).statistic for _, group in rows.groupby("seed")], dtype=np.float64
-    )
+    rhos = [spearmanr(group[first], group[second]).statistic for _, group in rows.groupby("seed")]
+    return np.array(rhos, dtype=np.float64)
