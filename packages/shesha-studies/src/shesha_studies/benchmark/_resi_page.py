@@ -14,7 +14,7 @@ from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
 from shesha_studies.benchmark import _resi_scores as tables
 from shesha_studies.benchmark._resi_facts import CHANCE, DOMAINS, Places
-from shesha_studies.benchmark._resi_measure_variants_page import NOTE, option_table, options_picture
+from shesha_studies.benchmark._resi_measure_variants import NOTE, option_table, options_picture
 
 TESTS = ("accuracy", "jsd", "disagreement", "label_randomization", "shortcut", "augmentation", "layer_monotonicity")
 TABLES = {"graph": (7, 1), "language": (13, 1), "vision": (19, 2)}

@@ -18,10 +18,10 @@ from shesha.studies.facts import (
     largest,
     over_draws,
     rank_correlation,
-    rate,
+    share,
 )
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, lines, logarithmic
+from shesha.studies.pictures import panels
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 
@@ -68,12 +68,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     equal = table.spectrum == "equal"
     table["closed_form"] = np.where(equal, [expected_mean_cosine(int(n), 50, 2000) for n in table.n], np.nan)
     table.loc[table.effect > 0, "closed_form"] = np.nan
-    fig, axes = figure(2)
     cells = rows[rows.spectrum == "as cells"]
-    for ax, name in zip(axes, ("coherence", "unbiased"), strict=True):
-        lines(ax, cells, "n", name, "effect")
-        ax.set(xlabel="cells of the group", ylabel=name + (" (pairs)" if name == "unbiased" else ""))
-        logarithmic(ax, rows.n)
+    titles = {"coherence": "coherence", "unbiased": "pairwise coherence"}
+    fig, axes = panels(cells, "n", "effect", titles, label="cells of the group")
     axes[0].legend(frameon=False, fontsize="small", title="effect")
     fake = rows[rows.effect == 0].groupby("spectrum")[["coherence", "magnitude"]].corr(method="spearman").min().min()
     notes = (
@@ -129,7 +126,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "pairwise in words": _extremes_in_words(pairs),
             "pairwise_range": largest(_changes(moved)),
             "coherence_range": (sizes.max() - sizes.min()).max(),
-            "level": rate(int((still.p_value <= 0.05).sum()), len(still)),
+            "level": share(still.p_value <= 0.05),
         }
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from shesha.studies.facts import Fact, Facts, absolute, as_facts, group_means, l
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, lines, logarithmic
 from shesha.studies.published_checks import Found, against
-from shesha.studies.study_definition import study
+from shesha.studies.study_definition import grid_of, study
 from shesha_studies.synthetic_data import shared
 
 N = 128
@@ -30,8 +29,6 @@ VARIANTS = {
 }
 SCALED = ("gated_05", "gated_10", "centred", "adjusted")
 _GATED = ("gated_05", "gated_10")
-BELOW_RANK = 3
-"All canonical correlations are 1 from d = n - 1 on, so CCA has only the first three ratios."
 _BY_DEFINITION = "The method takes a single pair, so no experiment is needed."
 _MISSING = {
     "murphy2024biasedcka aggregate": _BY_DEFINITION,
@@ -46,19 +43,23 @@ _MISSING = {
 }
 
 
-def _grid(measures: Sequence[str], strengths: Sequence[float], seeds: int) -> list[dict[str, Any]]:
-    names = ("measure", "strength", "ratio", "seed")
-    cells = product(measures, strengths, RATIOS, range(seeds))
-    settings = [dict(zip(names, cell, strict=True)) for cell in cells]
-    return [setting for setting in settings if setting["measure"] != "CCA" or setting["ratio"] in RATIOS[:BELOW_RANK]]
+_grid = grid_of("measure", "strength", "ratio", "seed")
 
 
 @study(
     "calibration-variants",
     paper="Null calibration, comparing calibration approaches; existing approaches",
     version=1,
-    full=[*_grid(MEASURES, (0.0,), 40), *_grid(MEASURES, (1.0,), 8)],
-    quick=[*_grid(("CKA", "mutual kNN"), (0.0,), 8), *_grid(("CKA", "mutual kNN"), (1.0,), 4)],
+    # All canonical correlations are 1 from d = n - 1 on.
+    full=[
+        cell
+        for cell in (*_grid(MEASURES, [0.0], RATIOS, range(40)), *_grid(MEASURES, [1.0], RATIOS, range(8)))
+        if cell["measure"] != "CCA" or cell["ratio"] < 1
+    ],
+    quick=[
+        *_grid(["CKA", "mutual kNN"], [0.0], RATIOS, range(8)),
+        *_grid(["CKA", "mutual kNN"], [1.0], RATIOS, range(4)),
+    ],
     published="calibration-variants.csv",
 )
 def calibration_variants(measure: str, strength: float, ratio: float, seed: int) -> dict[str, float]:
@@ -122,7 +123,7 @@ def _largest(table: pd.DataFrame, columns: Sequence[str]) -> float:
 def _spread_of_z(unrelated: pd.DataFrame) -> Fact:
     """Standard deviation of z of the widest data by CKA; draws are resampled."""
     z = unrelated[(unrelated.measure == "CKA") & (unrelated.ratio == unrelated.ratio.max())].z.to_numpy()
-    return resampled(lambda draws: float(z[draws].std(ddof=1)), [np.array([place]) for place in range(len(z))])
+    return resampled(lambda draws: float(z[draws].std(ddof=1)), len(z))
 
 
 def _largest_mean(rows: pd.DataFrame, columns: Sequence[str]) -> Fact:

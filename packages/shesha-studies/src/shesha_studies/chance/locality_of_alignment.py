@@ -12,14 +12,13 @@ import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import (
-    Fact,
     Facts,
     as_facts,
     group_means,
     largest,
     over_correlations,
     over_draws,
-    rate,
+    share,
     smallest,
 )
 from shesha.studies.page import Page, Picture
@@ -210,20 +209,20 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     hits = knn.groupby("value").hit.mean()
     return as_facts(
         {
-            "neighbours": rate(int(knn.hit.sum()), len(knn)),
+            "neighbours": share(knn.hit),
             "distances": over_draws(near.groupby("data").agreement.mean()),
             "distances in words": _distances_sentence(every[every.kind == MODELS]),
             "knn in words": ", ".join(f"{hit:.0%} at k = {size:g}" for size, hit in hits.items()),
-            "knn_lowest": smallest(_hits(group) for _, group in knn.groupby("value")),
+            "knn_lowest": smallest(share(group.hit) for _, group in knn.groupby("value")),
             "narrow": largest(group_means(narrow, ["data"], "score")),
-            **{"narrow_median": narrow.score.median(), "narrow_hits": _hits(narrow)},
+            **{"narrow_median": narrow.score.median(), "narrow_hits": share(narrow.hit)},
             **{"copy_noise": noisy.noise.max(), "copy_kept": noisy.agreement.min()},
             "narrow_copy": over_draws(noisy.score),
             "narrow_fall": over_draws(_ends(narrow_copies)[0] - _ends(narrow_copies)[1]),
             "copies in words": "; ".join(_copy_in_words(noise, part) for noise, part in narrow_copies.groupby("noise")),
-            "own_hits": _hits(models[(models.scale == OWN) & (models.value == 0.5)]),
-            "half_hits": _hits(models[_kernel_rows(models, RBF, 0.5)]),
-            "wide_hits": _hits(models[(models.lens == RBF) & (models.value >= 2.0)]),
+            "own_hits": share(models[(models.scale == OWN) & (models.value == 0.5)].hit),
+            "half_hits": share(models[_kernel_rows(models, RBF, 0.5)].hit),
+            "wide_hits": share(models[(models.lens == RBF) & (models.value >= 2.0)].hit),
             **{f"neighbour_{end}": every.neighbour_distance.agg(end) for end in ("min", "max")},
             **_trends(models),
         }
@@ -245,11 +244,6 @@ def _copy_in_words(noise: Any, copies: pd.DataFrame) -> str:
 def _ends(copies: pd.DataFrame) -> list[pd.Series[float]]:
     """Scores of the copies with the least and with the most noise."""
     return [copies[copies.noise == end].set_index("data").score for end in (copies.noise.min(), copies.noise.max())]
-
-
-def _hits(rows: pd.DataFrame) -> Fact:
-    """Share of pairs above chance."""
-    return rate(int(rows.hit.sum()), len(rows))
 
 
 def _both_trends(tables: Sequence[pd.DataFrame]) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -14,16 +12,16 @@ from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
-from shesha.studies.study_definition import study
-from shesha_studies.chance._platonic_facts import make_facts
-from shesha_studies.chance._platonic_models import LANGUAGE, VIDEO, VISION, WIT, exported
-from shesha_studies.chance._platonic_statistics import (
+from shesha.studies.study_definition import grid_of, study
+from shesha_studies.chance._platonic_facts import (
     MISSING,
     class_scores,
+    make_facts,
     mean_trends,
     published_numbers,
     untrained_scores,
 )
+from shesha_studies.chance._platonic_models import LANGUAGE, VIDEO, VISION, WIT, exported
 from shesha_studies.chance._two_modality_models import EPOCHS, SENTENCES, STAND_IN, WIDTHS, sides
 from shesha_studies.networks.images import IMAGES
 
@@ -50,32 +48,23 @@ _TRUNCATED = {"Procrustes similarity(published=True)": 64}
 """Number of leading components for measures that compute a decomposition in every draw."""
 
 
-def _grid(
-    data: Sequence[str], epochs: Sequence[int], partners: Sequence[int], measures: Sequence[str], null: str
-) -> list[dict[str, Any]]:
-    names = ("data", "epochs", "width", "partner", "measure", "null")
-    cells = product(data, epochs, WIDTHS, partners, measures, (null,))
-    return [dict(zip(names, cell, strict=True)) for cell in cells]
-
-
+_grid = grid_of("data", "epochs", "width", "partner", "measure", "null")
 _REST = [name for name in MEASURES.values() if name not in FEW]
 _QUICK = [name for name in _REST if name not in ("SVCCA(components=10)", *_TRUNCATED)]
 STAND_INS = [
-    *_grid(IMAGES, EPOCHS, (512,), FEW, "free"),
-    *_grid((SENTENCES,), EPOCHS, (384,), FEW, "free"),
-    *_grid(IMAGES, (0,), (512,), FEW, "free"),
-    *_grid(IMAGES, EPOCHS, (512,), _REST, "free"),
-    *_grid((SENTENCES,), EPOCHS, (384,), _QUICK, "free"),
-    *_grid(IMAGES, EPOCHS, (512,), (FEW[0], FEW[2]), "within classes"),
-    *_grid((SENTENCES,), EPOCHS, (384,), (FEW[0], FEW[2]), "within classes"),
-    *_grid(IMAGES, EPOCHS, (64,), (FEW[0], FEW[2]), "free"),
+    *_grid(IMAGES, EPOCHS, WIDTHS, (512,), FEW, ["free"]),
+    *_grid((SENTENCES,), EPOCHS, WIDTHS, (384,), FEW, ["free"]),
+    *_grid(IMAGES, (0,), WIDTHS, (512,), FEW, ["free"]),
+    *_grid(IMAGES, EPOCHS, WIDTHS, (512,), _REST, ["free"]),
+    *_grid((SENTENCES,), EPOCHS, WIDTHS, (384,), _QUICK, ["free"]),
+    *_grid(IMAGES, EPOCHS, WIDTHS, (512,), (FEW[0], FEW[2]), ["within classes"]),
+    *_grid((SENTENCES,), EPOCHS, WIDTHS, (384,), (FEW[0], FEW[2]), ["within classes"]),
+    *_grid(IMAGES, EPOCHS, WIDTHS, (64,), (FEW[0], FEW[2]), ["free"]),
 ]
 PUBLISHED = [
-    {"data": data, "epochs": -1, "width": first, "partner": second, "measure": measure, "null": "free"}
+    cell
     for data, others in ((WIT, VISION), ("PVD", VIDEO))
-    for first in LANGUAGE
-    for second in others
-    for measure in (FEW[0], FEW[2])
+    for cell in _grid([data], [-1], LANGUAGE, others, (FEW[0], FEW[2]), ["free"])
 ]
 
 
@@ -84,7 +73,7 @@ PUBLISHED = [
     paper="Null calibration, 6.3 and extended results",
     version=1,
     full=[*STAND_INS, *PUBLISHED],
-    quick=_grid(("Fashion-MNIST",), (6,), (512,), FEW, "free"),
+    quick=_grid(("Fashion-MNIST",), (6,), WIDTHS, (512,), FEW, ["free"]),
     published="platonic.csv",
     stand_ins="networks of 32 to 1,024 units on two halves of images, and networks of word counts with a sentence "
     "encoder, replace the published language, vision and video models",

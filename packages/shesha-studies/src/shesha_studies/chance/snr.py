@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import product
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, resampled, smallest, steps
+from shesha.studies.facts import (
+    Facts,
+    as_facts,
+    group_means,
+    largest,
+    resampled_groups,
+    smallest,
+    steps,
+)
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, grid, heat, lines, logarithmic
 from shesha.studies.published_checks import against
-from shesha.studies.study_definition import study
+from shesha.studies.study_definition import grid_of, study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,15 +34,16 @@ NOISES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 RANKS = (1, 5, 10)
 PER_FACTOR, PER_ENTRY = "per factor", "in all"
 
+_grid = grid_of("power", "rank", "strength", "noise", "seed")
+
 
 @study(
     "snr",
     paper="Null calibration, SNR heatmaps",
     version=1,
     full=[
-        {"power": power, "rank": rank, "strength": strength, "noise": noise, "seed": seed}
-        for power, seeds in ((PER_FACTOR, 10), (PER_ENTRY, 5))
-        for rank, strength, noise, seed in product(RANKS, STRENGTHS, NOISES, range(seeds))
+        *_grid([PER_FACTOR], RANKS, STRENGTHS, NOISES, range(10)),
+        *_grid([PER_ENTRY], RANKS, STRENGTHS, NOISES, range(5)),
     ],
     quick={"power": [PER_FACTOR], "rank": [1, 10], "strength": [1.0], "noise": NOISES, "seed": range(3)},
     published="snr.csv",
@@ -162,12 +170,6 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     return as_facts(values | (_widths(rows) if PER_ENTRY in set(rows.power) else {}))
 
 
-def _over_seeds(statistic: Callable[[pd.DataFrame], float], rows: pd.DataFrame) -> Fact:
-    """Return a number of the rows; draws are resampled."""
-    places = [np.asarray(indices, dtype=np.intp) for indices in rows.groupby("seed").indices.values()]
-    return resampled(lambda some: statistic(rows.iloc[some]), places, draws=100)
-
-
 def _edge_rise(rows: pd.DataFrame) -> float:
     """Smallest rise of the edge of detection from one rank to the next."""
     return float(np.diff(_edges(rows)).min())
@@ -194,8 +196,10 @@ def _widths(rows: pd.DataFrame) -> dict[str, Any]:
     factor, entry = (rows[rows.power == power] for power in (PER_FACTOR, PER_ENTRY))
     phrases = (f"{value:.2f} (rank {rank})" for rank, value in zip(RANKS, _doublings(factor), strict=True))
     return {
-        "edge_rise": _over_seeds(_edge_rise, entry),
-        "edge_rise_per_factor": _over_seeds(_edge_rise, factor),
-        "more_gradual": smallest(_over_seeds(_more_doublings, table) for table in (factor, entry)),
+        "edge_rise": resampled_groups(_edge_rise, entry, "seed", draws=100),
+        "edge_rise_per_factor": resampled_groups(_edge_rise, factor, "seed", draws=100),
+        "more_gradual": smallest(
+            resampled_groups(_more_doublings, table, "seed", draws=100) for table in (factor, entry)
+        ),
         "doublings in words": ", ".join(phrases),
     }

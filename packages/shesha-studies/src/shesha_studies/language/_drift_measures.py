@@ -19,6 +19,8 @@ NAMES = {
     "pearson": "RDM-Pearson",
     "wasserstein": "Wasserstein",
 }
+NAMED = {name: NAMES[name] for name in ("shesha", "cka", "procrustes", "squared")}
+"""Of the numbers of causal models."""
 BOUND = 0.05
 """The published bound of detection, the same for all scores."""
 

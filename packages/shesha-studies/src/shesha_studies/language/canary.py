@@ -7,11 +7,44 @@ from typing import Any
 
 import numpy as np
 
+from shesha.charts import PALETTE
+from shesha.studies.facts import (
+    NAN,
+    Fact,
+    Facts,
+    as_facts,
+    largest,
+    over_draws,
+    rate,
+    resampled,
+    resampled_groups,
+    smallest,
+    steps,
+)
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import curves, figure
+from shesha.studies.published_checks import Table, number, split_numbers_and_claims
+from shesha.studies.rates import sign_difference
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-from shesha_studies.language._canary_facts import make_facts
-from shesha_studies.language._canary_page import make_page
-from shesha_studies.language._drift_measures import answers, drifts, fewer_right, less_correlated, likeness
+from shesha_studies.language._canary_statistics import (
+    UNIT,
+    Found,
+    checks,
+    gather_statistics,
+    last_layer_correlations,
+    losses_found,
+)
+from shesha_studies.language._drift_measures import (
+    BOUND,
+    NAMED,
+    NAMES,
+    answers,
+    drifts,
+    fewer_right,
+    less_correlated,
+    likeness,
+)
 from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
 from shesha_studies.language._tasks_and_prompts import sst2, stsb
 from shesha_studies.language_models import MPNET
@@ -104,5 +137,190 @@ def _rows(name: str, task: str, kind: str, level: float, seed: int) -> dict[int,
     return {layer: rows[module][back] for layer, module in names.items()}
 
 
-canary.page(make_page)
-canary.facts(make_facts)
+SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
+
+
+@canary.page
+def page(rows: Table, lines: Table) -> Page:
+    """Judge what Table 47 and the text say."""
+    statistics, (published, claims) = gather_statistics(rows), split_numbers_and_claims(lines)
+    tables = (
+        ("Comparison with Table 47 (last layers; means over encoders and draws)", statistics.beside(published)),
+        (
+            "Rank correlations of scores with the loss",
+            statistics.correlations.join(statistics.within, rsuffix=" among equal noise").reset_index(names="number"),
+        ),
+        (
+            "Lowest noise detected in the last layer (means over encoders, tasks and draws; 0.55 stands for never)",
+            statistics.first.reset_index(names="bound"),
+        ),
+        (
+            "Bounds with a rate of false alarms of 5 %, set on the other draw of the noise",
+            statistics.matched.reset_index(names="number"),
+        ),
+    )
+    notes = (
+        "The published numbers are means over 26 encoders and 800 sentences. We use two of these encoders, six "
+        "layers of each, 240 sentences and 100 pairs of sentences, and two draws of the noise. A loss of 1 % "
+        "corresponds to two or three sentences, so McNemar's test (SST-2) or a jackknife (STS-B) at 5 % decides "
+        "whether there is a loss.",
+        'The text defines Procrustes similarity as 1 - |X - YR|^2 / (|X|^2 + |YR|^2); one minus it is "Procrustes, '
+        'squared" here. The numbers of Table 47 fit the distance |X - YR| itself, the root of twice that. The root '
+        "of a small number is larger than the number.",
+        "Drift without a loss of performance is not a false alarm of a monitor, because the weights did change. A "
+        "bound must be above the drift of mere re-encoding (another order, other batches, weights in half "
+        'precision). The table calls such bounds "bound from chance".',
+        "The caption of Table 47 says STS-B, but the method says SST-2 with a logistic regression. We computed both.",
+        "LoRA and quantisation are in the studies `structured-perturbation` and `canary-lm`, as in the paper.",
+    )
+    return Page("", tables, (_picture(statistics, published),), notes, tuple(checks(statistics, published, claims)))
+
+
+def _picture(statistics: Found, published: Table) -> Picture:
+    fig, axes = figure(3, width=3.7, height=3.5)
+    rows = statistics.noise[statistics.noise["last"]]
+    curves(axes[0], rows.groupby("level")[list(SHOWN)].mean(), NAMED, "-")
+    axes[0].axhline(BOUND, color="0.5", linewidth=0.8, linestyle="--")
+    loss = rows.groupby("level")["drop"].mean() / 100
+    axes[0].plot(loss.index, loss, color="0.2", linestyle=":", label="loss / 100")
+    axes[0].set(xlabel="noise", ylabel="drift, loss", title="last layer")
+    axes[0].legend(frameon=False, fontsize="x-small")
+    _bars(axes[1], statistics)
+    _first(axes[2], statistics)
+    return Picture(
+        "canary",
+        fig,
+        "Drift and loss against noise; rank correlations with the loss, over all noise levels and at equal noise; "
+        "lowest noise detected with the bound of 0.05 and with bounds from re-encodings",
+    )
+
+
+def _bars(ax: Any, results: Found) -> None:
+    names = [*SHOWN[:3], "wasserstein", "level"]
+    every = (("last layer", "s", results.correlations["last"]), ("all layers", "o", results.correlations.rho))
+    for place, (label, mark, values) in enumerate((*every, ("layers, equal noise", "D", results.within.rho))):
+        keys = [name for name in names if name in values]
+        ax.plot(values[keys], [names.index(name) for name in keys], mark, color=PALETTE[place], label=label)
+    ax.set(yticks=range(len(names)), yticklabels=[NAMES.get(name, "noise itself") for name in names], xlim=(-0.2, 1.02))
+    ax.set(xlabel="rank correlation with the loss", title="predictors of the loss")
+    ax.invert_yaxis()
+    ax.legend(frameon=False, fontsize="x-small", loc="lower left")
+
+
+def _first(ax: Any, results: Found) -> None:
+    marks: dict[str, tuple[str, str]] = {"bound 0.05": ("o", PALETTE[0]), "bound from chance": ("D", PALETTE[1])}
+    for bound, (mark, colour) in marks.items():
+        ax.plot([results.first.loc[bound, name] for name in SHOWN], range(len(SHOWN)), mark, color=colour, label=bound)
+    ax.set(
+        yticks=range(len(SHOWN)),
+        yticklabels=[NAMES[name] for name in SHOWN],
+        xlabel="lowest noise detected (0.55: never)",
+        title="how early",
+    )
+    ax.invert_yaxis()
+    ax.legend(frameon=False, fontsize="x-small")
+
+
+@canary.facts
+def facts(rows: Table, published: Table) -> Facts:
+    """How often Shesha is first on SST-2, the task of the paper, and how drift and noise correlate with the loss."""
+    results, published = gather_statistics(rows), split_numbers_and_claims(published)[0]
+    early = {name: results.contests[f"{name}, SST-2: shesha cka"] for name in ("bound 0.05", "bound from chance")}
+    other = results.contests["bound 0.05, STS-B: shesha cka"]
+    rho = last_layer_correlations(results.noise)
+    facts = {
+        "earlier": rate(early["bound 0.05"][0], sum(early["bound 0.05"])),
+        "later": rate(early["bound 0.05"][2], sum(early["bound 0.05"])),
+        "earlier_other": rate(other[0], sum(other)),
+        "earlier_less_later": _first_less_later(early["bound 0.05"]),
+        "earlier_than_chance": rate(early["bound from chance"][0], sum(early["bound from chance"])),
+        "earlier_less_later_than_chance": _first_less_later(early["bound from chance"]),
+        "drift": over_draws(rho["shesha"]),
+        "drift_of_any": smallest(over_draws(rho[name]) for name in ("shesha", "cka", "procrustes")),
+        "beyond_noise": largest(over_draws(rho[name] - rho["level"]) for name in ("shesha", "cka", "procrustes")),
+    }
+    numbers = {**_losses(results), **_bounds(results), **_table_47(results, published)}
+    return facts | as_facts({**numbers, **_intervals(results)})
+
+
+def _intervals(results: Found) -> dict[str, Fact]:
+    """Numbers that decide claims, over encoders, tasks, layers and draws."""
+    noise, three = results.noise, ("shesha", "cka", "procrustes")
+    last = last_layer_correlations(noise)[list(three)].to_numpy()
+    chance = results.firsts["bound from chance"]
+
+    def gain(sample: Table) -> float:
+        shesha, *others = (float(losses_found(sample, name)[0]) for name in three)
+        return shesha - max(others)
+
+    return {
+        "alike_range": resampled(lambda rows: float(np.ptp(last[rows].mean(axis=0))), len(last)),
+        "smallest_step": smallest(step for name in three for step in steps(noise, "level", name, UNIT)),
+        "procrustes_first": _procrustes_first(results, "bound 0.05"),
+        "procrustes_first_by_chance": _procrustes_first(results, "bound from chance"),
+        "first, wasserstein": over_draws(results.firsts["bound 0.05"].wasserstein),
+        "first by chance, wasserstein": over_draws(chance.wasserstein),
+        # Draws of one encoder, task and layer are one unit: both draws are needed for its bounds.
+        "gain": resampled_groups(gain, noise, ["model", "task", "layer"], draws=200),
+    }
+
+
+def _procrustes_first(results: Found, bound: str) -> Fact:
+    """How much more often Procrustes is first than later, against the other score that it leads less."""
+    return smallest(_first_less_later(results.contests[f"{bound}: procrustes {name}"]) for name in ("shesha", "cka"))
+
+
+def _losses(results: Found) -> dict[str, float]:
+    """How numbers go with the loss, and with the noise."""
+    last, equal = results.correlations["last"], results.within
+    rhos = last[["shesha", "cka", "procrustes"]]
+    return {
+        **{f"loss and {name}": float(last[name]) for name in ("shesha", "cka", "procrustes", "level")},
+        **{f"at equal noise, {name}": float(equal.rho[name]) for name in ("shesha", "cka", "procrustes")},
+        "at equal noise_p": float(equal.p.shesha),
+        "alike_lowest": float(rhos.min()),
+        "alike_highest": float(rhos.max()),
+    }
+
+
+def _bounds(results: Found) -> dict[str, float]:
+    """Lowest noise that is detected under each kind of bound, and losses found at equal false alarms."""
+    fixed, chance, caught = results.first.loc["bound 0.05"], results.first.loc["bound from chance"], results.matched
+    names = ("shesha", "cka", "procrustes", "squared", "wasserstein")
+    return {
+        "lowest noise": float(results.noise.level[results.noise.level > 0].min()),
+        **{f"first, {name}": float(fixed[name]) for name in names},
+        **{f"first by chance, {name}": float(chance[name]) for name in names},
+        **{f"losses, {name}": float(caught.sensitivity[name]) for name in ("shesha", "cka", "procrustes", "level")},
+    }
+
+
+def _distances(fits: Table) -> dict[str, float]:
+    """Largest distance of both formulas from the published table."""
+    return {name: float((fits[name] - fits["published procrustes"]).abs().max()) for name in ("procrustes", "squared")}
+
+
+def _table_47(results: Found, published: Table) -> dict[str, Any]:
+    """Which formula and which task the published table fits, and what the text says of its own numbers."""
+    fits = results.beside(published)
+    distances = _distances(fits)
+    last = results.noise[results.noise["last"]]
+
+    def further(sample: Table) -> float:
+        drawn = _distances(results.beside(published, sample))
+        return drawn["squared"] - drawn["procrustes"]
+
+    off = (fits["loss, %"] - fits["published loss, %"]).abs().groupby(fits.task).mean()
+    scores = [number(published, "10.5", "correlation with the drop", name) for name in ("shesha", "cka")]
+    return {
+        **{f"away from Table 47, {name}": value for name, value in distances.items()},
+        "squared_further": resampled_groups(further, last, ["model", "task", "seed"], draws=100),
+        **{f"losses off, {task}": float(value) for task, value in off.items()},
+        **{"published_cka": scores[1], "shesha_higher": scores[0] - scores[1]},
+    }
+
+
+def _first_less_later(contest: tuple[int, int, int]) -> Fact:
+    first, ties, later = contest
+    cases = first + ties + later
+    return sign_difference(first, later, cases) if cases else Fact(NAN)

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, over_draws, smallest, steps
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import curves, figure
+from shesha.studies.published_checks import Table, lines_of, number, split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-from shesha_studies.language._drift_measures import drifts
-from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
-from shesha_studies.language._structured_perturbation_facts import make_facts
-from shesha_studies.language._structured_perturbation_page import make_page
+from shesha_studies.language._drift_measures import NAMED, drifts
+from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed, stand_in
+from shesha_studies.language._structured_perturbation_checks import LEAST, SHOWN, TABLES, change_key, checks
 from shesha_studies.language._tasks_and_prompts import SETS, prompts
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language_models import SMOLLM2
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 LEVELS = (0.01, 0.02, 0.05, 0.10, 0.15, 0.20, 0.30, 0.40, 0.50)
 RANKS, SCALES = (1, 2, 4, 8, 16, 32, 64), (0.001, 0.005, 0.01, 0.02, 0.05, 0.1)
@@ -85,5 +95,179 @@ def _rows(name: str, kind: str, amount: float, seed: int) -> dict[str, Matrix]:
     return rows
 
 
-structured_perturbation.page(make_page)
-structured_perturbation.facts(make_facts)
+@structured_perturbation.page
+def page(rows: Table, lines: Table) -> Page:
+    """Say which orders and ratios hold on the stand-ins, and what they owe to the scale of each number."""
+    published, claims = split_numbers_and_claims(lines)
+    means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
+    name = stand_in(rows, LEAST)
+    table = means.loc[name]
+    tables = (
+        (
+            f"Comparison with Tables 43 to 46: {name} (means over draws and sets of sentences)",
+            _join_published(table, published),
+        ),
+        ("All stand-ins", means.reset_index()),
+        ("Drift divided by that of weights in bfloat16", _in_units(means)),
+    )
+    notes = (
+        "The published numbers are means over 16 causal models of 0.1 to 7 billion weights. Their 50 prompts of "
+        "each of four kinds were written by language models and are not published. We use sentences from STS-B "
+        "(news, captions, forums) and SST-2.",
+        "1 - rho (Shesha), 1 - CKA and the Procrustes distance have different scales. Each is 0 for no change and "
+        "about 1 if nothing is shared (Procrustes: up to 1.4), but the curves in between differ. A ratio of two of "
+        "these drifts therefore compares scales, not sizes of changes.",
+        "We simulate weights of fewer bits by rounding float weights as bitsandbytes would, and we merge random "
+        "adapters into the weights. Adapters of the same scale cause less drift in a small model, because their "
+        "size is set per entry, whatever the size of the weights.",
+    )
+    return Page("", tables, (_picture(rows, published),), notes, tuple(checks(table, name, published, claims)))
+
+
+def _join_published(means: Table, published: Table) -> Table:
+    lines = []
+    for table in TABLES:
+        for row, group in lines_of(published, table).groupby("row", sort=False):
+            key = change_key(table, str(row))
+            values = {line.number: float(line.published) for line in group.itertuples()}
+            drift = means.loc[key].to_dict() if key in means.index else {}
+            pairs = {
+                f"{name}{what}": side.get(name)
+                for name in SHOWN[:3]
+                for what, side in (("", drift), (", published", values))
+            }
+            lines.append({"table": table, "change": key[0], "amount": key[1], **pairs, "squared": drift.get("squared")})
+    return pd.DataFrame(lines)
+
+
+def _in_units(means: Table) -> Table:
+    """Drift in units of that of weights in bfloat16."""
+    tables = []
+    for name, group in means.groupby("model", sort=False):
+        if (name, "precision", 16.0) in means.index:
+            tables.append(group / means.loc[(name, "precision", 16.0)])
+    return pd.concat(tables).reset_index() if tables else means.reset_index().head(0)
+
+
+def _picture(rows: Table, published: Table) -> Picture:
+    fig, axes = figure(4, width=3.1, height=3.5)
+    table = lines_of(published, "Table 43").astype({"row": float, "published": float})
+    curves(
+        axes[0],
+        table.pivot(index="row", columns="number", values="published"),
+        {name: NAMED[name] for name in SHOWN[:3]},
+    )
+    axes[0].set(title="published, 16 models", xlabel="noise", ylabel="drift")
+    real = stand_in(rows, LEAST)
+    for ax, name in zip(axes[1:3], (TINY[0], real if real != TINY[0] else TINY[1]), strict=True):
+        means = rows[(rows.model == name) & (rows.kind == "noise")].groupby("amount")[list(SHOWN)].mean()
+        curves(ax, means, NAMED)
+        ax.set(title=name, xlabel="noise")
+    highest = max(ax.get_ylim()[1] for ax in axes[:3])
+    for ax in axes[:3]:
+        ax.set_ylim(0, highest)
+    axes[0].legend(frameon=False, fontsize="x-small")
+    axes[1].legend(frameon=False, fontsize="x-small")
+    _units(axes[3], rows, real)
+    return Picture(
+        "structured_perturbation",
+        fig,
+        (
+            "Drift against noise, published and in two stand-ins; drift of the stand-in divided by that of weights "
+            "in bfloat16"
+        ),
+    )
+
+
+def _units(ax: Axes, rows: Table, name: str) -> None:
+    means = rows[rows.model == name].groupby(["kind", "amount"])[list(SHOWN)].mean()
+    unit, noise = means.loc[("precision", 16.0)], means.loc["noise"]
+    curves(ax, noise / unit, NAMED)
+    ax.set(yscale="log", title="in units of bfloat16", xlabel="noise")
+
+
+_THREE = ["shesha", "cka", "procrustes"]
+
+
+@structured_perturbation.facts
+def facts(rows: Table, lines: Table) -> Facts:
+    """Return what decides the claims."""
+    means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
+    name = stand_in(rows, LEAST)
+    table, tiny = means.loc[name], means.loc[TINY[0]]
+    model_rows = rows[rows.model == name]
+    values = {**_noise(table), **_bits_and_adapters(table), **_tables(split_numbers_and_claims(lines)[0])}
+    facts: dict[str, Any] = {**values, **_over_prompts(model_rows)}
+    return as_facts({"model": name, **facts}) | as_facts(tiny.loc[("noise", 0.5)][_THREE].to_dict(), "tiny GPT, ")
+
+
+def _noise(table: Table) -> dict[str, float]:
+    """Whether all numbers rise with the noise, and which leads at little and at much noise, on one scale."""
+    noise = table.loc["noise"].sort_index()
+    fallen = noise[_THREE].shift().dropna().where(noise[_THREE].diff().dropna() <= 0)
+    low, high, harmless = noise.loc[0.05], noise.loc[0.5], table.loc[("precision", 16.0)]
+    units = high / harmless
+    return {
+        "falls_from": fallen.min(axis=None) if fallen.notna().any(axis=None) else 0.0,
+        **{f"low, {name}": low[name] for name in SHOWN},
+        **{f"high, {name}": high[name] for name in SHOWN},
+        **{f"units, {name}": units[name] for name in SHOWN},
+        **{f"harmless, {name}": harmless[name] for name in SHOWN},
+    }
+
+
+_UNIT = ["prompts", "seed"]
+
+
+def _over_prompts(rows: Table) -> dict[str, Fact]:
+    """Differences and ratios within kinds of prompts; the model has one draw of noise and of adapters."""
+    parts = {key: part.set_index(_UNIT) for key, part in rows.groupby(["kind", "amount"])}
+    low, high, harmless = parts["noise", 0.05], parts["noise", 0.5], parts["precision", 16.0]
+    kinds = {"smallest_step": "noise", "smallest_step of rank": "rank", "smallest_step of scale": "scale"}
+    ratio = high.shesha / high.cka
+    roots = [part.procrustes - part[["shesha", "cka"]].max(axis=1) for part in (parts["int8", 8.0], parts["nf4", 4.0])]
+    few = [part.squared - part[["shesha", "cka"]].max(axis=1) for part in (parts["int8", 8.0], parts["nf4", 4.0])]
+    return {
+        **{
+            key: smallest(step for name in _THREE for step in steps(rows[rows.kind == kind], "amount", name, _UNIT))
+            for key, kind in kinds.items()
+        },
+        "low_order_of_roots": smallest(map(over_draws, (low.procrustes - low.shesha, low.shesha - low.cka))),
+        "roots_largest": smallest(map(over_draws, roots)),
+        "low_order": smallest(map(over_draws, (low.squared - low.shesha, low.shesha - low.cka))),
+        "high_ratio": over_draws(ratio),
+        "high_ratio_in_units": over_draws(ratio / (harmless.shesha / harmless.cka)),
+        "four_bits_off": absolute(over_draws(parts["nf4", 4.0].shesha / parts["int8", 8.0].shesha - 3)),
+        "squared_largest": smallest(map(over_draws, few)),
+        "scale_more": over_draws(parts["scale", 0.1].shesha - parts["rank", 64.0].shesha),
+    }
+
+
+def _bits_and_adapters(table: Table) -> dict[str, float]:
+    """What fewer bits move, and whether drift rises with the rank and the scale of random adapters."""
+    eight, four = table.loc[("int8", 8.0)], table.loc[("nf4", 4.0)]
+    rank, scale = table.loc[("rank", 64.0)].shesha, table.loc[("scale", 0.1)].shesha
+    drifts = {f"{bits}, {name}": means[name] for bits, means in (("int8", eight), ("nf4", four)) for name in SHOWN}
+    return {
+        **drifts,
+        "four_bits": four.shesha / eight.shesha,
+        **{"rank 64": rank, "scale 01": scale},
+    }
+
+
+def _tables(published: Table) -> dict[str, float]:
+    """What the published tables say of themselves."""
+    lines = lines_of(published, "Table 43")
+    lines = lines[lines.number.isin(_THREE)]
+    wide = lines.assign(value=lines.published.astype(float)).pivot(index="row", columns="number", values="value")
+    adapters = lines_of(published, "Table 45")
+    of_shesha = adapters[adapters.number == "shesha"].set_index("row").published.astype(float)
+    of_shesha.index = of_shesha.index.astype(str)
+    pairs = [number(published, table, row, "cka") for table, row in (("Table 45", "8"), ("Table 46", "0.01"))]
+    return {
+        "smallest_step of Table 43": wide.diff().min().min(),
+        **{"rank 4 of Table 45": of_shesha["4"], "rank 8 of Table 45": of_shesha["8"]},
+        "step of Table 45": of_shesha["8"] - of_shesha["4"],
+        "same setting": pairs[1],
+        "same_setting_apart": abs(pairs[0] - pairs[1]),
+    }

@@ -11,7 +11,7 @@ from shesha.measures import unbiased_cka
 from shesha.stability import feature_split
 from shesha.studies.facts import Facts, absolute, as_facts, over_draws, smallest
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, lines
+from shesha.studies.pictures import panels
 from shesha.studies.published_checks import Found, against, draws
 from shesha.studies.study_definition import study
 from shesha.studies.tolerance import BY_CHANCE
@@ -71,10 +71,9 @@ def _preprocess(X: Matrix, condition: str) -> Matrix:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Compare the conditions at k = 30 with Table 12, and the two curves with Figure 5."""
     checks = against(published, published_numbers(rows))
-    fig, axes = figure(2)
-    for ax, name, title in zip(axes, ("shesha", "unbiased_cka"), ("feature split", "unbiased CKA"), strict=True):
-        lines(ax, rows, "k", name, "condition", order=CONDITIONS)
-        ax.set(xlabel="principal components removed", title=title)
+    titles = {"shesha": "feature split", "unbiased_cka": "unbiased CKA"}
+    label = "principal components removed"
+    fig, axes = panels(rows, "k", "condition", titles, label=label, log=False, order=CONDITIONS)
     axes[0].legend(frameon=False, fontsize="small")
     table = rows[rows.k.isin(FEW)].groupby(["condition", "k"], sort=False)[["shesha", "unbiased_cka"]].mean()
     notes = (

@@ -14,8 +14,7 @@ from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.stability._stand_in_representations import DIGITS, SENTENCES, STAND_INS, stand_in, untrained
 from shesha_studies.stability._ten_tests import all_tests, baseline
-from shesha_studies.stability._validation_checks import UNREACHABLE, published_numbers
-from shesha_studies.stability._validation_facts import make_facts
+from shesha_studies.stability._validation_facts import UNREACHABLE, make_facts, published_numbers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

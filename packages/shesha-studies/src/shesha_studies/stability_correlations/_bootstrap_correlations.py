@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.support.types import Matrix, Vector
@@ -92,3 +93,9 @@ def counts(n: int, n_draws: int, rng: np.random.Generator) -> NDArray[np.float32
     """How often each of n is drawn, draws x n."""
     drawn = rng.integers(n, size=(n_draws, n)) + n * np.arange(n_draws)[:, None]
     return np.bincount(drawn.ravel(), minlength=n * n_draws).reshape(n_draws, n).astype(np.float32)
+
+
+def round_as_stored(rows: pd.DataFrame) -> pd.DataFrame:
+    """Round numbers as the stored table does, so that both give the same ranks and the same page."""
+    floats = [str(name) for name in rows.columns if rows[name].dtype.kind == "f"]
+    return rows.assign(**{name: rows[name].map(lambda value: float(f"{value:.6g}")) for name in floats})

@@ -11,8 +11,8 @@ from shesha.studies.checks import NOT_RUN, UNREACHABLE, Check, judge_number
 from shesha.studies.published_checks import against, as_number
 from shesha_studies.stability_correlations._base_representations import SEEDS
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
+from shesha_studies.stability_correlations._distinctness_page import distribution
 from shesha_studies.stability_correlations._distinctness_statistics import Findings
-from shesha_studies.stability_correlations._distinctness_tables import distribution
 from shesha_studies.stability_correlations._distinctness_transformations import COMPONENTS, NOISE, PROJECTED, variants
 
 OTHER_BASES = (

@@ -9,7 +9,7 @@ from math import comb
 import numpy as np
 import pandas as pd
 
-from shesha_studies.stability_correlations._rounded_rows import round_as_stored
+from shesha_studies.stability_correlations._bootstrap_correlations import round_as_stored
 
 TARGETS = ("clothes", "photographs", "digits")
 STABILITIES = ("stability", "centred", "equal", "averaged")

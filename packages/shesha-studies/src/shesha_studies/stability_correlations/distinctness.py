@@ -21,8 +21,8 @@ from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.views import Representation
 from shesha_studies.stability_correlations import _distinctness_checks as checks
+from shesha_studies.stability_correlations import _distinctness_page as tables
 from shesha_studies.stability_correlations import _distinctness_page as words
-from shesha_studies.stability_correlations import _distinctness_tables as tables
 from shesha_studies.stability_correlations._base_representations import BASES, SEEDS, rows_of
 from shesha_studies.stability_correlations._distinctness_facts import make_facts
 from shesha_studies.stability_correlations._distinctness_statistics import Findings
