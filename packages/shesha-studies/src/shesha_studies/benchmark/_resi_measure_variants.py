@@ -17,12 +17,9 @@ from shesha.benchmark.run_plan import required_models, trials
 from shesha.benchmark.suites import suite
 from shesha.benchmark.tests import score_groups
 from shesha.calibration.permutation_scores import null_scores
-from shesha.charts import PALETTE
 from shesha.measures import get
 from shesha.nulls.null_summary import summarise
 from shesha.nulls.permutations import draw_permutations
-from shesha.studies.page import Picture
-from shesha.studies.pictures import figure
 from shesha.studies.study_definition import Unreachable
 from shesha.support.types import Labels, Matrix
 from shesha.views import Representation
@@ -139,7 +136,6 @@ def _chance(groups: Mapping[str, list[str]]) -> dict[str, float]:
     }
 
 
-_MARKS = "os^"
 NOTE = (
     "The table on calibration, restricted permutations and basis averaging uses nine networks per cell, three for "
     f"each of three settings of a test. They were trained for {EPOCHS} epochs on Cora instead of the suite's 200. We "
@@ -182,28 +178,3 @@ def option_facts(options: pd.DataFrame) -> dict[str, float]:
     for axes in AXES:
         facts[f"{axes} above chance"] = float((split[axes] > split["95 % of chance"]).sum())
     return facts | {"averaging moves": (split["basis-averaged"] - split["feature split"]).mean()}
-
-
-def options_picture(options: pd.DataFrame) -> Picture:
-    """Draw AUPRC by measure and design, one panel per test, above the range of chance."""
-    tests = list(dict.fromkeys(options.test))
-    fig, axes = figure(len(tests), width=3.7, height=3.0, sharey=True)
-    for ax, test in zip(axes, tests, strict=True):
-        group = options[options.test == test].iloc[::-1].reset_index(drop=True)
-        ax.axvspan(0, group["95 % of chance"].iloc[0], color="0.92", zorder=0, label="chance, up to 95 %")
-        for index, column in enumerate((*DESIGNS, *AXES)):
-            known = group[group[column].notna()]
-            places = np.asarray(known.index, dtype=float) + 0.18 * (1 - index % len(DESIGNS))
-            ax.plot(known[column], places, _MARKS[index % 3], color=PALETTE[index], label=column)
-        ax.set_yticks(range(len(group)), group.measure)
-        ax.set(title=test, xlabel="AUPRC", xlim=(0, 1.02))
-    handles, names = axes[0].get_legend_handles_labels()
-    fig.legend(handles, names, frameon=False, fontsize="small", loc="outside lower center", ncol=len(names) // 2)
-    return Picture(
-        "options",
-        fig,
-        (
-            "AUPRC of small networks trained on Cora, by measure: raw, calibrated, permuted within classes, and with "
-            "the feature split on the axes and averaged"
-        ),
-    )

@@ -14,7 +14,7 @@ from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
 from shesha_studies.benchmark import _resi_scores as tables
 from shesha_studies.benchmark._resi_facts import CHANCE, DOMAINS, Places
-from shesha_studies.benchmark._resi_measure_variants import NOTE, option_table, options_picture
+from shesha_studies.benchmark._resi_measure_variants import NOTE, option_table
 
 TESTS = ("accuracy", "jsd", "disagreement", "label_randomization", "shortcut", "augmentation", "layer_monotonicity")
 TABLES = {"graph": (7, 1), "language": (13, 1), "vision": (19, 2)}
@@ -62,10 +62,9 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         ("Cora, number by number, the same networks", _cora()),
         ("Positions of the measures", _positions(rows)),
     ]
-    pictures, notes = [_agreement_picture(by_test), _position_picture(rows)], list(NOTES)
+    pictures, notes = [_agreement_picture(by_test)], list(NOTES)
     if len(options):
         tables.append(("Calibration, restricted permutations, basis averaging", options))
-        pictures.append(options_picture(options))
         notes.append(NOTE)
     return Page("", tuple(tables), tuple(pictures), tuple(notes), checks)
 
@@ -190,21 +189,4 @@ def _agreement_picture(by_test: pd.DataFrame) -> Picture:
         "agreement",
         fig,
         ("Rank correlation of our columns with the published columns, by test; the grey band is for unrelated orders"),
-    )
-
-
-def _position_picture(rows: pd.DataFrame) -> Picture:
-    places = Places(rows)
-    fig, axes = figure(3, width=3.7, height=3.7, sharey=True)
-    for ax, domain in zip(axes, DOMAINS, strict=True):
-        names = places.first(domain)
-        xs, ys = ([places.place(name, domain, source) for name in names] for source in ("published", "small"))
-        ax.plot([1, 24], [1, 24], color="0.8", linewidth=0.8)
-        ax.plot(xs, ys, "o", markersize=3.5, color=PALETTE[0])
-        for name, x, y in zip(names, xs, ys, strict=True):
-            ax.annotate(name, (x, y), fontsize=5.5, xytext=(2, 2), textcoords="offset points")
-        ax.set(title=domain, xlabel="published position")
-    axes[0].set_ylabel("position in our small suite")
-    return Picture(
-        "positions", fig, ("Places of the 24 measures in the published tables and in our small suites, by domain")
     )

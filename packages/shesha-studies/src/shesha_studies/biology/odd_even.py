@@ -128,11 +128,8 @@ _SCORES = {"value": "all trials", "equal": "4 trials each", "wuc": "whitened unb
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Count what is called stable, by split and null."""
     recorded, wave, still = split_data(rows)
-    shows = (
-        "Rates of false positives under slow drift; scores of untuned neurons; scores of recorded areas with two "
-        "null values"
-    )
-    picture = Picture("odd_even", _draw(recorded, wave, still), shows)
+    shows = "Rates of false positives under slow drift; scores of recorded areas with two null values"
+    picture = Picture("odd_even", _draw(recorded, wave), shows)
     tables = (
         ("Recorded areas, by how trials are halved", _recording_table(recorded)),
         ("Untuned neurons with a slow wave: share significant at the 5 % level", _rates(wave)),
@@ -198,8 +195,8 @@ def _mean(rows: pd.DataFrame, split: str, column: str = "value") -> float:
     return float(rows.loc[rows.split == split, column].mean())
 
 
-def _draw(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> Any:
-    drawn, (left, middle, right) = figure(3, width=4.4, height=4.1)
+def _draw(recorded: pd.DataFrame, wave: pd.DataFrame) -> Any:
+    drawn, (left, right) = figure(2, width=4.4, height=4.1)
     splits = _splits(wave)
     positions = np.arange(len(splits))
     for shift, (name, p) in enumerate(_NULLS.items()):
@@ -209,21 +206,8 @@ def _draw(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> An
     left.set_xticks(positions, splits, rotation=25, ha="right")
     left.set(ylabel="share significant at 5 %", title="Untuned neurons with a slow wave")
     left.legend(frameon=False, fontsize="small", title="null", title_fontsize="small")
-    _draw_untuned(middle, still)
     _areas(right, recorded)
     return drawn
-
-
-def _draw_untuned(ax: Any, rows: pd.DataFrame) -> None:
-    positions = np.arange(len(_SCORES))
-    for shift, (data, name) in enumerate(((EVEN, "equal numbers"), (UNEVEN, "numbers of a session"))):
-        part = rows.loc[rows.data == data, list(_SCORES)]
-        places = positions + 0.2 * shift - 0.1
-        ax.errorbar(places, part.mean(), yerr=part.std(), fmt="os"[shift], color=PALETTE[shift], capsize=3, label=name)
-    ax.axhline(0, color="0.7", linewidth=0.8)
-    ax.set_xticks(positions, ["all trials", "4 trials each", "WUC"])
-    ax.set(ylabel="score (bars: SD of 100 runs)", title="Untuned neurons, 16 conditions")
-    ax.legend(frameon=False, fontsize="small")
 
 
 def _areas(ax: Any, rows: pd.DataFrame) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,12 +18,12 @@ from shesha.studies.facts import (
     steps,
 )
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, grid, heat, lines, logarithmic
+from shesha.studies.pictures import grid, heat
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import grid_of, study
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 N, D = 128, 256
 LOST = 0.1
@@ -72,7 +71,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
             heat(
                 axes[line][column], planes[rank, name], title=f"{'raw' if name == 'raw' else 'calibrated'}, rank {rank}"
             )
-    curves = _curves(rows, ranks)
     edges = _edges(rows)
     table = edges.rename("noise / strength at which the mean score falls below 0.1").reset_index()
     notes = (
@@ -82,16 +80,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         "CKA does not depend on the scale of the data, so values along a diagonal of the heat maps are equal up to "
         "sampling error.",
     )
-    pictures = (
-        Picture(
-            "snr",
-            fig,
-            "Raw and calibrated CKA against noise and strength, by "
-            f"rank; factors of unit variance {rows.power.iloc[0]}",
-        ),
-        Picture("snr_curves", curves, "Calibrated CKA against noise, by strength and by rank at equal power"),
-    )
-    return Page("", (("Edges of detection", table),), pictures, notes, against(published, {}))
+    shows = f"Raw and calibrated CKA against noise and strength, by rank; factors of unit variance {rows.power.iloc[0]}"
+    tables = (("Edges of detection", table),)
+    return Page("", tables, (Picture("snr", fig, shows),), notes, against(published, {}))
 
 
 def _planes(rows: pd.DataFrame) -> dict[tuple[int, str], pd.DataFrame]:
@@ -102,25 +93,6 @@ def _planes(rows: pd.DataFrame) -> dict[tuple[int, str], pd.DataFrame]:
             plane = rows[rows["rank"] == rank].pivot_table(index="strength", columns="noise", values=name)
             planes[int(rank), name] = plane.sort_index(ascending=False)
     return planes
-
-
-def _curves(rows: pd.DataFrame, ranks: Sequence[int]) -> Figure:
-    """Scores against noise: strengths of one rank; ranks, by both readings."""
-    powers = list(rows.power.unique())
-    fig, axes = figure(1 + len(powers), width=3.6, sharey=True)
-    subset = rows[(rows.power == powers[0]) & (rows["rank"] == ranks[-1])]
-    lines(axes[0], subset, "noise", "score", "strength")
-    axes[0].set(title=f"rank {ranks[-1]}", ylabel="calibrated CKA")
-    axes[0].legend(title="strength", frameon=False, fontsize="x-small")
-    middle = rows[rows.strength == 1.0]
-    for ax, power in zip(axes[1:], powers, strict=True):
-        lines(ax, middle[middle.power == power], "noise", "score", "rank", order=ranks)
-        ax.set(title=f"strength 1, unit variance {power}")
-        ax.legend(title="rank", frameon=False, fontsize="x-small")
-    for ax in axes:
-        ax.set(xlabel="noise")
-        logarithmic(ax, rows.noise)
-    return fig
 
 
 def _edge(rows: pd.DataFrame) -> float:

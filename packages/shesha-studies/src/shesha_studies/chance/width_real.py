@@ -84,8 +84,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         .T.rename_axis(index=["data", "trained"])
         .rename(columns={value: f"correlation of the threshold with {key}" for key, value in columns.items()})
     )
-    ranges = groups[["threshold", "score", "accuracy", "effective"]].agg(["min", "max"])
-    ranges.columns = [" ".join(column) for column in ranges.columns]
     fig, axes = figure(2)
     for (data, kind), group in groups:
         axes[0].scatter(group.total_width, group.threshold, s=14, label=f"{data}, {kind}")
@@ -102,8 +100,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         "algebra, copying all columns does not change linear CKA.",
     )
     picture = Picture("width_real", fig, "Null threshold against the total width, and against the effective dimension")
-    tables = (("Correlations", table.reset_index()), ("Ranges", ranges.reset_index()))
-    return Page("", tables, (picture,), notes, against(published, {}))
+    return Page("", (("Correlations", table.reset_index()),), (picture,), notes, against(published, {}))
 
 
 def _partial_correlation_of_width(table: pd.DataFrame) -> Fact:

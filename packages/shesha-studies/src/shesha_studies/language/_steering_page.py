@@ -11,7 +11,7 @@ import pandas as pd
 
 from shesha.charts import PALETTE, pyplot
 from shesha.steering import partial_correlations
-from shesha_studies.causal_lm_embeddings import CAUSAL, CAUSAL_FAMILIES
+from shesha_studies.causal_lm_embeddings import CAUSAL
 from shesha_studies.sentence_encoders import FAMILIES
 
 if TYPE_CHECKING:
@@ -69,10 +69,6 @@ def encoder_tables(
     return (
         ("Rank correlations with max drop over encoders", _correlation_table(found, small, whole)),
         ("Max drop and controls (means over encoders)", pd.DataFrame(_controls(tables))),
-        (
-            ("Rank correlations with max drop over the seven mean-pooled layers of MiniLM"),
-            pd.DataFrame(_layers(tables, FAMILIES[0])),
-        ),
     )
 
 
@@ -82,14 +78,12 @@ def causal_tables(
     """The same tables of the layers of the causal model, which is one network."""
     if not tables:
         return ()
-    alone = [{"rows": family, **line} for family in CAUSAL_FAMILIES for line in _layers(tables, family, "small_drop")]
     return (
         (
             (f"{CAUSAL}: rank correlations with max drop over ten layers and three poolings"),
             _correlation_table(found, small),
         ),
         (f"{CAUSAL}: max drop and controls (means over layers)", pd.DataFrame(_controls(tables))),
-        (f"{CAUSAL}: rank correlations with max drop at a tenth of the row norm, by pooling", pd.DataFrame(alone)),
     )
 
 
@@ -136,19 +130,6 @@ def _controls(tables: Tables) -> list[dict[str, object]]:
         }
         for name, table in tables.items()
     ]
-
-
-def _layers(tables: Tables, family: str, target: str = "max_drop") -> list[dict[str, object]]:
-    """Rank correlations over the layers of one family; equal drops have none.
-
-    Chance passes 0.75 over seven layers in 5 %, 0.64 over ten.
-    """
-    lines = []
-    for name, table in tables.items():
-        df = table[table.family == family]
-        rhos = {label: _rank_correlation(df[metric], df[target]) for metric, label in METRICS.items()}
-        lines.append({"sentences": name, **rhos, "accuracy of the probe": _rank_correlation(df.accuracy, df[target])})
-    return lines
 
 
 def _rank_correlation(a: Any, b: Any) -> float:

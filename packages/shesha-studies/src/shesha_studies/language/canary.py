@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from shesha.charts import PALETTE
 from shesha.studies.facts import (
     NAN,
     Fact,
@@ -38,7 +37,6 @@ from shesha_studies.language._canary_statistics import (
 from shesha_studies.language._drift_measures import (
     BOUND,
     NAMED,
-    NAMES,
     answers,
     drifts,
     fewer_right,
@@ -177,48 +175,19 @@ def page(rows: Table, lines: Table) -> Page:
 
 
 def _picture(statistics: Found, published: Table) -> Picture:
-    fig, axes = figure(3, width=3.7, height=3.5)
+    fig, (ax,) = figure(width=4.8)
     rows = statistics.noise[statistics.noise["last"]]
-    curves(axes[0], rows.groupby("level")[list(SHOWN)].mean(), NAMED, "-")
-    axes[0].axhline(BOUND, color="0.5", linewidth=0.8, linestyle="--")
+    curves(ax, rows.groupby("level")[list(SHOWN)].mean(), NAMED, "-")
+    ax.axhline(BOUND, color="0.5", linewidth=0.8, linestyle="--")
     loss = rows.groupby("level")["drop"].mean() / 100
-    axes[0].plot(loss.index, loss, color="0.2", linestyle=":", label="loss / 100")
-    axes[0].set(xlabel="noise", ylabel="drift, loss", title="last layer")
-    axes[0].legend(frameon=False, fontsize="x-small")
-    _bars(axes[1], statistics)
-    _first(axes[2], statistics)
+    ax.plot(loss.index, loss, color="0.2", linestyle=":", label="loss / 100")
+    ax.set(xlabel="noise", ylabel="drift, loss", title="last layer")
+    ax.legend(frameon=False, fontsize="x-small")
     return Picture(
         "canary",
         fig,
-        "Drift and loss against noise; rank correlations with the loss, over all noise levels and at equal noise; "
-        "lowest noise detected with the bound of 0.05 and with bounds from re-encodings",
+        "Drift and loss of the last layer against noise",
     )
-
-
-def _bars(ax: Any, results: Found) -> None:
-    names = [*SHOWN[:3], "wasserstein", "level"]
-    every = (("last layer", "s", results.correlations["last"]), ("all layers", "o", results.correlations.rho))
-    for place, (label, mark, values) in enumerate((*every, ("layers, equal noise", "D", results.within.rho))):
-        keys = [name for name in names if name in values]
-        ax.plot(values[keys], [names.index(name) for name in keys], mark, color=PALETTE[place], label=label)
-    ax.set(yticks=range(len(names)), yticklabels=[NAMES.get(name, "noise itself") for name in names], xlim=(-0.2, 1.02))
-    ax.set(xlabel="rank correlation with the loss", title="predictors of the loss")
-    ax.invert_yaxis()
-    ax.legend(frameon=False, fontsize="x-small", loc="lower left")
-
-
-def _first(ax: Any, results: Found) -> None:
-    marks: dict[str, tuple[str, str]] = {"bound 0.05": ("o", PALETTE[0]), "bound from chance": ("D", PALETTE[1])}
-    for bound, (mark, colour) in marks.items():
-        ax.plot([results.first.loc[bound, name] for name in SHOWN], range(len(SHOWN)), mark, color=colour, label=bound)
-    ax.set(
-        yticks=range(len(SHOWN)),
-        yticklabels=[NAMES[name] for name in SHOWN],
-        xlabel="lowest noise detected (0.55: never)",
-        title="how early",
-    )
-    ax.invert_yaxis()
-    ax.legend(frameon=False, fontsize="x-small")
 
 
 @canary.facts

@@ -107,8 +107,6 @@ def page(rows: Table, lines: Table) -> Page:
             f"Comparison with Tables 43 to 46: {name} (means over draws and sets of sentences)",
             _join_published(table, published),
         ),
-        ("All stand-ins", means.reset_index()),
-        ("Drift divided by that of weights in bfloat16", _in_units(means)),
     )
     notes = (
         "The published numbers are means over 16 causal models of 0.1 to 7 billion weights. Their 50 prompts of "
@@ -138,15 +136,6 @@ def _join_published(means: Table, published: Table) -> Table:
             }
             lines.append({"table": table, "change": key[0], "amount": key[1], **pairs, "squared": drift.get("squared")})
     return pd.DataFrame(lines)
-
-
-def _in_units(means: Table) -> Table:
-    """Drift in units of that of weights in bfloat16."""
-    tables = []
-    for name, group in means.groupby("model", sort=False):
-        if (name, "precision", 16.0) in means.index:
-            tables.append(group / means.loc[(name, "precision", 16.0)])
-    return pd.concat(tables).reset_index() if tables else means.reset_index().head(0)
 
 
 def _picture(rows: Table, published: Table) -> Picture:

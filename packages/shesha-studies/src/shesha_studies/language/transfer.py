@@ -19,7 +19,6 @@ from shesha_studies.external_data import sklearn
 from shesha_studies.language._transfer_checks import checks
 from shesha_studies.language._transfer_facts import (
     LABELS,
-    NUMBERS,
     make_facts,
     metric_correlations,
     table_57_correlations,
@@ -156,7 +155,6 @@ def page(rows: Table, lines: Table) -> Page:
             ("Rank correlations of scores of the source with accuracy (512 examples)"),
             all_of.reset_index().drop(columns="accuracy"),
         ),
-        ("Rank correlations of scores with accuracy, by number of examples", _shots_table(correlations)),
         ("Rank correlations of alignment with accuracy in the published Table 57", _published_table(paper_rhos)),
         (
             "Models",
@@ -180,19 +178,13 @@ def page(rows: Table, lines: Table) -> Page:
     return Page("", tables, (_picture(rows, correlations),), notes, tuple(checks(rows, published, claims)))
 
 
-def _shots_table(correlations: Table) -> Table:
-    table = correlations.pivot(index="number", columns="accuracy", values="rho")
-    ordered = sorted(table.columns, key=lambda name: int(name.split()[-1]))
-    return table[ordered].reindex(NUMBERS).reset_index()
-
-
 def _published_table(paper_rhos: dict[str, Table]) -> Table:
     return pd.DataFrame(paper_rhos).T.reset_index(names="what")
 
 
 def _picture(rows: Table, correlations: Table) -> Picture:
-    fig, axes = figure(3, width=3.9, height=3.7)
-    for ax, name in zip(axes[:2], ("alignment", "split"), strict=True):
+    fig, axes = figure(2, width=3.9, height=3.7)
+    for ax, name in zip(axes, ("alignment", "split"), strict=True):
         for place, (family, group) in enumerate(rows.groupby("family", sort=False)):
             mark = "os^Dv<>PX*"[place % 10]
             ax.plot(
@@ -206,23 +198,8 @@ def _picture(rows: Table, correlations: Table) -> Picture:
         rho = correlations[(correlations.number == name) & (correlations.accuracy == "accuracy 512")].rho.iloc[0]
         ax.set(xlabel=LABELS[name], ylabel="accuracy, k = 512, %", title=f"rank correlation {rho:.2f}")
     axes[0].legend(frameon=False, fontsize="x-small")
-    last = correlations[correlations.accuracy == "accuracy 512"].set_index("number").reindex(NUMBERS)
-    places = np.arange(len(NUMBERS))
-    axes[2].hlines(places, last.lowest, last.highest, color="0.7", linewidth=3, label="one family left out")
-    axes[2].plot(last.rho, places, "o", color=PALETTE[0], label="all models")
-    axes[2].plot(last.rho_families, places, "D", color=PALETTE[1], label="means of families")
-    axes[2].axvline(0, color="0.5", linewidth=0.8)
-    axes[2].set(
-        yticks=places,
-        yticklabels=[LABELS[name] for name in NUMBERS],
-        xlim=(-1.05, 1.05),
-        xlabel="rank correlation, k = 512",
-    )
-    axes[2].invert_yaxis()
-    axes[2].legend(frameon=False, fontsize="x-small", loc="lower left")
     return Picture(
         "transfer",
         fig,
-        "Accuracy against alignment with labels and against the feature split, by family; rank correlations of ten "
-        "scores with accuracy",
+        "Accuracy against alignment with labels and against the feature split, by family",
     )

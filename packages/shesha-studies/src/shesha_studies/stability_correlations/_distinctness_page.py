@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,14 +27,10 @@ def tables(findings: Findings) -> tuple[tuple[str, pd.DataFrame], ...]:
     makers: list[tuple[str, Callable[[Findings], pd.DataFrame]]] = [
         ("Rank correlation of stability and similarity, by the groups within which ranks are taken", _levels),
         ("Rank correlation with CKA by kind of transformation", _kinds_table),
-        ("By domain", lambda source: _as_table(source.domains)),
-        ("Subsets", lambda source: _as_table(source.subsets)),
         ("Distributions", _distributions),
         ("Principal components", components),
     ]
     result = [(title, make(findings)) for title, make in makers]
-    if findings.alternatives:
-        result.append(("Other measures, language", _alternatives(findings)))
     if len(findings.larger) and len(findings.smaller):
         result.append(("Scores with the published rows and seeds, and with the small ones", _sizes(findings)))
     return tuple(result)
@@ -51,10 +47,6 @@ def _levels(findings: Findings) -> pd.DataFrame:
             )
         lines.append(line)
     return pd.DataFrame(lines)
-
-
-def _as_table(rhos: Mapping[str, Correlation]) -> pd.DataFrame:
-    return pd.DataFrame([{"": name, **_line(rho)} for name, rho in rhos.items()])
 
 
 def _line(rho: Correlation) -> dict[str, object]:
@@ -115,12 +107,6 @@ def components(found: Findings) -> pd.DataFrame:
     ].reset_index()
 
 
-def _alternatives(findings: Findings) -> pd.DataFrame:
-    return pd.DataFrame(
-        [{"measure": measure, "kind": kind, **_line(rho)} for (measure, kind), rho in findings.alternatives.items()]
-    )
-
-
 def _sizes(findings: Findings) -> pd.DataFrame:
     keys = ["domain", "base", "variant"]
     both = findings.smaller.merge(findings.larger, on=keys, suffixes=("", " larger"))
@@ -148,14 +134,12 @@ _HOUR = 3600.0
 
 def pictures(found: Findings) -> tuple[Picture, ...]:
     """Scores of all configurations, correlations by kind, and principal components."""
-    fig, axes = figure(3, width=4.4, height=3.9)
+    fig, axes = figure(2, width=4.4, height=3.9)
     _scatter(axes[0], found.distinct)
     _draw_kinds(axes[1], found)
-    _components(axes[2], found.distinct)
     shows = (
         "Stability against CKA of all configurations, by kind of transformation; rank correlation of the feature "
-        "split and of the basis-averaged score with CKA, by kind; both scores and CKA against the number of "
-        "principal components"
+        "split and of the basis-averaged score with CKA, by kind"
     )
     return (Picture("distinctness", fig, shows),)
 
@@ -200,21 +184,6 @@ def _draw_kinds(ax: Any, findings: Findings) -> None:
     ax.set_yticks(places, KINDS)
     ax.set(xlabel="rank correlation with CKA (bases resampled)", xlim=(-1, 1.05), ylim=(-0.6, len(KINDS) + 0.3))
     ax.legend(frameon=False, fontsize="x-small", ncols=2, loc="upper center")
-
-
-def _components(ax: Any, rows: pd.DataFrame) -> None:
-    table = rows[rows.kind == "PCA"]
-    # The same bases at every number: those with as many components as half of the bases have.
-    reach = np.minimum(table.n - 1, table.d_base)
-    most = max((k for k in COMPONENTS if (reach >= k).mean() >= 0.5), default=0)
-    table = table[(reach >= most) & (table.d <= most)]
-    means = table.groupby("d")[["cka", "averaged", "stability", "shuffled"]].mean()
-    labels = ("CKA", "split after a random rotation", "split of the components", "shuffled")
-    for place, (name, label) in enumerate(zip(means, labels, strict=True)):
-        colour = (PALETTE[2 % len(PALETTE)], PALETTE[1], PALETTE[0], "0.5")[place]
-        ax.plot(means.index, means[name], marker="osv^"[place], markersize=4, color=colour, label=label)
-    ax.set(xlabel="principal components kept", ylabel="score (mean over bases)", ylim=(-0.25, 1.5), yticks=[0, 0.5, 1])
-    ax.legend(frameon=False, fontsize="x-small", loc="upper left")
 
 
 def notes(findings: Findings) -> tuple[str, ...]:

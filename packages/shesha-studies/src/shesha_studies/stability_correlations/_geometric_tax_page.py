@@ -16,11 +16,9 @@ from shesha_studies.stability_correlations._geometric_tax_statistics import (
     TITLES,
     TRANSFERS,
     Findings,
-    chance_of_jaccard,
     shuffled_correlation,
 )
 
-TOP = 5
 
 
 def tables(findings: Findings, published: pd.DataFrame) -> tuple[tuple[str, pd.DataFrame], ...]:
@@ -31,9 +29,7 @@ def tables(findings: Findings, published: pd.DataFrame) -> tuple[tuple[str, pd.D
         ("Rank correlation of the same score between two image sets", agreement(findings)),
         ("Families", _families(findings)),
         ("Comparison of objectives and architectures (Mann-Whitney test)", _comparisons(findings)),
-        ("Overlap of the top five networks by two scores (Jaccard index)", _tops(findings)),
         ("Published families: rank correlation of stability and LogME", families_published(published)),
-        ("Best and worst networks by the sum of z-scores", _composite(findings)),
     )
 
 
@@ -115,23 +111,6 @@ COMPARISONS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
 )
 
 
-def _tops(findings: Findings) -> pd.DataFrame:
-    chance = chance_of_jaccard(len(findings.rows), min(TOP, len(findings.rows)))
-    lines = []
-    for first, second in (
-        ("logme", "stability"),
-        ("logme", "variance"),
-        ("variance", "stability"),
-        ("logme", "accuracy"),
-    ):
-        line: dict[str, object] = {"scores": f"{TITLES[first]}, {TITLES[second]}"}
-        for target in TARGETS:
-            tops = [set(findings.rows[f"{name} {target}"].nlargest(TOP).index) for name in (first, second)]
-            line[target] = len(tops[0] & tops[1]) / len(tops[0] | tops[1])
-        lines.append({**line, "chance": chance})
-    return pd.DataFrame(lines)
-
-
 def families_published(published: pd.DataFrame) -> pd.DataFrame:
     """Rank correlation of the families of Tables 29 and 41, with and without DINOv2."""
     wide = [
@@ -150,23 +129,6 @@ def families_published(published: pd.DataFrame) -> pd.DataFrame:
             line[name], line[f"p, {name}"] = rho.value, rho.p
         lines.append(line)
     return pd.DataFrame(lines)
-
-
-def composite(findings: Findings) -> pd.DataFrame:
-    """Sum of z-scores of LogME, variance ratio and stability for every network and target."""
-    scores = {}
-    for target in TARGETS:
-        table = findings.rows[[f"{name} {target}" for name in ("logme", "variance", "stability")]]
-        scores[target] = ((table - table.mean()) / table.std()).sum(axis=1)
-    names = findings.rows[["source", "objective", "shape", "width", "seed"]].astype(str).agg(" ".join, axis=1)
-    return pd.DataFrame(scores).assign(network=names)
-
-
-def _composite(findings: Findings) -> pd.DataFrame:
-    table = composite(findings)
-    order = table[list(TARGETS)].mean(axis=1).sort_values(ascending=False).index
-    chosen = [*order[:5], *order[-3:]]
-    return table.loc[list(dict.fromkeys(chosen)), ["network", *TARGETS]]
 
 
 def few_rows(found: Findings) -> tuple[float, float]:
