@@ -154,7 +154,7 @@ def _order_check(where: str, domain: str, test: str, quality: str, lines: pd.Dat
     what = f"{test.replace('_', ' ')}, {quality}: order of the measures, {same}, {n_numbers} numbers"
     printed, result = (
         "the table's columns",
-        (f"rank correlation with ours {mean:.2f} (published columns with each other {ceiling:.2f})"),
+        f"rank correlation with ours {mean:.2f} (published columns with each other {ceiling:.2f})",
     )
     if mean > 2 * CHANCE or (mean > CHANCE and mean > ceiling - 0.1):
         return Check(where, what, printed, result, AGREES)
@@ -188,5 +188,5 @@ def _agreement_picture(by_test: pd.DataFrame) -> Picture:
     return Picture(
         "agreement",
         fig,
-        ("Rank correlation of our columns with the published columns, by test; the grey band is for unrelated orders"),
+        "Rank correlation of our columns with the published columns, by test; the grey band is for unrelated orders",
     )

@@ -48,7 +48,7 @@ def _tables(statistics: Found) -> Any:
         ("Targets with only 25 of their cells", "fewer cells", "papalexi2021", ["coherence", "unbiased", "magnitude"]),
         ("Correlation of magnitude and score, controlling for another variable", "given", "papalexi2021", _BESIDE),
         (
-            ("Correlation of magnitude and score over both data sets, controlling for another variable"),
+            "Correlation of magnitude and score over both data sets, controlling for another variable",
             "given",
             BOTH,
             _BESIDE,
@@ -123,10 +123,8 @@ def _notes(statistics: Found) -> tuple[str, ...]:
         "remaining controls. There are 999 for each size (99 with nearest neighbours), and 400 tables of null "
         "groups. In the data of Kang, cell types have as many stimulated cells as controls, so the null shuffles "
         "stimulation within a type.",
-        (
-            "The pairwise score is the mean cosine between the shifts of two cells. Without an effect its expected "
-            "value is near 0 for any number of cells."
-        ),
+        "The pairwise score is the mean cosine between the shifts of two cells. Without an effect its expected "
+        "value is near 0 for any number of cells.",
         "The numbers of Table 61 depend on the normalisation. Counts scaled to 10,000 give nearly the published "
         f"magnitudes ({stats['magnitude_mean']:.1f} +- {stats['magnitude_sd']:.1f}, {stats['magnitude_low']:.1f} to "
         f"{stats['magnitude_high']:.1f}), although we have only 299 genes.",

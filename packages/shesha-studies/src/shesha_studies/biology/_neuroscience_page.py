@@ -53,7 +53,7 @@ def _tables(rows: pd.DataFrame) -> Iterator[tuple[str, Any]]:
     lines = []
     for name, called in (
         ("drift", "trials in random order (500 draws)"),
-        ("shifted", ("sessions cut at other points (99)")),
+        ("shifted", "sessions cut at other points (99)"),
     ):
         below, n = count_areas(rows, name)
         z = interval_text(over_sessions(drift_z(rows, name), "z"), 1)
@@ -61,7 +61,7 @@ def _tables(rows: pd.DataFrame) -> Iterator[tuple[str, Any]]:
         lines.append({"chance": called, "z": z, "observed": observed, "by chance": chance, "below": f"{below} of {n}"})
     yield "Null models of the similarity between halves of a session (Table 78)", pd.DataFrame(lines)
     yield (
-        ("Correlation of scores with the coupling of response and outcome (Table 75)"),
+        "Correlation of scores with the coupling of response and outcome (Table 75)",
         pd.DataFrame([_coupling_line(rows, name) for name in _COUPLED]),
     )
 
@@ -149,10 +149,8 @@ def _notes(rows: pd.DataFrame) -> tuple[str, ...]:
         "0 only with equal numbers of trials. The study `odd-even` separates slow drift from unequal numbers.",
         f"Halves of a session that is cut at other points have a mean cosine of {rows.shifted_chance.mean():.3f}. "
         f"This explains {share:.0%} of the drop from 1.",
-        (
-            "The numbers of areas above or below a null are counted at 5 % without correction, so one in twenty is "
-            "expected by chance."
-        ),
+        "The numbers of areas above or below a null are counted at 5 % without correction, so one in twenty is "
+        "expected by chance.",
         "The paper contradicts itself. It gives 228 and 229 areas, 68 and 42 brain areas, differences between "
         "thirds of 0.001 and -0.001, and correlations with the change of accuracy of -0.05 (areas) and -0.079 "
         "(sessions).",

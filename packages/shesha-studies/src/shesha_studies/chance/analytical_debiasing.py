@@ -74,7 +74,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     picture = Picture(
         "analytical_debiasing",
         fig,
-        ("Chance-adjusted and gated CKA minus unbiased CKA; the estimator that also corrects for columns"),
+        "Chance-adjusted and gated CKA minus unbiased CKA; the estimator that also corrects for columns",
     )
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 

@@ -100,10 +100,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     notes = (
         "The skewness of the null is 2 for a single dominant direction and falls as the number of directions grows. "
         "It is largest for narrow data, not for high d / n.",
-        (
-            "z grows with the number of rows and with anything that narrows the null. It measures certainty, not "
-            "the size of the effect."
-        ),
+        "z grows with the number of rows and with anything that narrows the null. It measures certainty, not "
+        "the size of the effect.",
         "Centred scores keep the scale of the raw score. The range above chance shrinks as the width grows, so the "
         "same signal has a lower centred score in wider data. Chance-adjusted and gated scores are divided by this "
         "range.",
@@ -111,7 +109,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     picture = Picture(
         "calibration_variants",
         fig,
-        ("Gated, centred, chance-adjusted and z-scores against d / n, for unrelated and related data"),
+        "Gated, centred, chance-adjusted and z-scores against d / n, for unrelated and related data",
     )
     return Page("", (("Means", table),), (picture,), notes, against(published, published_numbers(table), _MISSING))
 

@@ -270,5 +270,5 @@ def _picture(lines: pd.DataFrame) -> Picture:
     return Picture(
         "coverage",
         fig,
-        ("Coverage of 95 % intervals, with one dot per kind of data; orange dots are significantly below 95 %"),
+        "Coverage of 95 % intervals, with one dot per kind of data; orange dots are significantly below 95 %",
     )

@@ -154,7 +154,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     picture = Picture(
         "locality",
         fig,
-        ("Calibrated scores against neighbourhood size and against bandwidth; agreement of local distances"),
+        "Calibrated scores against neighbourhood size and against bandwidth; agreement of local distances",
     )
     tables = (("Scores", table), ("Distances to common neighbours", distances))
     return Page("", tables, (picture,), notes, against(published, published_numbers(rows)))

@@ -110,10 +110,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         "With a shared signal, centring on the mean of the null removes the gap that grows with the width. The "
         "gated score is measured from the threshold, so it is lower by an amount that depends on the spread of the "
         "null.",
-        (
-            f"The variance of mutual kNN is {rows.overlap_variance.mean() / (formula / (N * K * K)):.2f} times that "
-            "of independent rows."
-        ),
+        f"The variance of mutual kNN is {rows.overlap_variance.mean() / (formula / (N * K * K)):.2f} times that "
+        "of independent rows.",
     )
     picture = Picture(
         "null_baselines", fig, "Means divided by their formulas, and CKA with a shared signal, against the width"

@@ -67,7 +67,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     picture = Picture(
         "permutation_budget",
         fig,
-        ("Error of the threshold, and largest calibrated score of unrelated pairs, against the number of permutations"),
+        "Error of the threshold, and largest calibrated score of unrelated pairs, against the number of permutations",
     )
     tables = (("Threshold of one pair over seeds", table), ("Calibrated scores of unrelated pairs", scores))
     return Page("", tables, (picture,), notes, against(published, {}))

@@ -133,10 +133,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         "models for each second model, from two trainings. The 5 % critical value of a correlation in one set is "
         "0.58.",
         "Procrustes is calibrated on the leading 64 components of each layer.",
-        (
-            "Unbiased CKA, RV, SVCCA, Procrustes, cycle kNN and mutual kNN with k = 100 are computed only for some "
-            "of the sets."
-        ),
+        "Unbiased CKA, RV, SVCCA, Procrustes, cycle kNN and mutual kNN with k = 100 are computed only for some "
+        "of the sets.",
         "The published models are cells of the full grid, listed below as not reachable. If you export their "
         "layers, this study compares them as published, with 500 permutations.",
     )

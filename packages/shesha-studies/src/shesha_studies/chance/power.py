@@ -65,7 +65,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         "All measures use the same draws, so their false positives are not independent.",
     )
     picture = Picture(
-        "power", fig, ("Detection rate, raw score and calibrated score against the strength of a shared signal")
+        "power", fig, "Detection rate, raw score and calibrated score against the strength of a shared signal"
     )
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 

@@ -112,10 +112,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     axes[0].axhline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")
     axes[1].axvline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")
     notes = (
-        (
-            'Single configurations can exceed 5 % by chance, because "at or below the level" is a statement about '
-            "the expected rate."
-        ),
+        'Single configurations can exceed 5 % by chance, because "at or below the level" is a statement about '
+        "the expected rate.",
         "Permutation within blocks of consecutive rows does not make a test of series valid, because rows within a "
         "block depend on their order. Circular shifts keep this order. They are valid if the series is long "
         "compared with its autocorrelation, and 128 rows are short for AR(0.9).",
@@ -123,10 +121,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     picture = Picture(
         "type_1",
         fig,
-        (
-            "Share of unrelated pairs with p <= 0.05: independent rows, with one dot per configuration, and "
-            "dependent rows"
-        ),
+        "Share of unrelated pairs with p <= 0.05: independent rows, with one dot per configuration, and dependent rows",
     )
     return Page("", (("Rates", table),), (picture,), notes, against(published, {}))
 

@@ -74,7 +74,7 @@ def checks(own: Table, name: str, numbers: Table, published: Table, claims: Tabl
         rest[~ratio], lambda row, what: ours(row, what) if " " not in row or row.startswith("scale") else None, why
     )
     yield from text_checks(
-        rest[ratio], lambda _, what: _quotient(published, what), ("The quotient of the printed numbers is another.")
+        rest[ratio], lambda _, what: _quotient(published, what), "The quotient of the printed numbers is another."
     )
     yield from against(claims, {})
 

@@ -194,7 +194,7 @@ def _text(results: Found, published: Table) -> Iterator[Check]:
     yield from stand_ins(
         protocol,
         lambda _, name: ran[name],
-        ("To save time, we ran the noise levels of Table 47 and a part of the sentences."),
+        "To save time, we ran the noise levels of Table 47 and a part of the sentences.",
     )
     shares = {"Shesha before CKA": 100 * 19 / 26, "Shesha and CKA tied": 100 * 7 / 26, "CKA before Shesha": 0.0}
     yield from text_checks(every[every.row == "per cent of models"], lambda _, name: shares[name], "")

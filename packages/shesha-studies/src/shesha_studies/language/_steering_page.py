@@ -80,7 +80,7 @@ def causal_tables(
         return ()
     return (
         (
-            (f"{CAUSAL}: rank correlations with max drop over ten layers and three poolings"),
+            f"{CAUSAL}: rank correlations with max drop over ten layers and three poolings",
             _correlation_table(found, small),
         ),
         (f"{CAUSAL}: max drop and controls (means over layers)", pd.DataFrame(_controls(tables))),

@@ -58,7 +58,7 @@ def _text(published: Table) -> Iterator[Check]:
     bits = [number(published, "Table 44", row, "shesha") for row in ("nf4", "int8")]
     ratios = {"noise 0.5": drifts[0] / drifts[1], "nf4": bits[0] / bits[1]}
     yield from text_checks(
-        lines[~lines.number.isin(SHOWN)], lambda row, _: ratios[row], ("It follows from the published table.")
+        lines[~lines.number.isin(SHOWN)], lambda row, _: ratios[row], "It follows from the published table."
     )
 
 

@@ -121,10 +121,8 @@ _NOTES = (
     "The loss of the probe is that of a logistic regression on mean states, in 5 folds. The probe is fitted again "
     "after the change, so it can compensate for part of the damage. The losses of verdicts and next words use the "
     "readout of the unchanged model. One sentence corresponds to 0.3 %.",
-    (
-        "False alarms are counted over changes with a loss below 1 %, as in the paper. These include real losses as "
-        "well as gains by chance, so McNemar's test at 5 % can give another answer."
-    ),
+    "False alarms are counted over changes with a loss below 1 %, as in the paper. These include real losses as "
+    "well as gains by chance, so McNemar's test at 5 % can give another answer.",
     "The published models are cells of the grid and are computed if their weights are available.",
 )
 

@@ -71,10 +71,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     table: Any = rows.groupby(["encoder", "way"], sort=False).mean(numeric_only=True).drop(columns="seed")
     names = list(dict.fromkeys(rows.encoder))
     notes = (
-        (
-            "In your own experiments, pass the templates of sentences as `groups`. A split then never divides a "
-            "group, and labels are shuffled for whole groups."
-        ),
+        "In your own experiments, pass the templates of sentences as `groups`. A split then never divides a "
+        "group, and labels are shuffled for whole groups.",
         "The column p compares max drop with that of 19 shuffles of the labels.",
         *([_CAUSAL_NOTE] if any(name in names for name in CAUSAL) else []),
     )

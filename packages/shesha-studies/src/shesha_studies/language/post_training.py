@@ -156,14 +156,10 @@ def page(rows: Table, lines: Table) -> Page:
         "the rows that causes the same drift in the same model and sentences.",
         "SmolLM2-135M-Instruct is the second model of a published pair, and we do not have the first. Like the "
         "other models, we train it further. At most 32 steps are few compared with instruction tuning.",
-        (
-            "The paper lists Pythia-1B and Pythia-1B-deduped as base and instruct model, but the second has the "
-            "same training on other data."
-        ),
-        (
-            "We do not have the published prompts. Our sentences are from news, captions and forums (STS-B) and "
-            "reviews (SST-2)."
-        ),
+        "The paper lists Pythia-1B and Pythia-1B-deduped as base and instruct model, but the second has the "
+        "same training on other data.",
+        "We do not have the published prompts. Our sentences are from news, captions and forums (STS-B) and "
+        "reviews (SST-2).",
     )
     return Page(
         "",

@@ -98,7 +98,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         Picture(
             "steering",
             draw_encoders(tables),
-            ("Max drop against supervised alignment and against the accuracy of the probe"),
+            "Max drop against supervised alignment and against the accuracy of the probe",
         )
     ]
     if causal:
@@ -126,10 +126,8 @@ _NOTES = (
     "For two classes, Procrustes similarity to one-hot labels is a function of Fisher's ratio, so both rank "
     "encoders in the same order. The published correlations of the two differ, so the published similarity must "
     "have another definition, which the text does not give.",
-    (
-        "In your own experiments, use strengths in units of the mean row norm, compare max drop with "
-        "`largest_drop`, and compare every score with its chance level."
-    ),
+    "In your own experiments, use strengths in units of the mean row norm, compare max drop with "
+    "`largest_drop`, and compare every score with its chance level.",
 )
 _ONE_NETWORK = (
     f"The published encoders are sentence encoders; {CAUSAL} is not one and is reported separately. A claim agrees "
@@ -176,7 +174,7 @@ def _arithmetic(published: pd.DataFrame) -> dict[str, Found]:
         p = float(2 * t.sf(rho * math.sqrt(freedom / (1 - rho**2)), freedom))
         holds = _p_value_fits(p, value)
         checks[key] = Found(
-            p, 0.0, (f"A correlation of {rho:g} over {n} encoders has p = {p:.2g}."), AGREES if holds else DIFFERS
+            p, 0.0, f"A correlation of {rho:g} over {n} encoders has p = {p:.2g}.", AGREES if holds else DIFFERS
         )
     return checks
 

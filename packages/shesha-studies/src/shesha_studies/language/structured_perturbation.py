@@ -161,10 +161,8 @@ def _picture(rows: Table, published: Table) -> Picture:
     return Picture(
         "structured_perturbation",
         fig,
-        (
-            "Drift against noise, published and in two stand-ins; drift of the stand-in divided by that of weights "
-            "in bfloat16"
-        ),
+        "Drift against noise, published and in two stand-ins; drift of the stand-in divided by that of weights "
+        "in bfloat16",
     )
 
 

@@ -152,7 +152,7 @@ def page(rows: Table, lines: Table) -> Page:
     all_of = correlations[correlations.accuracy == "accuracy 512"].set_index("number")
     tables = (
         (
-            ("Rank correlations of scores of the source with accuracy (512 examples)"),
+            "Rank correlations of scores of the source with accuracy (512 examples)",
             all_of.reset_index().drop(columns="accuracy"),
         ),
         ("Rank correlations of alignment with accuracy in the published Table 57", _published_table(paper_rhos)),

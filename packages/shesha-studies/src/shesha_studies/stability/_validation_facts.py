@@ -91,9 +91,7 @@ def _arithmetic(printed: dict[str, float]) -> Iterator[tuple[str, Found]]:
         yield f"table 3/mean/{column}", Found(float(values.mean()), 0.0002)
         yield (
             f"table 3/sd/{column}",
-            Found(
-                float(values.std(ddof=1)), 0.0002, ("The value divided by n, instead of n - 1, is slightly smaller.")
-            ),
+            Found(float(values.std(ddof=1)), 0.0002, "The value divided by n, instead of n - 1, is slightly smaller."),
         )
     yield "table 3/range", Found(float(np.ptp(table["total"])))
     rho = spearmanr(table["CIFAR-10"], table["CIFAR-100"])

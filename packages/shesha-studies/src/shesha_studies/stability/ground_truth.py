@@ -72,7 +72,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "which is 226 times as large as an entry, so noise hides the signal at every level except 1.",
     )
     picture = Picture(
-        "ground_truth", fig, ("Feature split against the share of signal: mean and standard deviation of the draws")
+        "ground_truth", fig, "Feature split against the share of signal: mean and standard deviation of the draws"
     )
     return Page("", (("Scores", levels),), (picture,), notes, checks)
 

@@ -116,7 +116,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     picture = Picture(
         "invariance",
         _draw(rows),
-        ("Change of the feature split and of the basis-averaged split under rotation, for three kinds of data"),
+        "Change of the feature split and of the basis-averaged split under rotation, for three kinds of data",
     )
     checks = against(published, {})
     return Page("", (("Mean scores before and after a transformation", table),), (picture,), notes, checks)

@@ -83,7 +83,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "A rank correlation between two falling curves shows only that both fall.",
     )
     picture = Picture(
-        "preprocessing", fig, ("Feature split and CKA against the number of components removed, by preprocessing")
+        "preprocessing", fig, "Feature split and CKA against the number of components removed, by preprocessing"
     )
     return Page("", (("Means", table.reset_index()),), (picture,), notes, checks)
 
@@ -115,10 +115,8 @@ def _curves(rows: pd.DataFrame) -> dict[str, Found]:
     rhos = np.array([spearmanr(group.raw, group.whitened).statistic for _, group in both.groupby("seed")])
     rho = draws(
         pd.Series(rhos),
-        (
-            "The value is within the spread of our draws around 0.999. For this result the paper prints 1.000 in "
-            "the text and 0.999 in the figure."
-        ),
+        "The value is within the spread of our draws around 0.999. For this result the paper prints 1.000 in "
+        "the text and 0.999 in the figure.",
     )
     # Of fifty-one deletions, as published; ours are every second.
     freedom = 49

@@ -79,10 +79,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     picture = Picture(
         "validation",
         _draw(models),
-        (
-            "Drift under noise against the standard deviation of the features; feature split of all features, of "
-            "principal components, and of rotated components"
-        ),
+        "Drift under noise against the standard deviation of the features; feature split of all features, of "
+        "principal components, and of rotated components",
     )
     tables = tuple((name, table.reset_index()) for name, table in printed.items())
     return Page("", tables, (picture,), notes, checks)

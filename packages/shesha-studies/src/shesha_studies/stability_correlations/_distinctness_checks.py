@@ -59,7 +59,7 @@ def _number(findings: Findings, where: str, group: str, number: str, value: floa
         return _count(where, what, group, float(value))
     if number in ("rows", "neurons", "regions", "sessions", "bin_ms"):
         return Check(
-            where, what, value, None, UNREACHABLE, ("This number describes the published data, which differ from ours.")
+            where, what, value, None, UNREACHABLE, "This number describes the published data, which differ from ours."
         )
     if group in ("Audio", "Video"):
         return Check(where, what, value, None, UNREACHABLE, NOT_AT_HAND)

@@ -20,7 +20,6 @@ from shesha_studies.stability_correlations._geometric_tax_statistics import (
 )
 
 
-
 def tables(findings: Findings, published: pd.DataFrame) -> tuple[tuple[str, pd.DataFrame], ...]:
     """Return all tables of the page."""
     return (
