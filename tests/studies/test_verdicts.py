@@ -47,8 +47,8 @@ def test_every_verdict_has_its_words():
 
 def verdict_of(rows, words):
     """Verdict of a claim of the study of recordings, from rows that may have been changed."""
-    from shesha_studies.biology._neuroscience_page import make_page as page_of
     from shesha_studies.biology.neuroscience import neuroscience
+    from shesha_studies.biology.neuroscience import page as page_of
 
     page = page_of(rows, read_published(neuroscience))
     checks = checks_of_page(neuroscience, page.checks, study_facts(neuroscience, rows))

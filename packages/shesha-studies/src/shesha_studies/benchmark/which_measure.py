@@ -173,7 +173,10 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         clear = part[(part.gain.abs() > 3 * part.error) & (part.gain.abs() > 0.02)]
         name = f"{data}, {widths}"
         for how, some in (("better", clear[clear.gain > 0]), ("worse", clear[clear.gain < 0])):
-            facts |= {f"{name}, {how}": len(some), f"{name}, {how} in words": _gains_text(some)}
+            facts |= {
+                f"{name}, {how}": len(some),
+                f"{name}, {how} in words": ", ".join(f"{line.measure} {line.gain:+.2f}" for _, line in some.iterrows()),
+            }
         for how in ("raw", "calibrated"):
             best = part.iloc[int(part[f"{how} auprc"].to_numpy().argmax())]
             facts[f"{name}, first {how}"] = f"{best.measure} ({best[f'{how} auprc']:.2f})"
@@ -181,10 +184,6 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     moves = (benchmark["position, raw"] - benchmark["position, calibrated"]).abs()
     facts |= {"fewest places": moves.min(), "most places": moves.max()}
     return as_facts(facts | {"difference of scores": benchmark["mean difference of scores"].mean()})
-
-
-def _gains_text(clear: pd.DataFrame) -> str:
-    return ", ".join(f"{line.measure} {line.gain:+.2f}" for _, line in clear.iterrows())
 
 
 def _picture(lines: pd.DataFrame) -> Picture:

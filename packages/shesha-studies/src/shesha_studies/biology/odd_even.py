@@ -133,7 +133,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     tables = (
         ("Recorded areas, by how trials are halved", _recording_table(recorded)),
         ("Untuned neurons with a slow wave: share significant at the 5 % level", _rates(wave)),
-        ("Untuned neurons with equal and unequal numbers of trials: mean scores", _numbers(still)),
+        (
+            "Untuned neurons with equal and unequal numbers of trials: mean scores",
+            still.groupby("data", sort=False)[list(_SCORES)].mean().rename(columns=_SCORES).reset_index(),
+        ),
     )
     checks = against(published, {})
     return Page("", tables, (picture,), _NOTES, checks)
@@ -182,17 +185,9 @@ def _rates(rows: pd.DataFrame) -> Any:
 _NULLS = {"conditions shuffled": "free_p", "circular shifts": "value_p"}
 
 
-def _numbers(rows: pd.DataFrame) -> Any:
-    return rows.groupby("data", sort=False)[list(_SCORES)].mean().rename(columns=_SCORES).reset_index()
-
-
 def _rate(rows: pd.DataFrame, split: str, p: str) -> float:
     group = rows[rows.split == split]
     return float((group[p] <= 0.05).mean()) if len(group) else float("nan")
-
-
-def _mean(rows: pd.DataFrame, split: str, column: str = "value") -> float:
-    return float(rows.loc[rows.split == split, column].mean())
 
 
 def _draw(recorded: pd.DataFrame, wave: pd.DataFrame) -> Any:
@@ -222,7 +217,7 @@ def _areas(ax: Any, rows: pd.DataFrame) -> None:
         ("value_chance", "conditions shifted", PALETTE[1]),
         ("free_chance", "shuffled", PALETTE[2]),
     ):
-        chance = [_mean(rows, split, column) for split in splits]
+        chance = [float(rows.loc[rows.split == split, column].mean()) for split in splits]
         style = {"marker": "_", "markersize": 15, "markeredgewidth": 2, "linestyle": "", "color": colour}
         ax.plot(positions, chance, label=f"chance: {name}", **style)
     ax.axhline(0, color="0.7", linewidth=0.8)
@@ -276,17 +271,17 @@ def _kept(rows: pd.DataFrame) -> Fact:
     return resampled(lambda areas: float(late[areas].mean() / odd[areas].mean()), len(wide))
 
 
-def _slow(kept: Fact) -> Fact:
-    """Share of the agreement that is slow drift."""
-    return Fact(1 - kept.value, 1 - kept.high, 1 - kept.low)
-
-
 def _recording_facts(rows: pd.DataFrame) -> dict[str, Any]:
     if not {_NEAR, _APART} <= set(rows.split):
         return {}
     odd, late = (float(rows.loc[rows.split == split, "value"].mean()) for split in (_NEAR, _APART))
     split_rows, kept = rows[rows.split == "odd and even"], _kept(rows)
     return {
-        **{"four_odd": odd, "four_halves": late, "kept": kept, "slow": _slow(kept)},
+        **{
+            "four_odd": odd,
+            "four_halves": late,
+            "kept": kept,
+            "slow": Fact(1 - kept.value, 1 - kept.high, 1 - kept.low),
+        },
         **{"recorded": split_rows.value.mean(), "recorded_shifted": split_rows.value_chance.mean()},
     }

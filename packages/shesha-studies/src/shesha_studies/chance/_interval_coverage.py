@@ -12,7 +12,6 @@ from shesha.comparison.chance_and_intervals import Evidence
 from shesha.comparison.engine import Group, group_by_view
 from shesha.measures import Measure
 from shesha.nulls import exchange
-from shesha.nulls.restricted_permutations import Exchange
 from shesha.results import Score
 from shesha.stability import registered_variants
 from shesha.stability.estimate import as_estimate
@@ -157,7 +156,7 @@ def _score_interval(
     """Value of each score, and the ends of its intervals."""
     X, codes = one(data, n, d, np.random.default_rng(key))
     labelled = score == "label scores"
-    design = None if grouping == "-" else _design(n, grouping.rstrip("="), codes)
+    design = None if grouping == "-" else exchange(n, **{grouping.rstrip("="): codes})
     pairs, values = 50_000 if n >= 1000 else None, {}
     for variant in LABEL_SCORES if labelled else (score,):
         request = build_request(
@@ -174,7 +173,3 @@ def _score_interval(
         intervals = [as_estimate(request, evidence, level) for level in LEVELS] if ends else []
         values[variant] = [evidence.value, *(end for interval in intervals for end in (interval.low, interval.high))]
     return values
-
-
-def _design(n: int, grouping: str, codes: Labels) -> Exchange:
-    return exchange(n, groups=codes) if grouping == "groups" else exchange(n, blocks=codes)

@@ -114,10 +114,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     return Page("", (("Means", table),), (picture,), notes, against(published, published_numbers(table), _MISSING))
 
 
-def _largest(table: pd.DataFrame, columns: Sequence[str]) -> float:
-    return float(np.abs(table[list(columns)].to_numpy(dtype=float)).max())
-
-
 def _spread_of_z(unrelated: pd.DataFrame) -> Fact:
     """Standard deviation of z of the widest data by CKA; draws are resampled."""
     z = unrelated[(unrelated.measure == "CKA") & (unrelated.ratio == unrelated.ratio.max())].z.to_numpy()
@@ -156,7 +152,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     wide, narrow = cka.iloc[-1], cka.iloc[0]
     signal = table[(table.strength > 0) & (table.measure == "CKA")].sort_values("ratio")
     values = {
-        "largest": _largest(none, SCALED),
+        "largest": none[list(SCALED)].abs().max(axis=None),
         "gated": _largest_mean(unrelated, _GATED),
         **{name: _largest_mean(unrelated, (name,)) for name in ("centred", "adjusted")},
         **{f"z_{end}": none.z.agg(end) for end in ("min", "max")},

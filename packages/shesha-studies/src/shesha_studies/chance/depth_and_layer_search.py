@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,11 +28,6 @@ from shesha.studies.pictures import draw_with_intervals, figure, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import grid_of, study
 from shesha.support.types import Matrix
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    Summary = Callable[[pd.Series], Fact]
 
 N, RATIO = 64, 8
 ALPHA = 0.05
@@ -106,10 +101,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 
 
-def _draw(plain: pd.DataFrame) -> Figure:
+def _draw(plain: pd.DataFrame) -> Any:
     """Draw the raw maximum, the calibrated ones, and how often they are called significant."""
     fig, axes = figure(3, width=3.8)
-    panels: tuple[tuple[str, Summary, tuple[tuple[str, str, str], ...]], ...] = (
+    panels: tuple[tuple[str, Callable[[pd.Series], Fact], tuple[tuple[str, str, str], ...]], ...] = (
         ("raw CKA", over_draws, (("raw", "raw maximum", PALETTE[0]),)),
         (
             "calibrated CKA",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,9 +28,6 @@ from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.chance._common_neighbour_distances import distance_agreement, neighbour_scale
 from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SIZES = (10, 20, 50, 100)
 BANDWIDTHS = (0.1, 0.5, 2.0, 5.0)
@@ -169,7 +166,7 @@ def _distances_sentence(both: pd.DataFrame) -> str:
     )
 
 
-def _draw(rows: pd.DataFrame) -> Figure:
+def _draw(rows: pd.DataFrame) -> Any:
     fig, axes = figure(4, width=3.3, sharey=True)
     lenses = (
         (KNN, UNIT, "neighbours k", "mutual kNN"),

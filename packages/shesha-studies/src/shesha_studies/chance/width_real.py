@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
 from shesha.calibration import calibrate
 from shesha.descriptors import participation_ratio
@@ -132,8 +133,6 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 
 def _same_width(plain: pd.DataFrame) -> dict[str, Fact]:
     """How far thresholds of trained and of untrained networks of one width differ, also in errors of permutation."""
-    from scipy.stats import norm
-
     table = plain[plain["first"] == plain.second].pivot_table(
         index=["data", "first"], columns="epochs", values=["threshold", "chance"]
     )

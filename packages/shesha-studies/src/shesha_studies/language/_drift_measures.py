@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binomtest, norm, rankdata
 
 from shesha.measures import get
 from shesha.support.types import Labels, Matrix, Vector
@@ -53,8 +54,6 @@ def answers(rows: Matrix, labels: Labels) -> NDArray[np.bool_]:
 
 def fewer_right(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> float:
     """p-value of a loss: McNemar's exact test, one-sided, of the answers that changed sides."""
-    from scipy.stats import binomtest
-
     lost, won = int((before & ~after).sum()), int((~before & after).sum())
     return float(binomtest(lost, lost + won, 0.5, "greater").pvalue) if lost + won else 1.0
 
@@ -66,8 +65,6 @@ def likeness(first: Matrix, second: Matrix) -> Vector:
 
 def less_correlated(before: Vector, after: Vector, scores: Vector) -> float:
     """p-value of a loss of rank correlation with the scores: one-sided, the difference with its jackknife error."""
-    from scipy.stats import norm, rankdata
-
     ranks = [np.asarray(rankdata(values), dtype=np.float64) for values in (before, after, scores)]
     difference = _leave_one_out(ranks[0], ranks[2]) - _leave_one_out(ranks[1], ranks[2])
     n = len(scores)

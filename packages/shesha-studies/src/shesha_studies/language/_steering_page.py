@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,9 +13,6 @@ from shesha.charts import PALETTE, pyplot
 from shesha.steering import partial_correlations
 from shesha_studies.causal_lm_embeddings import CAUSAL
 from shesha_studies.sentence_encoders import FAMILIES
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Tables = Mapping[str, "pd.DataFrame"]
 METRICS = {
@@ -26,13 +23,6 @@ METRICS = {
     "silhouette": "silhouette",
     "anisotropy": "anisotropy",
 }
-_THIRTY_FIVE = (
-    "This correlation is over the published sentence encoders (35 or 69), of which we have only MiniLM-L6. To test "
-    "the claims, its layers, trained and untrained, and encoders that count words replace them."
-)
-UNREACHABLE = {"model/": _THIRTY_FIVE, "family/": _THIRTY_FIVE}
-
-
 MIN_ENCODERS = 8
 
 
@@ -138,9 +128,8 @@ def _rank_correlation(a: Any, b: Any) -> float:
     return float(a.corr(b, "spearman")) if varies else math.nan
 
 
-def draw_encoders(tables: Tables) -> Figure:
+def draw_encoders(tables: Tables) -> Any:
     """Alignment and accuracy against max drop, encoder by encoder."""
-    figure: Figure
     figure, axes = pyplot().subplots(
         2, len(tables), figsize=(3.6 * len(tables), 6.6), layout="constrained", squeeze=False
     )
@@ -165,9 +154,8 @@ def draw_encoders(tables: Tables) -> Figure:
     return figure
 
 
-def draw_causal(tables: Tables) -> Figure:
+def draw_causal(tables: Tables) -> Any:
     """Draw the length of a row against max drop at published strengths, and alignment against it in that unit."""
-    figure: Figure
     figure, axes = pyplot().subplots(
         2, len(tables), figsize=(3.6 * len(tables), 6.6), layout="constrained", squeeze=False
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
+from scipy.stats import rankdata, spearmanr
 
 from shesha.studies.facts import Fact, Facts, as_facts, largest, rank_correlation
 from shesha.studies.published_checks import Table, lines_of, number, split_numbers_and_claims
@@ -39,8 +39,6 @@ def score_correlation(a: Vector, b: Vector, families: Sequence[str], width: Vect
     p-values are two-sided shares of permutations of the models, or of the means of the families, which are fewer but
     do not share a network.
     """
-    from scipy.stats import spearmanr
-
     names = np.asarray(families)
     known = np.unique(names)
     first, second = (np.array([vector[names == name].mean() for name in known]) for vector in (a, b))
@@ -77,8 +75,6 @@ def partial(a: Vector, b: Vector, given: Vector) -> float:
 
 
 def _centred(values: Vector) -> Vector:
-    from scipy.stats import rankdata
-
     ranks = rankdata(values)
     ranks = ranks - ranks.mean()
     return np.asarray(ranks / np.linalg.norm(ranks))

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from shesha.studies.facts import (
     NAN,
@@ -110,8 +111,6 @@ def _lost(task: str, before: Matrix, after: Matrix) -> tuple[float, float, float
         labels = sst2(SENTENCES)[1]
         then, now = answers(before, labels), answers(after, labels)
         return 100 * float(then.mean() - now.mean()), fewer_right(then, now), 100 * float(now.mean())
-    from scipy.stats import spearmanr
-
     scores = stsb(PAIRS)[2]
     cosines = [likeness(matrix[:PAIRS], matrix[PAIRS:]) for matrix in (before, after)]
     first, last = (100 * float(spearmanr(cosine, scores).statistic) for cosine in cosines)

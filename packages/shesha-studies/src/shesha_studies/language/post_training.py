@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from scipy.stats import binomtest
 
 from shesha.charts import PALETTE
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, smallest
@@ -248,8 +249,6 @@ def _pair_facts(pairs: Table) -> dict[str, float | str]:
 
 def _own_kind(trained: Table) -> dict[str, float]:
     """How often the ratio is smallest for reviews among trainings on reviews, compared with one in four by chance."""
-    from scipy.stats import binomtest
-
     tuned = trained[trained.change == "sentiment"]
     # Stages of one training are one case.
     ratios = tuned.groupby(["model", "seed", "prompts"])["times CKA"].median().unstack()

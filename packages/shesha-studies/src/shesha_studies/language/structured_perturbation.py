@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
+from shesha.studies.checks import Check
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, over_draws, smallest, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
-from shesha.studies.published_checks import Table, lines_of, number, split_numbers_and_claims
+from shesha.studies.published_checks import (
+    Table,
+    against,
+    as_number,
+    lines_of,
+    models,
+    number,
+    split_numbers_and_claims,
+    stand_ins,
+    text_checks,
+)
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.language._drift_measures import NAMED, drifts
 from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed, stand_in
-from shesha_studies.language._structured_perturbation_checks import LEAST, SHOWN, TABLES, change_key, checks
 from shesha_studies.language._tasks_and_prompts import SETS, prompts
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language_models import SMOLLM2
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 LEVELS = (0.01, 0.02, 0.05, 0.10, 0.15, 0.20, 0.30, 0.40, 0.50)
 RANKS, SCALES = (1, 2, 4, 8, 16, 32, 64), (0.001, 0.005, 0.01, 0.02, 0.05, 0.1)
@@ -43,6 +50,13 @@ PUBLISHED = (
     *("meta-llama/Llama-3.2-3B", "Qwen/Qwen2-7B", "mistralai/Mistral-7B-v0.1"),
 )
 DRAWN = ("noise", "rank", "scale")
+SHOWN = ("shesha", "cka", "procrustes", "squared")
+TABLES = {"Table 43": "noise", "Table 44": "", "Table 45": "rank", "Table 46": "scale"}
+LEAST = 96
+"""Minimum number of rows of a model that is compared with the published means: all changes except rounding."""
+WHY = "The published values are means over 16 causal models that are not available; ours is that of "
+_THREE = list(SHOWN[:3])
+_UNIT = ["prompts", "seed"]
 
 
 def _grid(model: str, seeds: range, changes: list[tuple[str, float]]) -> list[dict[str, object]]:
@@ -102,12 +116,7 @@ def page(rows: Table, lines: Table) -> Page:
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
     name = stand_in(rows, LEAST)
     table = means.loc[name]
-    tables = (
-        (
-            f"Comparison with Tables 43 to 46: {name} (means over draws and sets of sentences)",
-            _join_published(table, published),
-        ),
-    )
+    title = f"Comparison with Tables 43 to 46: {name} (means over draws and sets of sentences)"
     notes = (
         "The published numbers are means over 16 causal models of 0.1 to 7 billion weights. Their 50 prompts of "
         "each of four kinds were written by language models and are not published. We use sentences from STS-B "
@@ -119,7 +128,8 @@ def page(rows: Table, lines: Table) -> Page:
         "adapters into the weights. Adapters of the same scale cause less drift in a small model, because their "
         "size is set per entry, whatever the size of the weights.",
     )
-    return Page("", tables, (_picture(rows, published),), notes, tuple(checks(table, name, published, claims)))
+    tables, pictures = ((title, _join_published(table, published)),), (_picture(means, published, name),)
+    return Page("", tables, pictures, notes, tuple(checks(table, name, published, claims)))
 
 
 def _join_published(means: Table, published: Table) -> Table:
@@ -138,42 +148,25 @@ def _join_published(means: Table, published: Table) -> Table:
     return pd.DataFrame(lines)
 
 
-def _picture(rows: Table, published: Table) -> Picture:
+def _picture(means: Table, published: Table, real: str) -> Picture:
     fig, axes = figure(4, width=3.1, height=3.5)
     table = lines_of(published, "Table 43").astype({"row": float, "published": float})
-    curves(
-        axes[0],
-        table.pivot(index="row", columns="number", values="published"),
-        {name: NAMED[name] for name in SHOWN[:3]},
-    )
-    axes[0].set(title="published, 16 models", xlabel="noise", ylabel="drift")
-    real = stand_in(rows, LEAST)
-    for ax, name in zip(axes[1:3], (TINY[0], real if real != TINY[0] else TINY[1]), strict=True):
-        means = rows[(rows.model == name) & (rows.kind == "noise")].groupby("amount")[list(SHOWN)].mean()
-        curves(ax, means, NAMED)
-        ax.set(title=name, xlabel="noise")
+    noise = {"published, 16 models": table.pivot(index="row", columns="number", values="published")}
+    noise |= {name: means.loc[(name, "noise")] for name in (TINY[0], real if real != TINY[0] else TINY[1])}
+    for ax, (title, drift) in zip(axes, noise.items(), strict=False):
+        curves(ax, drift, {name: label for name, label in NAMED.items() if name in drift})
+        ax.set(title=title, xlabel="noise")
     highest = max(ax.get_ylim()[1] for ax in axes[:3])
     for ax in axes[:3]:
         ax.set_ylim(0, highest)
-    axes[0].legend(frameon=False, fontsize="x-small")
+    axes[0].set_ylabel("drift")
     axes[1].legend(frameon=False, fontsize="x-small")
-    _units(axes[3], rows, real)
-    return Picture(
-        "structured_perturbation",
-        fig,
-        "Drift against noise, published and in two stand-ins; drift of the stand-in divided by that of weights "
-        "in bfloat16",
+    curves(axes[3], means.loc[(real, "noise")] / means.loc[(real, "precision", 16.0)], NAMED)
+    axes[3].set(yscale="log", title="in units of bfloat16", xlabel="noise")
+    shows = (
+        "Drift against noise, published and in two stand-ins; drift of the stand-in divided by that of bfloat16 weights"
     )
-
-
-def _units(ax: Axes, rows: Table, name: str) -> None:
-    means = rows[rows.model == name].groupby(["kind", "amount"])[list(SHOWN)].mean()
-    unit, noise = means.loc[("precision", 16.0)], means.loc["noise"]
-    curves(ax, noise / unit, NAMED)
-    ax.set(yscale="log", title="in units of bfloat16", xlabel="noise")
-
-
-_THREE = ["shesha", "cka", "procrustes"]
+    return Picture("structured_perturbation", fig, shows)
 
 
 @structured_perturbation.facts
@@ -193,17 +186,11 @@ def _noise(table: Table) -> dict[str, float]:
     noise = table.loc["noise"].sort_index()
     fallen = noise[_THREE].shift().dropna().where(noise[_THREE].diff().dropna() <= 0)
     low, high, harmless = noise.loc[0.05], noise.loc[0.5], table.loc[("precision", 16.0)]
-    units = high / harmless
+    drifts = {"low": low, "high": high, "units": high / harmless, "harmless": harmless}
     return {
         "falls_from": fallen.min(axis=None) if fallen.notna().any(axis=None) else 0.0,
-        **{f"low, {name}": low[name] for name in SHOWN},
-        **{f"high, {name}": high[name] for name in SHOWN},
-        **{f"units, {name}": units[name] for name in SHOWN},
-        **{f"harmless, {name}": harmless[name] for name in SHOWN},
+        **{f"{what}, {name}": drift[name] for what, drift in drifts.items() for name in SHOWN},
     }
-
-
-_UNIT = ["prompts", "seed"]
 
 
 def _over_prompts(rows: Table) -> dict[str, Fact]:
@@ -258,3 +245,49 @@ def _tables(published: Table) -> dict[str, float]:
         "same setting": pairs[1],
         "same_setting_apart": abs(pairs[0] - pairs[1]),
     }
+
+
+def change_key(table: str, row: str) -> tuple[str, float]:
+    """Return the change and the amount that a row of a table is about."""
+    if table == "Table 44":
+        return row, 8.0 if row == "int8" else 4.0
+    return TABLES[table], float(row)
+
+
+def checks(own: Table, name: str, published: Table, claims: Table) -> Iterator[Check]:
+    """Yield a check for every published number and claim of 10.2."""
+    for table, kind in TABLES.items():
+        yield from stand_ins(
+            lines_of(published, table),
+            lambda row, what, table=table: (  # type: ignore[misc]
+                float(own.loc[key, what]) if (key := change_key(table, row)) in own.index else None
+            ),
+            WHY + name,
+            kind,
+        )
+    yield from models(lines_of(published, "Table 53"), {}, "We do not have these weights.")
+    yield from _text(published)
+    yield from against(claims, {})
+
+
+def _text(published: Table) -> Iterator[Check]:
+    """Numbers of the text are those of the tables, in per cent."""
+    lines = lines_of(published, "10.2", "Figure 23", "Figure 24")
+    plain = lines[lines.number.isin(SHOWN)]
+
+    def of_table(row: str, what: str) -> float:
+        kind, _, amount = row.partition(" ")
+        table = {"noise": "Table 43", "rank": "Table 45", "scale": "Table 46"}.get(kind, "Table 44")
+        keys = lines_of(published, table).row.astype(str)
+        wanted = next(key for key in keys if key == kind or as_number(key) == as_number(amount))
+        return 100 * number(published, table, wanted, what)
+
+    yield from text_checks(
+        plain, of_table, "The published table itself gives another number.", "per cent,", rounding=0.05
+    )
+    drifts = [number(published, "Table 43", "0.50", measure) for measure in ("shesha", "cka")]
+    bits = [number(published, "Table 44", row, "shesha") for row in ("nf4", "int8")]
+    ratios = {"noise 0.5": drifts[0] / drifts[1], "nf4": bits[0] / bits[1]}
+    yield from text_checks(
+        lines[~lines.number.isin(SHOWN)], lambda row, _: ratios[row], "It follows from the published table."
+    )

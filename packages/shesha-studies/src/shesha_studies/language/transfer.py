@@ -155,7 +155,10 @@ def page(rows: Table, lines: Table) -> Page:
             "Rank correlations of scores of the source with accuracy (512 examples)",
             all_of.reset_index().drop(columns="accuracy"),
         ),
-        ("Rank correlations of alignment with accuracy in the published Table 57", _published_table(paper_rhos)),
+        (
+            "Rank correlations of alignment with accuracy in the published Table 57",
+            pd.DataFrame(paper_rhos).T.reset_index(names="what"),
+        ),
         (
             "Models",
             rows[
@@ -176,10 +179,6 @@ def page(rows: Table, lines: Table) -> Page:
         "training rows replaces it. As in the paper, both experiments have the same source.",
     )
     return Page("", tables, (_picture(rows, correlations),), notes, tuple(checks(rows, published, claims)))
-
-
-def _published_table(paper_rhos: dict[str, Table]) -> Table:
-    return pd.DataFrame(paper_rhos).T.reset_index(names="what")
 
 
 def _picture(rows: Table, correlations: Table) -> Picture:

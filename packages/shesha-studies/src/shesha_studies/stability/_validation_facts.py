@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import spearmanr
 
 from shesha.studies.facts import (
     Fact,
@@ -84,8 +85,6 @@ def columns_of_table_3(numbers: dict[str, float]) -> dict[str, np.ndarray]:
 
 def _arithmetic(printed: dict[str, float]) -> Iterator[tuple[str, Found]]:
     """Lines that follow from other published lines."""
-    from scipy.stats import spearmanr
-
     table = columns_of_table_3(printed)
     for column, values in table.items():
         yield f"table 3/mean/{column}", Found(float(values.mean()), 0.0002)
@@ -212,8 +211,6 @@ def _uneven(models: pd.DataFrame) -> Mapping[str, Any]:
 
 def _drifts(models: pd.DataFrame, numbers: Mapping[str, float]) -> Mapping[str, Any]:
     """Test 8: noise of one size, and of a share of the features' own; and the table's least and largest drift."""
-    from scipy.stats import spearmanr
-
     drifts, rho = models.drift_own_units, spearmanr(models["size"], models.drift).statistic
     printed_drifts = [value for key, value in numbers.items() if key.startswith("model/8/") and key.endswith("/drift")]
     return {
@@ -243,8 +240,6 @@ def _baseline(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
 
 def _table_3(numbers: Mapping[str, float]) -> Mapping[str, float]:
     """Whether networks with attention or dense connections are above the others, and sets of images agree."""
-    from scipy.stats import spearmanr
-
     table, start = columns_of_table_3(dict(numbers)), "model/3/total/"
     totals = {key.removeprefix(start): value for key, value in numbers.items() if key.startswith(start)}
     named, others = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,6 @@ from shesha.studies.pictures import figure
 from shesha.studies.study_definition import study
 from shesha_studies.causal_lm_embeddings import CAUSAL, SINK
 from shesha_studies.stability._coordinate_axes_representations import STANDARDISED, every, read_rows
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _CHEAP = ("synthetic", "digits", "cells", "neurons")
 
@@ -149,7 +146,7 @@ def _causal_facts(rows: pd.DataFrame) -> dict[str, float]:
     return values | {"standardised_difference": subset[standardised].of_axes.abs().max()}
 
 
-def _draw(rows: pd.DataFrame) -> Figure:
+def _draw(rows: pd.DataFrame) -> Any:
     fig, (ax,) = figure(width=4.8)
     kinds = rows.family.where(~rows["name"].str.endswith(STANDARDISED), f"{CAUSAL}, standardised")
     for colour, (family, part) in zip(PALETTE, rows.groupby(kinds, sort=False), strict=False):

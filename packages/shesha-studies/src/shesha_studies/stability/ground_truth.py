@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import spearmanr
 
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
@@ -79,8 +80,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 
 def published_numbers(rows: pd.DataFrame, rhos: np.ndarray) -> dict[str, Found]:
     """Return the correlation over levels, and what noise alone scores."""
-    from scipy.stats import spearmanr
-
     subset = rows[rows.formula == FORMULAS[0]]
     means = subset.groupby("level").shesha.mean()
     p = float(spearmanr(means.index, means).pvalue)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,10 +19,6 @@ from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.stability._invariance_transformations import CHANGES, apply_change, printed_example
 from shesha_studies.synthetic_data import D, N, mixture
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 DATA = ("isotropic", "redundant axes", "one-sided axes")
 NARROW = 16
@@ -122,7 +118,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     return Page("", (("Mean scores before and after a transformation", table),), (picture,), notes, checks)
 
 
-def _draw(rows: pd.DataFrame) -> Figure:
+def _draw(rows: pd.DataFrame) -> Any:
     fig, (ax,) = figure(width=5.2)
     turned = rows[rows.change == "rotation"]
     for place, name in enumerate(DATA):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pandas as pd
 
@@ -15,9 +15,6 @@ from shesha.studies.study_definition import study
 from shesha_studies.stability._stand_in_representations import DIGITS, SENTENCES, STAND_INS, stand_in, untrained
 from shesha_studies.stability._ten_tests import all_tests, baseline
 from shesha_studies.stability._validation_facts import UNREACHABLE, make_facts, published_numbers
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NOISE = {"noise, 10 classes": (500, 128, 10), "noise, 100 classes": (500, 512, 100)}
 
@@ -114,7 +111,7 @@ _PARTS = {
 }  # fmt: skip
 
 
-def _draw(models: pd.DataFrame) -> Figure:
+def _draw(models: pd.DataFrame) -> Any:
     fig, (left, right) = figure(2)
     left.scatter(models["size"], models.drift, s=22, color=PALETTE[0], label="sd 0.1")
     left.scatter(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import spearmanr
 
 from shesha.support.types import Matrix, Vector
 
@@ -69,8 +70,6 @@ def correlation(
     n_draws, n_group_draws : int
         Of the bootstrap over rows, and of that over groups.
     """
-    from scipy.stats import spearmanr
-
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     there = np.isfinite(first) & np.isfinite(second)
     first, second = first[there], second[there]

@@ -8,6 +8,7 @@ from math import comb
 
 import numpy as np
 import pandas as pd
+from scipy.stats import mannwhitneyu
 
 from shesha_studies.stability_correlations._bootstrap_correlations import round_as_stored
 
@@ -77,8 +78,6 @@ class Findings:
         self, target: str, column: str, one: str, others: tuple[str, ...], score: str = "stability"
     ) -> dict[str, float]:
         """Compare two groups of networks: means, and Mann and Whitney's p."""
-        from scipy.stats import mannwhitneyu
-
         values = self.rows[f"{score} {target}"]
         first, second = values[self.rows[column] == one], values[self.rows[column].isin(others)]
         if not len(first) or not len(second):

@@ -115,7 +115,9 @@ def _scores(Y: Matrix, seed: int) -> dict[str, float]:
     shuffled = np.random.default_rng([seed, 2]).permuted(Y, axis=0)
     return {
         "stability": stability,
-        "averaged": float(basis_averaged_split(Y, n_rotations=_ROTATIONS, seed=seed)) if _all_directed(Y) else np.nan,
+        "averaged": float(basis_averaged_split(Y, n_rotations=_ROTATIONS, seed=seed))
+        if (Y != 0).any(axis=1).all()
+        else np.nan,
         "shuffled": _stability(shuffled, _SHUFFLED_SPLITS, seed),
         "microseconds": 1e6 * spent,
     }
@@ -148,10 +150,6 @@ def _similarities(rows: Matrix, references: Sequence[_Seen], others: bool) -> di
 def _references(domain: str, base: str, n: int) -> list[_Seen]:
     X = rows_of(domain, base, n)
     return [_Seen.build(matrix) for matrix in (X, components(X, 100), standardised(X))]
-
-
-def _all_directed(X: Matrix) -> bool:
-    return bool((X != 0).any(axis=1).all())
 
 
 def _stability(X: Matrix, n_splits: int, seed: int) -> float:
