@@ -27,7 +27,7 @@ from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.chance._common_neighbour_distances import distance_agreement, neighbour_scale
-from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends
+from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends, unit_rows
 
 SIZES = (10, 20, 50, 100)
 BANDWIDTHS = (0.1, 0.5, 2.0, 5.0)
@@ -118,7 +118,7 @@ def _noisy(X: Matrix, share: float) -> Matrix:
     """Add noise whose rows have this share of the length of rows, and make rows of unit length again."""
     rng = np.random.default_rng(0)
     noisy = X + share * rng.standard_normal(X.shape) / np.sqrt(X.shape[1])
-    return np.asarray(noisy / np.linalg.norm(noisy, axis=1, keepdims=True))
+    return unit_rows([noisy])[0]
 
 
 @locality.page

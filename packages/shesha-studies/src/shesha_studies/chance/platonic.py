@@ -25,7 +25,7 @@ from shesha_studies.chance._platonic_facts import (
     published_numbers,
     untrained_scores,
 )
-from shesha_studies.chance._two_modality_models import EPOCHS, SENTENCES, STAND_IN, WIDTHS, sides
+from shesha_studies.chance._two_modality_models import EPOCHS, SENTENCES, STAND_IN, WIDTHS, sides, unit_rows
 from shesha_studies.networks.images import IMAGES
 
 FOLDER, WIT = "platonic", "WIT"
@@ -79,7 +79,7 @@ def _layers(data: str, model: str) -> list[Matrix]:
         )
     with np.load(place, allow_pickle=False) as stored:
         layers = [np.asarray(stored[key], dtype=np.float64) for key in stored.files]
-    return [layer / np.linalg.norm(layer, axis=1, keepdims=True) for layer in layers]
+    return unit_rows(layers)
 
 
 GLOBAL = {

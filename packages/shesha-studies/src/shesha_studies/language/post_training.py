@@ -13,7 +13,7 @@ from shesha.studies.facts import steps as steps_of
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import Table, against, split_numbers_and_claims
-from shesha.studies.study_definition import study
+from shesha.studies.study_definition import grid_of, study
 from shesha.support.types import Matrix
 from shesha_studies.language._drift_measures import NAMES, drifts
 from shesha_studies.language._perturbed_models import MINILM, embedded, load
@@ -23,7 +23,7 @@ from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language._tuning import TASKS, tuned
 from shesha_studies.language_models import SMOLLM2, Model
 
-STEPS = (4, 8, 16, 32)
+STEPS = (4.0, 8.0, 16.0, 32.0)
 NOISE = (3.2, 1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.02)
 PAIRS = (
     *(("HuggingFaceTB/SmolLM-135M", "HuggingFaceTB/SmolLM-135M-Instruct"),),
@@ -48,12 +48,8 @@ PAIRS = (
 )
 
 
-def _cells(model: str, change: str, amounts: tuple[float, ...], seed: int = 0) -> list[dict[str, object]]:
-    return [
-        {"model": model, "change": change, "amount": float(amount), "seed": seed, "prompts": prompt}
-        for amount in amounts
-        for prompt in SETS
-    ]
+_grid = grid_of("model", "change", "amount", "seed", "prompts")
+_SMALL = (TINY[1], TINY[0], MINILM)
 
 
 @study(
@@ -61,25 +57,21 @@ def _cells(model: str, change: str, amounts: tuple[float, ...], seed: int = 0) -
     paper="Geometric Stability, 3.3 and 10.1, Tables 42 and 52",
     version=1,
     full=[
-        *(cell for model in (TINY[1], TINY[0], MINILM) for cell in _cells(model, "noise in rows", NOISE)),
-        *(cell for model in (TINY[1], TINY[0], MINILM) for cell in _cells(model, "shuffled rows", (0,))),
+        *_grid(_SMALL, ["noise in rows"], NOISE, [0], SETS),
+        *_grid(_SMALL, ["shuffled rows"], [0.0], [0], SETS),
         *(
             cell
-            for model in (TINY[0], MINILM)
+            for model in _SMALL[1:]
             for task in TASKS
             for seed in range(2)
-            for cell in _cells(model, task, STEPS, seed)
+            for cell in _grid([model], [task], STEPS, [seed], SETS)
         ),
-        *_cells(SMOLLM2, "noise in rows", NOISE),
-        *_cells(SMOLLM2, "shuffled rows", (0,)),
-        *(cell for task in TASKS for cell in _cells(SMOLLM2, task, STEPS)),
-        *(cell for base, tuned_to in PAIRS for cell in _cells(base, tuned_to, (0,))),
+        *_grid([SMOLLM2], ["noise in rows"], NOISE, [0], SETS),
+        *_grid([SMOLLM2], ["shuffled rows"], [0.0], [0], SETS),
+        *_grid([SMOLLM2], TASKS, STEPS, [0], SETS),
+        *(cell for base, tuned_to in PAIRS for cell in _grid([base], [tuned_to], [0.0], [0], SETS)),
     ],
-    quick=[
-        *_cells(TINY[1], "noise in rows", NOISE),
-        *_cells(TINY[0], "noise in rows", NOISE),
-        *_cells(TINY[0], TASKS[0], STEPS),
-    ],
+    quick=[*_grid(_SMALL[:2], ["noise in rows"], NOISE, [0], SETS), *_grid([TINY[0]], TASKS[:1], STEPS, [0], SETS)],
     published="post_training.csv",
     stand_ins="SmolLM2-135M-Instruct, MiniLM-L6 and a small model trained here, each before and after further "
     "training, replace the 23 published pairs",

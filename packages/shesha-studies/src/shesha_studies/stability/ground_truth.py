@@ -16,22 +16,22 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines
 from shesha.studies.published_checks import Found, against, draws
 from shesha.studies.rates import rank_correlations
-from shesha.studies.study_definition import study
+from shesha.studies.study_definition import grid_of, study
 from shesha_studies.synthetic_data import D, N, mixture
 
 LEVELS = [level / 20 for level in range(21)]
 FORMULAS = ("unit variance", "as printed")
 
 
+_grid = grid_of("level", "seed", "formula")
+
+
 @study(
     "ground-truth",
     paper="Geometric Stability, 7.1.1 and 7.1.2",
     version=1,
-    full=[
-        *({"level": level, "seed": seed, "formula": FORMULAS[0]} for level in LEVELS for seed in range(20)),
-        *({"level": level, "seed": seed, "formula": FORMULAS[1]} for level in LEVELS for seed in range(5)),
-    ],
-    quick=[{"level": level, "seed": seed, "formula": FORMULAS[0]} for level in LEVELS for seed in range(5)],
+    full=[*_grid(LEVELS, range(20), FORMULAS[:1]), *_grid(LEVELS, range(5), FORMULAS[1:])],
+    quick=_grid(LEVELS, range(5), FORMULAS[:1]),
     published="ground_truth.csv",
 )
 def ground_truth(level: float, seed: int, formula: str = "unit variance") -> dict[str, float]:

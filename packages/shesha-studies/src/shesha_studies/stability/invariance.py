@@ -15,7 +15,7 @@ from shesha.studies.facts import Fact, Facts, as_facts, largest, over_draws, ste
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
-from shesha.studies.study_definition import study
+from shesha.studies.study_definition import grid_of, study
 from shesha.support.types import Matrix
 from shesha_studies.stability._invariance_transformations import CHANGES, apply_change, printed_example
 from shesha_studies.synthetic_data import D, N, mixture
@@ -30,18 +30,15 @@ SIMILARITIES: dict[str, Callable[[Matrix, Matrix], float]] = {
 PRINTED = {"data": "3 x 4 as printed", "change": "rotation into two axes", "seed": 0}
 
 
+_grid = grid_of("data", "change", "seed")
+
+
 @study(
     "invariance",
     paper="Geometric Stability, 7.1.5; journal version, Table 1 and A.2",
     version=3,
-    full=[
-        *({"data": data, "change": change, "seed": seed} for data in DATA for change in CHANGES for seed in range(4)),
-        PRINTED,
-    ],
-    quick=[
-        *({"data": data, "change": change, "seed": seed} for data in DATA for change in CHANGES for seed in range(1)),
-        PRINTED,
-    ],
+    full=[*_grid(DATA, CHANGES, range(4)), PRINTED],
+    quick=[*_grid(DATA, CHANGES, range(1)), PRINTED],
     published="invariance.csv",
 )
 def invariance(data: str, change: str, seed: int) -> dict[str, float]:

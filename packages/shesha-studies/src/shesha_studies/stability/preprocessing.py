@@ -13,7 +13,7 @@ from shesha.studies.facts import Facts, absolute, as_facts, over_draws, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import panels
 from shesha.studies.published_checks import Found, against, draws
-from shesha.studies.study_definition import study
+from shesha.studies.study_definition import grid_of, study
 from shesha.studies.tolerance import BY_CHANCE
 from shesha.support.types import Matrix
 from shesha_studies.synthetic_data import power_law, remove_top_components
@@ -24,19 +24,19 @@ EVERY = range(0, 51, 2)
 FEW = (0, 2, 6, 10, 20, 30, 50)
 
 
+_grid = grid_of("condition", "k", "seed")
+
+
 @study(
     "preprocessing",
     paper="Geometric Stability, 7.1.3, Table 12 and Figure 5",
     version=1,
     full=[
-        {"condition": condition, "k": k, "seed": seed}
+        cell
         for condition in CONDITIONS
-        for k in (EVERY if condition in ("raw", "whitened") else FEW)
-        for seed in range(4)
+        for cell in _grid([condition], EVERY if condition in ("raw", "whitened") else FEW, range(4))
     ],
-    quick=[
-        {"condition": condition, "k": k, "seed": seed} for condition in CONDITIONS for k in FEW for seed in range(2)
-    ],
+    quick=_grid(CONDITIONS, FEW, range(2)),
     published="preprocessing.csv",
 )
 def preprocessing(condition: str, k: int, seed: int) -> dict[str, float]:

@@ -11,7 +11,7 @@ from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import against
-from shesha.studies.study_definition import study
+from shesha.studies.study_definition import grid_of, study
 from shesha_studies.stability._stand_in_representations import DIGITS, SENTENCES, STAND_INS, stand_in, untrained
 from shesha_studies.stability._ten_tests import all_tests, baseline
 from shesha_studies.stability._validation_facts import UNREACHABLE, make_facts, published_numbers
@@ -19,18 +19,15 @@ from shesha_studies.stability._validation_facts import UNREACHABLE, make_facts, 
 NOISE = {"noise, 10 classes": (500, 128, 10), "noise, 100 classes": (500, 512, 100)}
 
 
+_grid = grid_of("representation", "seed")
+
+
 @study(
     "validation",
     paper="Geometric Stability, 6.2, Tables 3 to 10; journal version, Table 9",
     version=1,
-    full=[
-        *({"representation": name, "seed": seed} for name in NOISE for seed in range(20)),
-        *({"representation": name, "seed": 0} for name in STAND_INS),
-    ],
-    quick=[
-        *({"representation": name, "seed": seed} for name in NOISE for seed in range(3)),
-        *({"representation": name, "seed": 0} for name in (DIGITS, *SENTENCES)),
-    ],
+    full=[*_grid(NOISE, range(20)), *_grid(STAND_INS, [0])],
+    quick=[*_grid(NOISE, range(3)), *_grid((DIGITS, *SENTENCES), [0])],
     published="validation.csv",
     stand_ins="fourteen representations of small networks, MiniLM and digits replace fifteen published vision models",
     own_numbers=(

@@ -129,9 +129,6 @@ def _sizes(findings: Findings) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-_HOUR = 3600.0
-
-
 def pictures(found: Findings) -> tuple[Picture, ...]:
     """Scores of all configurations, correlations by kind, and principal components."""
     fig, axes = figure(2, width=4.4, height=3.9)
@@ -187,7 +184,7 @@ def _draw_kinds(ax: Any, findings: Findings) -> None:
 
 
 def notes(findings: Findings) -> tuple[str, ...]:
-    """Return notes on limits, missing data, and the cost of the full size."""
+    """Return notes on limits and missing data."""
     rows = findings.rows
     unscored = int(rows.stability.isna().sum())
     distinct = findings.distinct
@@ -205,7 +202,6 @@ def notes(findings: Findings) -> tuple[str, ...]:
         f"If each feature is shuffled separately, stability is about {distinct.shuffled.mean():.3f} for every width. "
         "The number of features alone therefore does not raise it, but it rises with the number of redundant "
         "features.",
-        _cost(findings),
     ]
     if unscored:
         sentences.append(
@@ -224,35 +220,3 @@ def _sizes_of_bases(findings: Findings) -> str:
         + (f", and {rest} with 150 rows and one seed" if rest else "")
         + "; a table above compares both sizes."
     )
-
-
-def _cost(findings: Findings) -> str:
-    """Fit seconds of one score of 30 splits to powers of rows and features, and add up the full size."""
-    both = pd.concat([findings.smaller, findings.larger.query("n > 150")])
-    design = np.column_stack([np.ones(len(both)), np.log(both.n), np.log(both.d)])
-    y = np.log(both.microseconds.clip(lower=1))
-    columns = [0, 2] if both.n.nunique() < 3 else [0, 1, 2]
-    powers = np.zeros(3)
-    powers[columns] = np.linalg.lstsq(design[:, columns], y, rcond=None)[0]
-    if len(columns) < 3:
-        return (
-            "The processor time of one score of 30 splits grows with the number of features to the power "
-            f"{powers[2]:.2f}."
-        )
-    full = findings.rows.domain.map(_rows).to_numpy(dtype=np.float64)
-    cost = np.exp(powers[0] + powers[1] * np.log(full) + powers[2] * np.log(findings.rows.d.to_numpy(dtype=np.float64)))
-    seconds, measured = 15e-6 * float(cost.sum()), 15e-6 * float(findings.larger.microseconds.sum())
-    return (
-        f"The processor time of one score of 30 splits grows as n^{powers[1]:.2f} d^{powers[2]:.2f} between "
-        f"{both.n.min()} and {both.n.max():,} rows, measured while other work ran. The paper states K n^2 d, but "
-        "sorting the pairs does not depend on d, and a split of few rows has a fixed cost. By this fit, the "
-        f"stability scores at full size (15 seeds, published rows, {len(findings.rows):,} configurations) need "
-        f"{seconds / _HOUR:.1f} hours of one core. The {len(findings.larger):,} that we ran took "
-        f"{measured / _HOUR:.1f} hours. Rotations, shuffled features and similarities take additional time."
-    )
-
-
-def _rows(domain: str) -> int:
-    from shesha_studies.stability_correlations._base_representations import BASES
-
-    return min(1000, next(base.n for base in BASES if base.domain == domain))
