@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shesha.charts import PALETTE, pyplot
+from shesha.charts import PALETTE
 from shesha.steering import partial_correlations
-from shesha_studies.causal_lm_embeddings import CAUSAL
+from shesha.studies.pictures import grid
 from shesha_studies.sentence_encoders import FAMILIES
 
 Tables = Mapping[str, "pd.DataFrame"]
@@ -52,34 +52,10 @@ def networks(table: pd.DataFrame) -> Any:
     return table.family.str.partition(",")[0].where(table.family != "words", table.encoder).to_numpy()
 
 
-def encoder_tables(
-    tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any], whole: Mapping[str, Any]
-) -> tuple[tuple[str, pd.DataFrame], ...]:
-    """Tables of encoders: correlations, those at small strengths, what max drop is, controls."""
-    return (
-        ("Rank correlations with max drop over encoders", _correlation_table(found, small, whole)),
-        ("Max drop and controls (means over encoders)", pd.DataFrame(_controls(tables))),
-    )
-
-
-def causal_tables(
-    tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]
-) -> tuple[tuple[str, pd.DataFrame], ...]:
-    """The same tables of the layers of the causal model, which is one network."""
-    if not tables:
-        return ()
-    return (
-        (
-            f"{CAUSAL}: rank correlations with max drop over ten layers and three poolings",
-            _correlation_table(found, small),
-        ),
-        (f"{CAUSAL}: max drop and controls (means over layers)", pd.DataFrame(_controls(tables))),
-    )
-
-
-def _correlation_table(
+def correlation_table(
     results: Mapping[str, Any], small: Mapping[str, Any], by_network: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
+    """Correlations with max drop at both ranges of strengths, set by set and metric by metric."""
     lines = [
         {
             "sentences": name,
@@ -102,8 +78,9 @@ def _correlation_table(
     return pd.DataFrame(lines)
 
 
-def _controls(tables: Tables) -> list[dict[str, object]]:
-    return [
+def controls_table(tables: Tables) -> pd.DataFrame:
+    """Max drop, what it is compared with, and its controls: means over encoders."""
+    lines = [
         {
             "sentences": name,
             "max drop": table.max_drop.mean(),
@@ -120,6 +97,7 @@ def _controls(tables: Tables) -> list[dict[str, object]]:
         }
         for name, table in tables.items()
     ]
+    return pd.DataFrame(lines)
 
 
 def _rank_correlation(a: Any, b: Any) -> float:
@@ -130,15 +108,12 @@ def _rank_correlation(a: Any, b: Any) -> float:
 
 def draw_encoders(tables: Tables) -> Any:
     """Alignment and accuracy against max drop, encoder by encoder."""
-    figure, axes = pyplot().subplots(
-        2, len(tables), figsize=(3.6 * len(tables), 6.6), layout="constrained", squeeze=False
-    )
+    figure, axes = grid(2, len(tables), width=3.6, height=3.3)
     colours = dict(zip(FAMILIES, PALETTE, strict=False))
     for (above, below), (name, table) in zip(axes.T, tables.items(), strict=True):
         for ax, x in ((above, "supervised_alignment"), (below, "accuracy")):
             for family, group in table.groupby("family", sort=False):
                 ax.scatter(group[x], group.max_drop, color=colours[str(family)], s=26, label=str(family))
-            ax.spines[["top", "right"]].set_visible(False)
         above.set(title=name, xlabel="supervised alignment")
         below.set(xlabel="accuracy of the probe, without steering")
         constant = (table.accuracy - table.largest_drop).mean()
@@ -156,9 +131,7 @@ def draw_encoders(tables: Tables) -> Any:
 
 def draw_causal(tables: Tables) -> Any:
     """Draw the length of a row against max drop at published strengths, and alignment against it in that unit."""
-    figure, axes = pyplot().subplots(
-        2, len(tables), figsize=(3.6 * len(tables), 6.6), layout="constrained", squeeze=False
-    )
+    figure, axes = grid(2, len(tables), width=3.6, height=3.3)
     for (above, below), (name, table) in zip(axes.T, tables.items(), strict=True):
         for place, (family, group) in enumerate(table.groupby("family", sort=False)):
             depth = group.encoder.str.split().str[-1].astype(int)
@@ -166,10 +139,7 @@ def draw_causal(tables: Tables) -> Any:
             for ax, x, y in ((above, "length", "max_drop"), (below, "supervised_alignment", "small_drop")):
                 ax.plot(group[x], group[y], color=PALETTE[place], linewidth=0.6, alpha=0.5)
                 ax.scatter(group[x], group[y], s=6 + 2 * depth, color=PALETTE[place], marker="os^"[place], label=way)
-        for ax, by_chance in ((above, table.max_drop_chance.mean()), (below, None)):
-            ax.spines[["top", "right"]].set_visible(False)
-            if by_chance is not None:
-                ax.axhline(by_chance, color="0.5", linestyle=":", label="shuffled labels (mean)")
+        above.axhline(table.max_drop_chance.mean(), color="0.5", linestyle=":", label="shuffled labels (mean)")
         above.set(title=name, xlabel="mean row norm", xscale="log")
         below.set(xlabel="supervised alignment")
     axes[0, 0].set_ylabel("max drop, strengths up to 2")

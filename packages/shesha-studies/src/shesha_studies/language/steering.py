@@ -18,11 +18,11 @@ from shesha_studies.language._steering_facts import make_facts
 from shesha_studies.language._steering_page import (
     Tables,
     average_encoders,
-    causal_tables,
+    controls_table,
+    correlation_table,
     correlations,
     draw_causal,
     draw_encoders,
-    encoder_tables,
 )
 from shesha_studies.sentence_encoders import ENCODERS
 from shesha_studies.sentences import SETS, read_set
@@ -113,13 +113,16 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
             "row norm against alignment"
         )
         pictures.append(Picture("steering_causal", draw_causal(causal), shows))
-    return Page(
-        "",
-        (*encoder_tables(tables, results, small, by_network), *causal_tables(causal, of_own, small_own)),
-        tuple(pictures),
-        (*_NOTES, *((SINK, _ONE_NETWORK) if causal else ())),
-        checks,
-    )
+    page_tables = [
+        ("Rank correlations with max drop over encoders", correlation_table(results, small, by_network)),
+        ("Max drop and controls (means over encoders)", controls_table(tables)),
+    ]
+    if causal:
+        title = f"{CAUSAL}: rank correlations with max drop over ten layers and three poolings"
+        page_tables.append((title, correlation_table(of_own, small_own)))
+        page_tables.append((f"{CAUSAL}: max drop and controls (means over layers)", controls_table(causal)))
+    notes = (*_NOTES, *((SINK, _ONE_NETWORK) if causal else ()))
+    return Page("", tuple(page_tables), tuple(pictures), notes, checks)
 
 
 _NOTES = (
