@@ -64,11 +64,12 @@ def panels(
     *,
     label: str,
     width: float = 4.3,
+    sharey: bool = True,
     log: bool = True,
     **options: Any,
 ) -> tuple[Figure, list[Any]]:
     """Draw one panel per column of `titles`, with the `lines` of the column against x."""
-    fig, axes = figure(len(titles), width=width, sharey=True)
+    fig, axes = figure(len(titles), width=width, sharey=sharey)
     for ax, (column, title) in zip(axes, titles.items(), strict=True):
         lines(ax, rows, x, column, by, **options)
         ax.set(xlabel=label, title=title)

@@ -61,9 +61,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         "gated_off": "gated less unbiased",
         "over_columns": "corrected for columns too",
     }
-    widest = rows[rows.n == rows.n.max()]
-    fig, axes = panels(widest, "ratio", "strength", titles, label=f"features per row, d / n (n = {rows.n.max()})")
-    axes[0].set_ylabel("CKA, or difference (gaps: no value)")
+    widest, label = rows[rows.n == rows.n.max()], f"features per row, d / n (n = {rows.n.max()})"
+    fig, axes = panels(widest, "ratio", "strength", titles, label=label, sharey=False)
+    span = max(table.adjusted_off.abs().max(), table.gated_off.abs().max()) * 1.3
+    for ax in axes[:2]:
+        ax.set(ylabel="difference of CKA", ylim=(-span, span))
+    axes[2].set(ylabel="CKA (gaps: no value)", ylim=(-0.1, 1.15))
     axes[0].legend(frameon=False, fontsize="small", title="strength")
     notes = (
         "The estimator that corrects for columns as well as rows is our `sampled CKA` (arXiv 2502.15104). It "

@@ -10,7 +10,7 @@ import pandas as pd
 from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, resampled, share
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import panels
+from shesha.studies.pictures import curves, figure
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import grid_of, study
 from shesha_studies.synthetic_data import shared
@@ -55,9 +55,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     table = rows.groupby(["measure", "rank", "strength"], sort=False)[columns].mean().reset_index()
     middle = rows[rows["rank"] == sorted(rows["rank"].unique())[len(rows["rank"].unique()) // 2]]
     titles = {"hit": "share with p <= 0.05", "raw": "raw score", "score": "calibrated score"}
-    label = "strength of the shared signal (noise: 1)"
-    fig, axes = panels(middle, "strength", "measure", titles, label=label, log=False)
-    axes[0].set_ylim(-0.03, 1.03)
+    fig, axes = figure(3, sharey=True)
+    for ax, (name, title) in zip(axes, titles.items(), strict=True):
+        wide = middle.pivot_table(index="strength", columns="measure", values=name)
+        curves(ax, wide, {measure: measure for measure in middle.measure.unique()})
+        ax.set(xlabel="strength of the shared signal (noise: 1)", title=title, ylim=(-0.03, 1.03))
     axes[0].legend(frameon=False, fontsize="small")
     notes = (
         "The signal has the same total variance for every rank, so at equal strength a signal of rank 1 is detected "
