@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
-import re
-
 import pandas as pd
 
 from shesha.steering import halves, predictors, steerability
-from shesha.studies.checks import AGREES, DIFFERS
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
-from shesha.studies.published_checks import Found, against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import grid_of, study
 from shesha_studies.causal_lm_embeddings import CAUSAL, CAUSAL_ENCODERS, SINK, encoder_rows
+from shesha_studies.language._steering_checks import UNREACHABLE, published_numbers
 from shesha_studies.language._steering_facts import make_facts
 from shesha_studies.language._steering_page import (
-    Tables,
     average_encoders,
     controls_table,
     correlation_table,
@@ -29,13 +25,6 @@ from shesha_studies.sentences import SETS, read_set
 
 SEEDS = (3, 7)
 SMALL = (-0.1, -0.05, 0.0, 0.05, 0.1)
-_THIRTY_FIVE = (
-    "This correlation is over the published sentence encoders (35 or 69), of which we have only MiniLM-L6. To test "
-    "the claims, its layers, trained and untrained, and encoders that count words replace them."
-)
-UNREACHABLE = {"model/": _THIRTY_FIVE, "family/": _THIRTY_FIVE}
-
-
 PREDICTORS = ("supervised_alignment", "feature_split", "procrustes", "fisher", "silhouette", "anisotropy")
 
 
@@ -151,47 +140,3 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     of_causal = rows.encoder.str.startswith(CAUSAL)
     tables, causal = average_encoders(rows[~of_causal]), average_encoders(rows[of_causal])
     return make_facts(tables, causal) if tables else {}
-
-
-def published_numbers(tables: Tables, published: pd.DataFrame) -> dict[str, Found]:
-    """Return ours for shuffled labels, and what follows from the published tables themselves."""
-    assert published is not None
-    shuffled = {name: float(table.alignment_chance.mean()) for name, table in tables.items()}
-    return _arithmetic(published) | {
-        f"shuffled/{name}": Found(value, 0.002, "Shuffled labels give another mean on our encoders.")
-        for name, value in shuffled.items()
-    }
-
-
-def _arithmetic(published: pd.DataFrame) -> dict[str, Found]:
-    """p-values that follow from published correlations and numbers of encoders, and counts that are products."""
-    from scipy.stats import t
-
-    values = dict(zip(published.key.astype(str), published.published.astype(str), strict=True))
-    labels = dict(zip(published.key.astype(str), published.what.astype(str), strict=True))
-    checks = {
-        key: Found(float(int(key.partition("/")[2]) * int(re.findall(r"times (\d+) seeds", label)[0])))
-        for key, label in labels.items()
-        if key.startswith("observations/")
-    }
-    for key, value in values.items():
-        if not key.startswith("p/"):
-            continue
-        _, n, name = key.split("/", 2)
-        freedom = int(n) - 2 - (2 if "partial" in name else 0)
-        rho = abs(float(values[name]))
-        p = float(2 * t.sf(rho * math.sqrt(freedom / (1 - rho**2)), freedom))
-        holds = _p_value_fits(p, value)
-        checks[key] = Found(
-            p, 0.0, f"A correlation of {rho:g} over {n} encoders has p = {p:.2g}.", AGREES if holds else DIFFERS
-        )
-    return checks
-
-
-def _p_value_fits(p: float, value: str) -> bool:
-    """Whether a p-value is as said: below a bound (to a power of ten), about a number, or not significant."""
-    if value == "n.s.":
-        return p > 0.05
-    if value.startswith("<"):
-        return round(math.log10(p)) <= round(math.log10(float(value.removeprefix("<"))))
-    return abs(math.log10(p) - math.log10(float(value))) < math.log10(1.5)
