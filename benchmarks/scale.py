@@ -23,7 +23,7 @@ import numpy as np
 
 import shesha
 from shesha.kernels.threads import parallel
-from shesha.moments.panel_sums import panel_rows
+from shesha.moments.row_panel_sums import panel_rows
 from shesha.report import markdown_table
 
 _STRETCH = 1 << 16
@@ -116,14 +116,15 @@ def killed_and_resumed(paths: list[Path], state: Path) -> float:
     return cka(shesha.Moments.of(*paths, state=state))
 
 
-def dask_cka(paths: list[Path]) -> float:
-    """Two workers, each a process of one thread that opens the files itself."""
+def measure_dask(rows: int, paths: list[Path]) -> list[str]:
+    """Two workers, each a process of one thread that opens the files itself; they are started before."""
     import dask.array as da
     from distributed import Client, LocalCluster
 
     options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with LocalCluster(**options) as cluster, Client(cluster):
-        return cka(shesha.Moments.of(*(_lazy(path, da) for path in paths)))
+        sides = [_lazy(path, da) for path in paths]
+        return measure("shesha, two Dask workers", rows, lambda: cka(shesha.Moments.of(*sides)))
 
 
 def _lazy(path: Path, da: Any) -> Any:
@@ -207,7 +208,7 @@ def main() -> None:
             measure("shesha, memory-mapped", n, lambda: cka(shesha.Moments.of(*paths))),
             measure("loop of NumPy", n, lambda: loop_of_numpy(paths)),
             measure("shesha, killed and resumed", n, lambda: killed_and_resumed(paths, state)),
-            measure("shesha, two Dask workers", n, lambda: dask_cka(paths)),
+            measure_dask(n, paths),
         ]
         lines.append(limit("reading alone, again", n, time_reading(paths)))
         lines.append(limit("products alone, again", n, time_products(n, d)))

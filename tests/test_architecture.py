@@ -4,6 +4,8 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -93,6 +95,27 @@ def test_inner_modules_do_not_import_the_package_root() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module == "shesha":
                 assert {alias.name for alias in node.names} <= set(RANK), path
+
+
+def outside_functions(tree: ast.AST) -> Iterator[ast.AST]:
+    for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, ast.FunctionDef):
+            yield node
+            yield from outside_functions(node)
+
+
+def test_files_do_not_import_each_other_in_circles() -> None:
+    """Imports for types count; those inside functions, such as the pages of results, do not."""
+    paths = {".".join(path.relative_to(SOURCE.parent).with_suffix("").parts): path for path in files()}
+    graph: dict[str, set[str]] = {}
+    for module, path in paths.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        imports = [node for node in outside_functions(tree) if isinstance(node, ast.ImportFrom) and node.module]
+        named = [(node.module, alias.name) for node in imports for alias in node.names]
+        places = [(f"{package}.{name}", package, f"{package}.__init__") for package, name in named]
+        found = {next((place for place in possible if place in paths), "") for possible in places}
+        graph[module] = found - {module, ""}
+    TopologicalSorter(graph).prepare()
 
 
 def test_no_file_outgrows_one_idea() -> None:

@@ -275,7 +275,7 @@ def test_what_only_has_a_device_is_taken_as_before():
 def test_pairs_that_do_not_fit_the_device_are_refused_beforehand(place, name, monkeypatch):
     monkeypatch.setattr(device_kernels, "free_memory", lambda array: 40_000)
     X = data(n=60, d=60)[0]
-    with pytest.raises(MemoryBudgetError, match=r"1,770 pairs of 60 rows must fit the 39 KiB that are free on .*host"):
+    with pytest.raises(MemoryBudgetError, match=r"1,770 pairs of 60 rows must fit into the 39 KiB of free .*host"):
         measures.get(name).look(Representation.build(place(X))).symmetric()
 
 

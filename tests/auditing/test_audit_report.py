@@ -187,7 +187,7 @@ def test_neighbours_in_the_ranking_tie_if_their_intervals_overlap(layers, quick_
     assert place_of(report, third)[1] != "="
     assert f"Most stable: {first} " in told(next(iter(blocks(report).values())))
     assert f"its interval overlaps that of {second}. Least stable: early" in told(next(iter(blocks(report).values())))
-    assert "= after a rank means that its interval overlaps" in report
+    assert "= after a rank means that the interval overlaps" in report
 
 
 def test_a_single_representation_has_no_place(layers, quick_audit):

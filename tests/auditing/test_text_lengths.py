@@ -30,7 +30,7 @@ def n_tokens():
 @pytest.fixture(params=["safetensors", "zarr"])
 def file(request, tmp_path, n_tokens):
     """A file as an extraction writes it."""
-    from shesha.extract._output_file_layout import lay_out
+    from shesha.extract._byte_layout import lay_out
 
     pytest.importorskip(request.param)
     X = rows_of_lengths(n_tokens)

@@ -189,8 +189,8 @@ def test_layers_print_the_answer_its_chance_level_and_the_grid(grid):
     text = str(grid)
     assert text.startswith(
         f"The closest layers are late and wide: CKA {grid.observed:.3g}, above chance (p = 0.025 for the closest of 4 "
-        f"pairs).\nRandomly matched rows give {grid.null_mean:.3g} +- {grid.null_sd:.2g}, and at most 5% of them are "
-        f"closer than {grid.threshold:.3g}. The calibrated value is {grid.score:.3g}.\n"
+        f"pairs).\nRandom matchings of the rows give {grid.null_mean:.3g} +- {grid.null_sd:.2g}, and at most 5% of "
+        f"them are closer than {grid.threshold:.3g}. The calibrated value is {grid.score:.3g}.\n"
     )
     assert "39 permutations of all rows" in text
     assert "only for pairs chosen in advance" in text

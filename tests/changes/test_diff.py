@@ -203,14 +203,14 @@ def test_a_single_group_is_refused_in_plain_words(layers):
 
 def test_two_unequal_groups_are_not_refused(layers, rng):
     found = shesha.diff(layers, noisy(layers, rng, 0.3), groups=np.repeat([0, 1], [50, 70]))
-    assert any("no interval: it needs at least 5 groups, got 2" in note for note in found.notes), found.notes
+    assert any("no interval: an interval needs at least 5 groups, got 2" in note for note in found.notes), found.notes
 
 
 def test_few_groups_leave_no_interval_and_say_so(layers, rng):
     found = shesha.diff(layers, noisy(layers, rng, 0.3), groups=np.repeat([0, 1, 2], 40))
     assert np.isnan(found["embeddings"].low)
     assert found["embeddings"].verdict == "changed"
-    assert any("no interval: it needs at least 5 groups" in note for note in found.notes)
+    assert any("no interval: an interval needs at least 5 groups" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("name", ["labels", "groups", "blocks"])

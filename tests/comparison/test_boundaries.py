@@ -8,8 +8,8 @@ import pytest
 import shesha
 from shesha import Moments
 from shesha.comparison.chance_and_intervals import Evidence
-from shesha.comparison.estimated_measures import refuse_with_moments, require_plain
-from shesha.comparison.input_index import too_narrow
+from shesha.comparison.estimation_choice import refuse_with_moments, require_plain
+from shesha.comparison.input_manifest import too_narrow
 from shesha.comparison.moment_scores import add_exact_null, jackknife_variance, kernel_sums
 from shesha.comparison.unit_matching import _activity_classes
 from shesha.comparison.within_classes import _rows
@@ -91,7 +91,7 @@ def test_an_interval_wider_than_what_it_estimates_is_none(score):
     known = own.add_interval(score, values)
     width = known.interval_high - known.interval_low
     assert own.add_interval(score, values, (0.0, 1.001 * width)) == known
-    assert "no interval: its width would be" in own.add_interval(score, values, (0.0, 0.999 * width)).note
+    assert "no interval: the width would be" in own.add_interval(score, values, (0.0, 0.999 * width)).note
 
 
 def test_few_groups_have_no_interval(score):

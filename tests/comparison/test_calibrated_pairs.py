@@ -196,7 +196,7 @@ def test_dependent_rows_are_told_unless_a_design_was_given(arrays):
 def test_measures_that_chance_saturates_are_told():
     rng = np.random.default_rng(6)
     arrays = {name: rng.standard_normal((20, 40_000)) for name in "ab"}
-    with pytest.warns(CalibrationWarning, match="saturated: for a and b, unrelated data score the best value of CKA"):
+    with pytest.warns(CalibrationWarning, match="CKA is saturated for a and b: unrelated data"):
         found = compare_all(arrays, "CKA", calibrate=True, n_permutations=19)
     assert "the pair is not above chance at 0.05" in str(found)
 

@@ -102,7 +102,7 @@ def test_intervals_over_groups_hold_the_mean_where_those_over_rows_do_not():
 
 def test_few_groups_allow_no_interval_and_fewer_say_less(pair):
     found = compare(*pair, "CKA", calibrate=True, alpha=0.2, n_permutations=19, groups=GROUP // 3)["CKA"]
-    assert not found.has_interval and "no interval: it needs at least 5 groups, got 4" in found.note
+    assert not found.has_interval and "no interval: an interval needs at least 5 groups, got 4" in found.note
     values = np.linspace(0, 1, 50)
     wide, narrow = (interval(0.5, values, (8, 10), 0.95, (-9, 9), clustered=one)[1] for one in (True, False))
     assert wide - 0.5 > 1.1 * (narrow - 0.5)

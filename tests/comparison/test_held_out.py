@@ -155,7 +155,7 @@ def test_what_cannot_be_held_out_has_a_note():
     [
         ({"folds": 1}, "folds must be at least 2"),
         ({"folds": 40}, "folds must all contain rows"),
-        ({"folds": 5, "measures": "CKA"}, "measures must include one that fits a map if folds are given"),
+        ({"folds": 5, "measures": "CKA"}, "measures must include a measure that fits a map if folds are given"),
         ({"folds": 5, "covariates": np.arange(60.0)}, "folds must be left out with covariates"),
         ({"folds": 5, "groups": np.arange(60) // 20}, "at least as many groups"),
         ({"groups": np.arange(60) // 20}, "calibrate must be True with groups"),

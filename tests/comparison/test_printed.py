@@ -10,7 +10,7 @@ import pytest
 from shesha import Rdm, compare, compare_all, compare_layers
 from shesha.results import Comparison, LayerComparison, PairScore, PairwiseComparison, Score
 from shesha.results.similarity import pairwise
-from shesha.results.similarity.comparison import plain_name
+from shesha.results.similarity.score import plain_name
 
 NAN = float("nan")
 CKA = Score("CKA", "kernels", 0.81236, "higher", 0.0, 1.0, 0.0123)

@@ -16,8 +16,8 @@ from shesha.support import progress
 from shesha.views import Features
 
 K = 19
-BEFORE_BOTH = "interrupted before its interval and chance level were known"
-BEFORE_CHANCE = "interrupted before its chance level was known"
+BEFORE_BOTH = "interrupted before the interval and the chance level were computed"
+BEFORE_CHANCE = "interrupted before the chance level was computed"
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def steps(monkeypatch):
             found.append(item)
             yield item
 
-    monkeypatch.setattr(import_module("shesha.comparison.compare"), "track", track)
+    monkeypatch.setattr(import_module("shesha.comparison.engine"), "track", track)
     return found
 
 
@@ -132,7 +132,7 @@ def test_ctrl_c_in_a_measure_keeps_the_values_of_its_group(pair, mark, interrupt
 
     found = compare(*pair, [interrupted_at(10), beside, unpaired], calibrate=True, n_permutations=K)
     assert (found["beside"].value, found["beside"].note) == (0.5, BEFORE_BOTH)
-    assert (found["unpaired"].value, found["unpaired"].note) == (0.25, "interrupted before its interval was known")
+    assert (found["unpaired"].value, found["unpaired"].note) == (0.25, "interrupted before the interval was computed")
 
 
 def test_nothing_is_noted_where_nothing_was_interrupted(pair):

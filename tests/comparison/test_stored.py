@@ -12,7 +12,7 @@ import pytest
 
 import shesha.measures as measures
 from shesha import MeasureWarning, Rdm, compare_all
-from shesha.comparison import _pair_blocks, _resumable_runs, input_index, representation_locations
+from shesha.comparison import _pair_blocks, _resumable_runs, input_manifest, representation_locations
 from shesha.runs import ResultStore
 from shesha.views import Features
 
@@ -149,7 +149,7 @@ def test_options_seeds_and_versions_are_kept_apart(folder, store, monkeypatch):
 
 def test_an_unchanged_file_is_not_read_to_be_known_again(folder, store, monkeypatch):
     compare_all(folder, ["CKA"], store=store)
-    for module in (input_index, representation_locations):
+    for module in (input_manifest, representation_locations):
         monkeypatch.setattr(module, "open_file", lambda *_, **__: pytest.fail("reads a file"))
     assert len(compare_all(folder, ["CKA"], store=store).scores) == 10
 
@@ -168,7 +168,7 @@ def test_a_file_that_cannot_be_read_is_left_out_with_its_reason(folder, store):
     assert f"skipped {folder / 'notes.md'}: unsupported kind of file" in told
     assert found.names == ("early", "flat", "middle", "narrow", "noise")
     with ResultStore(store, create=False) as opened:
-        reasons = [text for key, text in opened.items(input_index.FILES) if "half.npy" in key]
+        reasons = [text for key, text in opened.items(input_manifest.FILES) if "half.npy" in key]
     assert len(reasons) == 1
     assert "must be a complete .npy file" in reasons[0]
     shutil.copy(folder / "early.npy", folder / "half.npy")

@@ -324,7 +324,7 @@ def test_conditions_in_turn_are_told(period):
 def test_a_condition_that_both_of_a_pair_alternate_with_is_warned_of():
     rng = np.random.default_rng(0)
     X, Y = alternating(80, 1.0, rng), alternating(80, 1.0, rng)
-    with pytest.warns(shesha.CalibrationWarning, match="rows two apart are similar"):
+    with pytest.warns(shesha.CalibrationWarning, match="rows two positions apart are similar"):
         shesha.calibrate(X, Y, "RSA", n_permutations=19)
     assert not dependence(X, rng.standard_normal((80, 16))).is_dependent
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shesha.drift.alarm_threshold import AlarmRule, least_run_length
-from shesha.drift.input_stream import Stream
 from shesha.drift.sequential_evidence import Evidence
+from shesha.drift.stream_evidence import Stream
 from shesha.support.sqlite import StoreError
 
 RULE = AlarmRule(20, 99)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, kstest
 
 from shesha.drift import DriftMonitor
-from shesha.drift.input_stream import BINS, HIGHEST, LOWEST, ReferenceDistribution, Stream, score_bins
+from shesha.drift.stream_evidence import BINS, HIGHEST, LOWEST, ReferenceDistribution, Stream, score_bins
 from shesha.inputs import NamedRows
 
 P = (0.031, 0.72, 0.18, 0.004, 0.55, 0.93, 0.27, 0.08, 0.41, 0.66)

@@ -47,7 +47,7 @@ def test_tensors_are_taken(path):
 def test_directories_of_such_files_are_compared(path):
     reader(".own")(lambda place: {place.stem: LAYERS[:, 0] if place.stem == "Model" else LAYERS[:, 1] ** 2})
     (path.parent / "other.own").write_text("anything")
-    from shesha.comparison.input_index import Files
+    from shesha.comparison.input_manifest import Files
 
     found = shesha.compare_all(Files([path.parent]), ["CKA"])
     assert found.matrix("CKA").loc["Model", "other"] == shesha.measures.cka(LAYERS[:, 0], LAYERS[:, 1] ** 2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from shesha.kernels import feature_halves, native, subset_splits
+from shesha.kernels import feature_halves, native, subset_split_scores
 from shesha.kernels.distances import METRICS, distance_rounding, standard_rows
 from shesha.kernels.random_rotations import Axes
 
@@ -30,7 +30,7 @@ def both_ways(X, metric, rng):
     draws = [rng.permutation(D) for _ in range(4)]
     chosen = [np.sort(rng.choice(len(X), size, replace=False)) for size in (4, 20, 48, len(X))]
     rows = standard_rows(X, metric)
-    found = subset_splits.scores(rows, metric, Axes(rows), draws, chosen)
+    found = subset_split_scores.scores(rows, metric, Axes(rows), draws, chosen)
     alone = []
     for subset in chosen:
         own = standard_rows(X[subset], metric)
@@ -60,7 +60,7 @@ def test_rows_without_a_direction_are_told(path, rng):
     X = rng.standard_normal((N, D))
     X[3, :7] = 0
     with pytest.raises(feature_halves.UndirectedHalfError) as told:
-        subset_splits.scores(X, "cosine", Axes(X), [np.arange(D)], [np.arange(5, 20)])
+        subset_split_scores.scores(X, "cosine", Axes(X), [np.arange(D)], [np.arange(5, 20)])
     assert told.value.rows.tolist() == [3]
 
 
@@ -68,6 +68,6 @@ def test_no_number_depends_on_threads(path, rng, with_threads):
     rows = standard_rows(rng.standard_normal((N, D)), "cosine")
     draws, chosen = [rng.permutation(D) for _ in range(5)], [np.arange(9, 40), np.arange(50)]
     one, two = (
-        with_threads(n, lambda: subset_splits.scores(rows, "cosine", Axes(rows), draws, chosen)) for n in (1, 2)
+        with_threads(n, lambda: subset_split_scores.scores(rows, "cosine", Axes(rows), draws, chosen)) for n in (1, 2)
     )
     assert np.array_equal(one, two)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
 
-from shesha.kernels.condition_distances import _FEWEST_PAIRS, agreement, centred_ranks
+from shesha.kernels.condition_distances import _FEWEST_PAIRS, agreement
+from shesha.kernels.ranks import centred_ranks
 
 
 @pytest.mark.parametrize("n_known", [_FEWEST_PAIRS - 1, _FEWEST_PAIRS, 12])

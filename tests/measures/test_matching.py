@@ -13,7 +13,7 @@ N = 24
 X, Y = np.random.default_rng(0).standard_normal((2, N, 5)) + 0.3
 DEAD = X.copy()
 DEAD[:, [1, 4]] = 0.1
-TOLD = "constant features have no correlation, so it is set to 0: columns 1, 4 of the {}$"
+TOLD = "constant features have no correlations, so these are set to 0: columns 1, 4 of the {}$"
 
 
 def correlation(x, y):
@@ -43,7 +43,7 @@ def test_live_units_alone_make_up_the_value_with_itself():
 def test_comparisons_carry_it_as_a_note(tmp_path):
     found = shesha.compare(DEAD, Y, ["HardCorr", "CKA"])
     assert found["HardCorr"].has_value and found["CKA"].note == ""
-    assert found["HardCorr"].note.endswith("so it is set to 0: columns 1, 4 of the first")
+    assert found["HardCorr"].note.endswith("so these are set to 0: columns 1, 4 of the first")
     assert "HardCorr: constant features" in str(found)
     for _ in range(2):
         stored = shesha.compare_all({"a": DEAD, "b": Y}, "HardCorr", store=tmp_path / "kept.sqlite")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from shesha.kernels.threads import parallel, single_threaded_blas
-from shesha.moments import panel_sums
-from shesha.moments.panel_sums import sum_panel
+from shesha.moments import row_panel_sums
+from shesha.moments.row_panel_sums import sum_panel
 from shesha.moments.sums import Sums
 
 SHAPES = ((300, 7), (40, 90), (300, 7), (512, 3), (64, 64))
@@ -16,9 +16,9 @@ SHAPES = ((300, 7), (40, 90), (300, 7), (512, 3), (64, 64))
 @pytest.fixture(autouse=True)
 def no_spare_memory() -> Iterator[None]:
     """Begin and end without memory of earlier panels."""
-    panel_sums._spare.clear()
+    row_panel_sums._spare.clear()
     yield
-    panel_sums._spare.clear()
+    row_panel_sums._spare.clear()
 
 
 def sides(seed: int, shape: tuple[int, int]) -> list[np.ndarray]:
@@ -33,16 +33,16 @@ def assert_equal(one: Sums, other: Sums) -> None:
 
 
 def fresh(seed: int, shape: tuple[int, int]) -> Sums:
-    panel_sums._spare.clear()
+    row_panel_sums._spare.clear()
     return sum_panel(sides(seed, shape), [(0, 1)])
 
 
 def test_memory_of_earlier_panels_changes_no_bit() -> None:
     expected = [fresh(seed, shape) for seed, shape in enumerate(SHAPES)]
-    panel_sums._spare.clear()
+    row_panel_sums._spare.clear()
     for seed, (shape, sums) in enumerate(zip(SHAPES, expected, strict=True)):
         assert_equal(sum_panel(sides(seed, shape), [(0, 1)]), sums)
-    assert panel_sums._spare
+    assert row_panel_sums._spare
 
 
 def test_threads_never_share_the_memory_of_a_panel(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,4 +59,4 @@ def test_threads_never_share_the_memory_of_a_panel(monkeypatch: pytest.MonkeyPat
 def test_kept_memory_stays_within_a_share_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHESHA_MEMORY", "1M")
     sum_panel(sides(0, (400, 30)), [(0, 1)])
-    assert sum(spare.nbytes for spare in panel_sums._spare) <= 2**20 // 32
+    assert sum(spare.nbytes for spare in row_panel_sums._spare) <= 2**20 // 32

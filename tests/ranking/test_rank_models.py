@@ -10,7 +10,6 @@ import shesha
 from shesha import Rdm, noise_ceiling, rank_models
 from shesha.ranking.distance_bootstrap import variance_shares
 from shesha.ranking.distance_vectors import DistanceVectors
-from shesha.ranking.model_combination import fit_weights
 from shesha.ranking.rank_models import _check_problem
 from shesha.ranking.resampled_correlations import pair_weights
 
@@ -128,16 +127,13 @@ def test_shares_are_those_of_regression():
 
 def test_weights_find_a_mixture_and_are_never_negative():
     rng = np.random.default_rng(0)
-    models = rng.random((3, 400))
-    data = 3 * models[0] + models[1] - 0.5 * models[2]
-    weights = fit_weights(models, data[None])
-    assert weights.sum() == pytest.approx(1)
-    assert weights[2] == 0
-    assert weights[0] / weights[1] == pytest.approx(3, rel=0.15)
     mixed = [Rdm(pdist(MODELS["near"]) + pdist(MODELS["far"]) + 0.1 * rng.random(N * (N - 1) // 2)) for _ in range(4)]
     found = rank_models(mixed, {k: Rdm(pdist(v)) for k, v in MODELS.items()}, "RSA(method=pearson)", **FEW)
     assert found.combination.value > found.combination.best_single_value + 0.05
-    assert found.combination.weights["middle"] < 0.1
+    weights = found.combination.weights
+    assert sum(weights.values()) == pytest.approx(1)
+    assert min(weights["near"], weights["far"]) > 0.35
+    assert 0 <= weights["middle"] < 0.1
 
 
 def test_groups_are_resampled_whole():

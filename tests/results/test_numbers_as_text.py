@@ -10,25 +10,25 @@ from shesha.results.audit.headline import _format_range
 from shesha.results.changes import sentences
 from shesha.results.changes.text import cell, shorten
 from shesha.results.similarity import (
-    calibrated_pair_tables,
     comparison,
+    comparison_pages,
     consensus,
     model_ranking_text,
-    pages,
     pair_sentences,
+    pairwise_tables,
 )
 from shesha.support.memory import readable
 
 NAN = float("nan")
 FORMATTERS = {
     "change": sentences.format_number,
-    "model": model_ranking_text.format_number,
+    "model": model_ranking_text.format_decimals,
     "page": pair_sentences.format_number,
     "consensus": consensus._format_number,
-    "pairs": calibrated_pair_tables._format_number,
+    "pairs": pairwise_tables._format_number,
     "share": model_ranking_text.format_share,
     "p": comparison._format_p,
-    "p of a page": pages._format_p_value,
+    "p of a page": comparison_pages._format_p_value,
     "known": comparison._format_known,
 }
 VALUES = [0.0, 1e-7, 0.00049, 0.0005, 0.00051, 0.001, 0.00149, 0.0099, 0.01, 0.04962, 0.5, 0.99949, 1.0]

@@ -117,7 +117,7 @@ def test_links_to_measures_lead_to_headings_that_exist():
 
     from shesha.measures import choose
     from shesha.report import heading_anchor
-    from shesha.results.similarity.pages import _SEES
+    from shesha.results.similarity.comparison_pages import _SEES
 
     page = Path(__file__).parents[2] / "docs" / "measures.md"
     lines = page.read_text(encoding="utf-8").splitlines()
@@ -358,7 +358,7 @@ def test_a_comparison_without_its_chance_level_gets_no_card(layers, tmp_path):
 
 
 def test_a_folder_has_a_fingerprint_of_all_that_is_in_it(tmp_path):
-    from shesha.cli._outputs import fingerprint, what_was_run
+    from shesha.cli._input_description import fingerprint, what_was_run
 
     inner = tmp_path / "layers.zarr"
     (inner / "a").mkdir(parents=True)

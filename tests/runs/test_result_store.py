@@ -191,7 +191,7 @@ def test_a_writer_that_waits_says_so_and_goes_on_when_the_first_is_killed(held, 
     held.wait()
     waiting.join(60)
     assert found == ["zero"]
-    assert f"another run (process {held.pid}) is writing {path}; this run waits until it ends" in caplog.text
+    assert f"another run (process {held.pid}) is writing {path}; this run waits until the other run ends" in caplog.text
 
 
 def jobs(calls, *numbers):

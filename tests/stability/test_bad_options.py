@@ -246,6 +246,6 @@ TOO_LARGE = {
 @pytest.mark.parametrize("name", TOO_LARGE)
 def test_what_does_not_fit_the_memory_budget_is_refused_in_advance(name, monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", "1M")
-    message = r"the .* of 1,000 rows must fit the memory budget of 1 MiB, got a need of \d+ MiB: .*raise SHESHA_MEMORY"
+    message = r"the .* of 1,000 rows must fit the memory budget of 1 MiB, got \d+ MiB: .*raise SHESHA_MEMORY"
     with pytest.raises(ValueError, match=message):
         TOO_LARGE[name]()

@@ -11,8 +11,8 @@ from shesha.studies.checks import AGREES, NOT_RUN, as_table
 from shesha.studies.facts import as_table as facts_table
 from shesha.studies.facts import from_table
 from shesha.studies.page_from_rows import build_page
+from shesha.studies.rules_file import read_rules
 from shesha.studies.run_files import CHECKS, FACTS, SUMMARY
-from shesha.studies.study_rules import read_rules
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 NAMES = [one.name for one in studies()]

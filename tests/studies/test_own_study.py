@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shesha.studies import find, write_index
-from shesha.studies.study_rules import read_published
+from shesha.studies.published_checks import read_published
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "studies.md"
 STUDY = """

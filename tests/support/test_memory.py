@@ -51,9 +51,7 @@ def test_sizes_read_in_the_largest_unit_that_they_fill(n_bytes, text):
 def test_what_just_fits_is_not_refused(monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", "1M")
     memory.require(1024**2, "the table", "use fewer rows")
-    message = (
-        "the table must fit the memory budget of 1 MiB, got a need of 2 MiB: use fewer rows, or raise SHESHA_MEMORY"
-    )
+    message = "the table must fit the memory budget of 1 MiB, got 2 MiB: use fewer rows, or raise SHESHA_MEMORY"
     with pytest.raises(memory.MemoryBudgetError, match=message):
         memory.require(2 * 1024**2, "the table", "use fewer rows")
     with pytest.raises(memory.MemoryBudgetError):

@@ -8,8 +8,8 @@ import pytest
 
 from shesha.data import digits, digits_network
 from shesha.stability.estimate import estimate
+from shesha.stability.scores.class_separation import variance_ratio, zscore_separation
 from shesha.stability.scores.feature_split import basis_averaged_split, feature_split
-from shesha.stability.scores.label_alignment import variance_ratio, zscore_separation
 
 LAYERS, LABELS = digits_network()
 SUPERVISED = (variance_ratio, zscore_separation)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from shesha.auditing.fingerprinted_representation import Subject
-from shesha.comparison.input_index import Files, IndexedInput, index_file, index_files
-from shesha.comparison.input_index import Index as Contents
+from shesha.comparison.input_manifest import Files, IndexedInput, index_file, index_files
+from shesha.comparison.input_manifest import Index as Contents
 from shesha.comparison.representation_locations import InFile
 from shesha.inputs import orders
 from shesha.io.memory_mapped_copies import copy_large_files

@@ -24,12 +24,12 @@ from shesha.support.progress import mute_progress
 from shesha.support.warnings import NotEstimableWarning
 
 AUDITS = "audit"
-"""The name in the store for the findings about one content."""
+"""Name under which a store keeps the findings about a representation."""
 _SHORT_OF_MEMORY = "must fit the memory budget"
 
 
 class Audits(runs.Kept):
-    """Audits that are stored, except those that lacked memory, because the next run may have more."""
+    """Audits with a store. Audits that lacked memory are not stored, because the next run may have more."""
 
     def keep_result(self, job: runs.Job, result: Any) -> float:
         """Store the findings."""
@@ -48,7 +48,7 @@ def audit_with_store(
     workers: int | None = None,
     scheduler: str | None = None,
 ) -> tuple[list[RepresentationAudit], bool]:
-    """Audit each content once, unless the store has it, and return the findings by name.
+    """Audit each different representation once, unless it is in the store, and return the findings by name.
 
     Ctrl-C ends it early: what is finished is returned, and that it was interrupted.
     Each process may take the whole memory budget, so that the numbers are the same on any number of them.

@@ -87,7 +87,7 @@ def audit(
         Distance between rows, for all scores except those with a fixed convention (alignment with the labels:
         correlation; class separation: Euclidean).
     confidence : float
-        Of the intervals, in (0, 1).
+        Confidence level of the intervals, in (0, 1).
     n_bootstrap, n_permutations : int
         Resamples behind each interval, and random matchings behind the chance level; 0 for none.
     pairs : int or 'all', optional

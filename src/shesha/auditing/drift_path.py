@@ -16,7 +16,7 @@ from shesha.auditing.fingerprinted_representation import Subject
 from shesha.kernels.distances import Metric
 from shesha.results import DriftPath, RepresentationAudit
 from shesha.stability.estimators.split_scores import exact_bytes
-from shesha.stability.scores.rdm_drift import EQUAL
+from shesha.stability.scores.rdm_drift import EQUAL, drift_of_ranks
 from shesha.support.memory import memory_budget
 from shesha.support.plurals import agree, count
 from shesha.support.types import Index
@@ -25,7 +25,7 @@ from shesha.views import RankedRdm, Rdm, Rows, representation_from
 
 _MIN_ROWS = 4
 DRIFTS = "drift"
-"""The name in the store for the drift between two contents."""
+"""Name under which a store keeps the drift between two representations."""
 
 
 def measure_drift(
@@ -72,7 +72,7 @@ class _Steps:
         value = self._stored.get(
             DRIFTS,
             lambda: f"{a.fingerprint} {b.fingerprint} {self._request}",
-            lambda: _drift(self._view(a), self._view(b)),
+            lambda: drift_of_ranks(self._view(a), self._view(b)),
         )
         return float(value)
 
@@ -84,10 +84,6 @@ class _Steps:
                 view = None
             self._ranked[id(subject)] = view
         return self._ranked[id(subject)]
-
-
-def _drift(a: RankedRdm | None, b: RankedRdm | None) -> float:
-    return float("nan") if a is None or b is None else float(np.clip(1.0 - a.inner(b), 0.0, 2.0))
 
 
 def _shared_rows(findings: Sequence[RepresentationAudit]) -> tuple[Index | None, str]:

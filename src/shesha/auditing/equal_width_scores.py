@@ -25,10 +25,11 @@ from shesha.support.warnings import NotEstimable, NotEstimableWarning
 from shesha.views import Rows
 
 WIDTHS = "width"
-"""The name in the store for scores at equal width."""
+"""Name under which a store keeps scores at equal width."""
 _SCORE = "feature_split"
 _CHOICES, _SPLITS = 10, 3
-"""Number of random choices of features, and number of partitions of each; their product is that of the score."""
+"""Number of random choices of features, and number of partitions of each choice; the product is 30, as for the
+score."""
 
 
 def equal_width_scores(

@@ -46,7 +46,7 @@ class Subject:
     known_fingerprint: str = ""
     """Fingerprint of the content of a file; for rows in memory it is computed when needed."""
     names: Names | None = field(default=None, compare=False)
-    """Names of its rows."""
+    """Names of the rows, if known."""
 
     @classmethod
     def in_memory(cls, X: Rows | Rdm) -> Subject:

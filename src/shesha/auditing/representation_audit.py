@@ -34,7 +34,7 @@ from shesha.views import Rdm, Rows
 
 _MIN_ROWS = 4
 _FREE_METRIC = "cosine"
-"""Scores whose distance has this default use the distance of the audit; scores with another distance keep it."""
+"""Scores with this default distance use the distance of the audit instead; other scores keep their default."""
 _ALPHA = 0.05
 _WITH_CHANCE = "feature_split"
 _LABELS = ("blocks", "groups", "within")

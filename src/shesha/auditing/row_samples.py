@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.results import Estimate
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.seeds import spawn
 from shesha.support.types import Array, Seed
 from shesha.views import Rows

@@ -21,17 +21,18 @@ if TYPE_CHECKING:
     from shesha.benchmark.run_status import status
     from shesha.benchmark.run_suite import run
     from shesha.benchmark.store import Store, StoreError
-    from shesha.benchmark.store_results import accuracies, results, runtimes
+    from shesha.benchmark.stored_results import accuracies, results, runtimes
     from shesha.benchmark.submission_files import read_submissions, submit
-    from shesha.benchmark.suites import Suite, Task, suite, task
+    from shesha.benchmark.suites import Suite, suite, task
     from shesha.benchmark.tables import agreement, table, to_markdown
+    from shesha.benchmark.tasks import Task
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "_published": ("published", "published_runtimes"),
         "_markdown_report": ("report",),
-        "store_results": ("accuracies", "results", "runtimes"),
+        "stored_results": ("accuracies", "results", "runtimes"),
         "run_status": ("status",),
         "run_suite": ("run",),
         "published_comparison": ("compare_ranks", "add_published", "rank_with_published"),
@@ -42,7 +43,8 @@ __getattr__, __dir__ = lazy_names(
         "measure_ranks": ("rank", "rank_table"),
         "data_folders": ("MissingDataError",),
         "store": ("Store", "StoreError"),
-        "suites": ("Suite", "Task", "suite", "task"),
+        "suites": ("Suite", "suite", "task"),
+        "tasks": ("Task",),
         "tables": ("agreement", "table", "to_markdown"),
     },
     ("tests",),

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FEWER_ROWS = (
-    "A zero row has no cosine with other rows, and a constant row has no correlation. Measures that need them "
-    "compare two models by the rows that have a direction in both. This list has the number of comparisons "
-    "that leave out rows, and the largest number of rows left out:"
+    "A zero row has no cosine with other rows, and a constant row has no correlation. Measures that need these "
+    "values compare two models by the rows that have a direction in both. The list gives the number of "
+    "comparisons that leave out rows, and the largest number of rows left out:"
 )
 
 
@@ -83,9 +83,9 @@ def _agreement(results: Gathered) -> list[str]:
     if results.scores.empty or (table := agreement(results.scores, published())).empty:
         return []
     text = (
-        "For the measures that both results have, the table compares our column with the published one. It has the "
-        "rank correlation (Spearman), the mean absolute difference, and the standard deviation of the published "
-        "column. If a column hardly varies, its ranks carry little information."
+        "The table compares our columns with the published columns, over the measures that both contain. It "
+        "gives the rank correlation (Spearman), the mean absolute difference, and the standard deviation of the "
+        "published column. If a column hardly varies, its ranks carry little information."
     )
     ranks = results.published_ranks
     agreed = ranks["mean"].corr(ranks["published_mean"], method="spearman")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from shesha.benchmark.published_comparison import compare_ranks, rank_with_published
 from shesha.benchmark.run_status import describe_missing_rows, failures, status
-from shesha.benchmark.store_results import accuracies, open_store, results, runtimes
+from shesha.benchmark.stored_results import accuracies, open_store, results, runtimes
 from shesha.benchmark.suites import Suite
 from shesha.benchmark.tables import table
 from shesha.benchmark.tests import BenchmarkTest, all_tests
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Gathered:
-    """The tables of a run; the store may be closed."""
+    """The tables of a run, which do not need the store any more."""
 
     about: Mapping[str, object]
-    """Versions and suite."""
+    """Versions of libraries, and name of the suite."""
     scores: pd.DataFrame
     models: pd.DataFrame
-    """Accuracy of each."""
+    """Test accuracy of each model."""
     runtimes: pd.DataFrame
     far: pd.DataFrame
     """Finished and missing comparisons, by test."""

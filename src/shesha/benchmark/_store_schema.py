@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 
-from shesha.support import sqlite as sqlite
+from shesha.support import sqlite
 
 SCHEMA = "2"
-"""Number of the layout below."""
+"""Version of the table layout that is defined below."""
 EARLIER = ("1",)
-"""Layouts that can be read as well; in the first, no comparison leaves out rows."""
+"""Earlier versions of the layout that can be read. In version 1, no comparison leaves out rows."""
 _ENTRY = """CREATE TABLE entry (
     measure TEXT PRIMARY KEY, version TEXT NOT NULL, closer TEXT NOT NULL, symmetric INTEGER NOT NULL
 ) WITHOUT ROWID"""

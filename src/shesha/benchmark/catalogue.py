@@ -11,7 +11,7 @@ from shesha.benchmark.hyperparameters import Hyperparameters, require_known
 from shesha.benchmark.import_by_name import import_by_name, is_place
 from shesha.benchmark.model_descriptions import KINDS, STANDARD, Model, Plain, Setting
 from shesha.support import argument_types as kinds
-from shesha.support import spelling as spelling
+from shesha.support import spelling
 
 D = TypeVar("D", bound=Part)
 N = TypeVar("N", bound=NetworkPart)

@@ -15,7 +15,7 @@ from shesha.benchmark.model_descriptions import Model, Plain
 SUITES = ("paper", "small")
 """The sizes of suites."""
 Degrees = Mapping[str, tuple[float, ...]]
-"""For each test by groups, the degrees of the settings it distinguishes; a test without degrees is not run."""
+"""Degrees of the settings that each test by groups distinguishes; a test without degrees is not run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,23 +36,23 @@ class Part:
     hyper: Mapping[str, Plain] = field(default_factory=dict)
     """Hyperparameters, by name."""
     degrees: Degrees = field(default_factory=dict)
-    """Degrees that differ from the domain's."""
+    """Degrees that differ from the defaults of the domain."""
     overrides: Mapping[str, Override] = field(default_factory=dict)
-    """Values for combinations with other data sets or networks, by their names."""
+    """Values for combinations with certain networks or data sets, by the names of those."""
     suites: tuple[str, ...] = SUITES
-    """The sizes of suites that include it."""
+    """Suites that include this data set or network."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkPart(Part):
-    """Further declarations of networks."""
+    """Declarations that only networks have."""
 
     poolings: tuple[str, ...] = ()
-    """Poolings of its representations, if they differ from the domain's."""
+    """Poolings of the network's representations, if they differ from the defaults of the domain."""
     ignores: tuple[str, ...] = ()
-    """Hyperparameters of the domain that it ignores."""
+    """Hyperparameters of the domain that the network ignores."""
     refuses: Mapping[str, str] = field(default_factory=dict)
-    """Data sets on which it cannot be trained, with the reason."""
+    """Data sets on which the network cannot be trained, with the reason."""
 
     def check(self, model: Model, hyper: Any) -> None:
         """Refuse settings with which the network cannot be trained."""

@@ -37,8 +37,8 @@ _SCORES = (
     "difference that the test defines; 1 is best, 0 is chance.", "benchmark.md"),
     Explained("auprc", "Area under the precision-recall curve for finding pairs of models of the same group; 1 is "
     "best. Chance is the share of such pairs.", "benchmark.md"),
-    Explained("conformity", "Share of comparisons of two pairs in which the pair that should be closer is closer; 1 is "
-    "best, 0.5 is chance.", "benchmark.md"),
+    Explained("conformity", "Share of cases in which the measure finds the closer of two pairs; 1 is best, 0.5 "
+    "is chance.", "benchmark.md"),
 )  # fmt: skip
 
 

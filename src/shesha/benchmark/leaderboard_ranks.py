@@ -101,8 +101,8 @@ def leaderboard_page(folder: str | Path, *, suite: str | None = None, seed: Seed
 _HEAD = (
     "One line per measure. *Position* is the range of positions that other trainings and tasks could give (95 %). "
     "Measures with equal ranges tie. *Score* is the mean over tasks and tests (AUPRC or rank correlation; 1 is best). "
-    "*Calibrated* is the same mean for the calibrated measure. Rows marked (published) are the paper's scores of its "
-    "own trainings. A dash means that the measure has no position, because it is the only one or lacks a test that "
+    "*Calibrated* is the same mean for the calibrated measure. Rows marked (published) are the paper's scores for its "
+    "own models. A dash means that the measure has no position, because it is the only one or lacks a test that "
     "most measures have."
 )
 
@@ -179,21 +179,17 @@ def _board(domain: str, rows: pd.DataFrame, n_resamples: int, rng: np.random.Gen
             "source": ["published" if name.endswith(PUBLISHED) else "own" for name in measures],
         }
     )
-    left_out = pd.DataFrame(
-        {
-            "domain": domain,
-            "measure": partial,
-            "score": np.nan,
-            "calibrated": np.nan,
-            "mean_rank": np.nan,
-            "position_low": np.nan,
-            "position_high": np.nan,
-            "n_tasks": 0,
-            "source": "own",
-        }
-    )
     ordered = board.sort_values(["mean_rank", "measure"], ignore_index=True)
-    return pd.concat([ordered, left_out], ignore_index=True) if partial else ordered
+    return pd.concat([ordered, _rows_without_rank(domain, partial)], ignore_index=True) if partial else ordered
+
+
+def _rows_without_rank(domain: str, measures: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of measures that lack a test that most measures have."""
+    import pandas as pd
+
+    numbers = ("score", "calibrated", "mean_rank", "position_low", "position_high")
+    missing = dict.fromkeys(numbers, np.nan)
+    return pd.DataFrame({"domain": domain, "measure": measures, **missing, "n_tasks": 0, "source": "own"})
 
 
 def _complete(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:

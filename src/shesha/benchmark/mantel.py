@@ -14,9 +14,9 @@ from shesha.nulls.restricted_permutations import Exchange
 from shesha.support.types import Index, Vector
 
 _CELLS = 1 << 20
-"""Entries of relabelled matrices that are held at a time."""
+"""Number of entries of relabelled matrices that are in memory at a time."""
 _ROUNDING = 1e-10
-"""Correlations closer than this count as equal: sums in another order differ by less."""
+"""Correlations that differ by less than this count as equal, because the order of a sum can change its last digits."""
 
 
 def rank_correlation(x: Vector, y: Vector) -> float:

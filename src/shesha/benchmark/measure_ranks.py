@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 Pooling = Literal["cls", "mean", "all"]
 CELL = ("domain", "dataset", "architecture", "pooling", "test", "quality")
-"""The columns that together say which scores are compared with each other."""
+"""Columns whose values two scores must share to be ranked against each other."""
 QUALITY_OF = {row: quality for test in TESTS for row, quality in test.counts.items()}
-"""The score by which each test counts; `jsd` is left out because it would count the test of outputs twice."""
+"""Score of each test that determines ranks; `jsd` is excluded because the output test would count twice."""
 
 PUBLISHED = " (published)"
 """Suffix of the name of a measure whose scores are those of the paper."""

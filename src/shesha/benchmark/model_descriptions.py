@@ -7,8 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,11 +106,11 @@ class Outcome:
     """Representations and outputs of a trained model."""
 
     representations: Mapping[str, tuple[NDArray[np.float32], ...]]
-    """By pooling ('' where there is one way only), the layers in order, the last hidden one last. Rows are the test
-    rows. A feature map has shape (n_rows, height, width, channels) here and in model files; comparisons put channels
+    """Layers of the test rows in order, up to the last hidden layer, by pooling ('' if there is only one). A feature
+    map has shape (n_rows, height, width, channels) here and in model files; comparisons put channels
     first (`shesha.kernels.map_flattening`)."""
     probabilities: NDArray[np.float64]
-    """Of shape (n_rows, n_classes): the classifier's output, rows summing to one."""
+    """Class probabilities by the classifier, of shape (n_rows, n_classes); each row sums to one."""
     labels: NDArray[np.int64]
     """The true class of each row."""
 
@@ -129,8 +128,7 @@ class Outcome:
                 if not np.isfinite(layer).all():
                     raise DivergedError(
                         f"layer {number} of pooling {pooling!r} must be finite, got NaN or infinity because the "
-                        "training "
-                        "diverged"
+                        "training diverged"
                     )
         if not np.isfinite(self.probabilities).all():
             raise DivergedError("probabilities must be finite, got NaN or infinity because the training diverged")
@@ -141,35 +139,6 @@ class Outcome:
     def accuracy(self) -> float:
         """Share of the rows whose most probable class is correct."""
         return float(np.mean(self.probabilities.argmax(axis=1) == self.labels))
-
-
-class Domain(Protocol):
-    """A domain: a module with these functions."""
-
-    def fingerprint(self, dataset: str, hyper: Mapping[str, Plain]) -> str:
-        """Hash the data that training and extraction use; raise MissingDataError if they are missing."""
-        ...
-
-    def fit(self, model: Model) -> Weights:
-        """Train the model from its seed and return its state dict, on the CPU."""
-        ...
-
-    def extract(self, model: Model, weights: Weights) -> Outcome:
-        """Run the trained model on the test rows; raise ValueError for a state dict of another network."""
-        ...
-
-
-PLACES = {"graph": "graphs", "language": "language", "vision": "vision"}
-"""Domains by their names in the published results, and their modules."""
-
-
-def domain(name: str) -> Domain:
-    """Return the module of a domain."""
-    from importlib import import_module
-
-    # A domain of one's own is named by its module.
-    module: ModuleType = import_module(f"shesha.benchmark.{PLACES[name]}" if name in PLACES else name)
-    return cast(Domain, module)
 
 
 def hash_arrays(*arrays: NDArray[Any] | str | bytes) -> str:

@@ -21,7 +21,7 @@ from shesha.runs import failure_reason, version_of_code
 
 LOG = logging.getLogger(__name__)
 Known = dict[tuple[str, str], dict[str, float]]
-"""By pair of models' keys and `versioned_name` of the difference."""
+"""Differences between outputs, by the keys of the two models and by `versioned_name`."""
 _SHIPPED = tuple(field.name for field in fields(Shipped))[2:]
 _TABLE = """CREATE TABLE IF NOT EXISTS difference (
     first TEXT, second TEXT, kind TEXT, value REAL, PRIMARY KEY (first, second, kind)

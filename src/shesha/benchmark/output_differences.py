@@ -10,7 +10,7 @@ from shesha.inputs import validation as check
 from shesha.support.types import Matrix
 
 _SUM = 1e-3
-"""Tolerance of the sum of a row of probabilities, for half precision."""
+"""Largest accepted deviation from one of the sum of a row of probabilities, which allows for half precision."""
 
 
 def jensen_shannon(p: ArrayLike, q: ArrayLike) -> float:

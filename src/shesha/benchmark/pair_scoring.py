@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Protocol
 
-from shesha.benchmark import known_answer_scores
-from shesha.benchmark.known_answer_scores import Correlation, Quality, pair_value
+from shesha.benchmark import measure_quality
+from shesha.benchmark.measure_quality import Correlation, Quality, pair_value
 from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds
 from shesha.support.plurals import count
@@ -19,7 +19,7 @@ Pair = tuple[str, str]
 Values = Mapping[Pair, float]
 BY_GROUPS = ("auprc", "conformity")
 BY_LAYERS = ("conformity", "spearman")
-"""The qualities in the published results; `score_layers` gives one more."""
+"""Names of scores in the published results; `score_layers` computes an additional score."""
 
 
 class Compared(Protocol):
@@ -27,7 +27,7 @@ class Compared(Protocol):
 
     @property
     def name(self) -> str:
-        """The name in known_answer_scores."""
+        """The name in `measure_quality`."""
         ...
 
     @property
@@ -49,13 +49,13 @@ class ScoreRow:
     quality: str
     measure: str
     value: float
-    """Higher is better; NaN if it cannot be computed from the values."""
+    """Value of the score, where higher is better; NaN if it cannot be computed."""
     p_value: float
-    """NaN if there is none."""
+    """p-value of the score; NaN for a score without a p-value."""
     n: int
-    """Number of pairs of models that count; for the test of layers, number of models."""
+    """Number of pairs of models that were used; for the test of layers, number of models."""
     dropped: int
-    """Number left out because the measure gave no value."""
+    """Number of pairs or models left out because the measure gave no value."""
     reason: str
     """Reason for a missing value, or a note on what is left out."""
 
@@ -135,7 +135,7 @@ def score_prediction(
     for test, known in kinds.mapping(differences, "differences").items():
         kinds.mapping(known, f"differences[{test!r}]")
         outputs = [pair_value(known, pair, True) for pair in pairs]
-        correlation = known_answer_scores.spearman(distances, outputs, len(names), numbers, n_permutations, seed)
+        correlation = measure_quality.spearman(distances, outputs, len(names), numbers, n_permutations, seed)
         rows.append(_row(test, "spearman", measure, correlation))
     return rows
 
@@ -158,7 +158,7 @@ def score_groups(
     kinds.mapping(values, "values")
     for members in kinds.mapping(groups, "groups").values():
         kinds.iterable(members, "groups")
-    both = known_answer_scores.groups(values, groups, measure.closer, measure.symmetric)
+    both = measure_quality.groups(values, groups, measure.closer, measure.symmetric)
     return [_row(test_name, quality, measure, score) for quality, score in zip(BY_GROUPS, both, strict=True)]
 
 
@@ -178,7 +178,7 @@ def score_layers(
     models : sequence of sequences of str
         For each model its layers from input to output.
     test_name : str
-        How the known_answer_scores call the test.
+        The name of the test in `measure_quality`.
     """
     _require_measure(measure)
     kinds.mapping(values, "values")
@@ -189,7 +189,7 @@ def score_layers(
         places = {name: place for place, name in enumerate(layers)}
         wanted = pairs_prediction(layers, measure.symmetric)
         layer_values = {(places[a], places[b]): pair_value(values, (a, b), measure.symmetric) for a, b in wanted}
-        scores = known_answer_scores.layers(layer_values, len(layers), measure.closer, measure.symmetric)
+        scores = measure_quality.layers(layer_values, len(layers), measure.closer, measure.symmetric)
         for quality, part in zip(parts, (scores.conformity, scores.by_layer, scores.pooled), strict=True):
             parts[quality].append(part)
     return [_row(test_name, quality, measure, _mean(results)) for quality, results in parts.items()]

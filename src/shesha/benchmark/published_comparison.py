@@ -28,7 +28,7 @@ def add_published(results: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The same with more rows, and a column `source`: 'own' or 'published'.
+        The results with additional rows, and a column `source`: 'own' or 'published'.
     """
     import pandas as pd
 

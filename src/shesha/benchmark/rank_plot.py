@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _COLOURS = dict(zip([*TYPES, OTHER], PALETTE, strict=False))
 _ROW = 0.21
-"""Inches per measure."""
+"""Height of a figure per measure, in inches."""
 
 
 def plot_ranks(results: pd.DataFrame, axes: Any = None, *, pooling: Pooling = "cls") -> Any:

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from shesha.benchmark.measure_entries import CalibratedMeasure, entry_version
+from shesha.benchmark.calibrated_measure import CalibratedMeasure
+from shesha.benchmark.measure_entries import entry_version
 from shesha.benchmark.model_descriptions import Model
-from shesha.benchmark.suites import Task
+from shesha.benchmark.tasks import Task
 from shesha.benchmark.tests import BenchmarkTest, Cast, find
 from shesha.benchmark.trained_models import LAST, reference
 from shesha.benchmark.worker_tasks import Chunk
@@ -17,7 +18,7 @@ from shesha.measures import Measure
 
 Keys = Mapping[Model, str]
 _SECONDS = 10.0
-"""Time per chunk: short, so that little is lost if a run is killed, and workers finish at about the same time."""
+"""Time per chunk in seconds. Short chunks lose little work if a run is killed, and end at about the same time."""
 _PER_PAIR = {"more": 1.0}
 _CALIBRATED, _PLAIN = 0.25, 0.02
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.benchmark.run_plan import Keys, Trial
 from shesha.benchmark.store import Cell, Entry, Store, Trained
-from shesha.benchmark.store_results import (
+from shesha.benchmark.stored_results import (
     Depths,
     count_layers,
     find_cell,

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shesha._version import __version__
+from shesha.benchmark.domains import domain
 from shesha.benchmark.measure_entries import entries, make_entry
-from shesha.benchmark.model_descriptions import Model, domain
+from shesha.benchmark.model_descriptions import Model
 from shesha.benchmark.run_plan import required_models, trials
 from shesha.benchmark.runner import Run
 from shesha.benchmark.store import Store, lock_run, require_place
-from shesha.benchmark.store_results import results
+from shesha.benchmark.stored_results import results
 from shesha.benchmark.suites import Suite, suite
 from shesha.benchmark.tests import BenchmarkTest, find
 from shesha.benchmark.trained_models import Archive

@@ -13,7 +13,7 @@ from shesha import runs
 from shesha.benchmark._store_schema import LAYOUT
 from shesha.benchmark.model_descriptions import Model
 from shesha.support import argument_types as kinds
-from shesha.support import sqlite as sqlite
+from shesha.support import sqlite
 
 Place = tuple[str, str, str, str, float, int]
 """Domain, data set, architecture, kind and degree of the setting, seed."""
@@ -54,7 +54,7 @@ class Cell:
     seconds: float
     reason: str = ""
     rows_left_out: int = 0
-    """Number of rows without a direction in one of the two, for a measure that needs one."""
+    """Number of rows left out because they have no direction in one of the two representations."""
 
 
 @dataclass(frozen=True)

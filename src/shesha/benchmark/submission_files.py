@@ -15,7 +15,7 @@ from shesha._version import __version__
 from shesha.benchmark.output_difference_store import read_differences
 from shesha.benchmark.run_plan import Trial
 from shesha.benchmark.store import Entry, Store
-from shesha.benchmark.store_results import (
+from shesha.benchmark.stored_results import (
     Depths,
     count_layers,
     find_suite,
@@ -141,7 +141,7 @@ def _number(value: float | None) -> float:
 
 
 def measure_file(folder: Path, measure: str) -> Path:
-    """Return the file of a measure; measures whose names differ in signs alone have files of their own."""
+    """Return the file of a measure; names that differ only in special characters have different files."""
     place = folder / f"{_file_name(measure)}.json"
     try:
         other = place.is_file() and json.loads(place.read_text(encoding="utf-8"))["measure"] != measure

@@ -8,50 +8,13 @@ from importlib import import_module
 from typing import Any
 
 from shesha.benchmark.catalogue import Catalogue
+from shesha.benchmark.domains import PLACES
 from shesha.benchmark.import_by_name import import_by_name, is_place
-from shesha.benchmark.model_descriptions import PLACES, STANDARD, Model, Plain, Setting
-from shesha.benchmark.tests import ByGroups, all_tests, find
+from shesha.benchmark.model_descriptions import Plain
+from shesha.benchmark.tasks import Groups, Task
+from shesha.benchmark.tests import ByGroups, find
 from shesha.support import argument_types as kinds
-from shesha.support import spelling as spelling
-
-Groups = tuple[Setting, ...]
-
-
-@dataclass(frozen=True)
-class Task:
-    """One architecture on one data set, with the groups of models that each test compares."""
-
-    domain: str
-    dataset: str
-    architecture: str
-    hyper: Mapping[str, Plain] = field(hash=False)
-    groups: Mapping[str, Groups] = field(hash=False)
-    """The settings that each test distinguishes; a test that is missing is not run."""
-    poolings: tuple[str, ...] = ("",)
-    layers: Setting = STANDARD
-    """The setting of the models whose layers are compared."""
-    n_models: int = 10
-    """Models of the tests grounded by prediction."""
-    n_per_group: int = 5
-    n_layered: int = 5
-    """Models of the test of layers."""
-
-    def __str__(self) -> str:
-        """Name the network and the data set."""
-        return f"{self.architecture} on {self.dataset}"
-
-    @property
-    def tests(self) -> tuple[str, ...]:
-        """Names of the tests that this task takes part in."""
-        return tuple(test.name for test in all_tests() if test.takes_part(self))
-
-    def model(self, setting: Setting, seed: int) -> Model:
-        """Return one model of the task."""
-        return Model(self.domain, self.dataset, self.architecture, setting, seed, self.hyper)
-
-    def models(self, test: str) -> dict[str, tuple[Model, ...]]:
-        """Return the models of a test by group."""
-        return dict(find(test).models(self))
+from shesha.support import spelling
 
 
 @dataclass(frozen=True)
@@ -61,7 +24,7 @@ class Suite:
     name: str
     tasks: tuple[Task, ...]
     options: Mapping[str, Mapping[str, Plain]] = field(default_factory=dict, hash=False)
-    """Options of measures that differ from their defaults, unless a run chooses them."""
+    """Options of measures that replace the defaults of the measures, unless a run chooses other options."""
 
     def __post_init__(self) -> None:
         """Refuse tasks with equal keys in the store."""
@@ -191,7 +154,8 @@ _OPTIONS: dict[str, dict[str, dict[str, Plain]]] = {
     "small": {"RTD": {"n_subsets": 2}, "stability difference": {"n_splits": 10}},
     "paper": {},
 }
-"""Ten subsets, as published, would make the divergence take as long as everything else together."""
+"""Options of measures by suite. With ten subsets, as published, RTD would take as long as all other measures
+together."""
 
 
 def suite(name: str) -> Suite:

@@ -15,7 +15,7 @@ from shesha.benchmark.output_differences import probabilities as checked_probabi
 from shesha.benchmark.pair_scoring import Pair, ScoreRow, Values
 from shesha.benchmark.tests._base import BenchmarkTest, Cast, Output
 from shesha.benchmark.zero_rows import compare_directed
-from shesha.comparison import engine as engine
+from shesha.comparison import engine
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice
@@ -46,7 +46,9 @@ class _Found:
         """Return a note on rows that were left out."""
         rows = self.rows_left_out.get(measure)
         return (
-            f"rows without a direction left out of {count(len(rows), 'comparison')}, up to {max(rows)}" if rows else ""
+            f"rows without a direction were left out of {count(len(rows), 'comparison')}, at most {max(rows)} each"
+            if rows
+            else ""
         )
 
 

@@ -12,13 +12,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.benchmark.domains import domain
 from shesha.benchmark.measure_entries import entry_version
-from shesha.benchmark.model_descriptions import DivergedError, Model, domain
+from shesha.benchmark.model_descriptions import DivergedError, Model
 from shesha.benchmark.output_differences import accuracy_difference, disagreement, jensen_shannon
 from shesha.benchmark.store import Cell, Difference, Trained
 from shesha.benchmark.trained_models import Archive, model_key
 from shesha.benchmark.zero_rows import Compared, compare_directed
-from shesha.comparison import engine as engine
+from shesha.comparison import engine
 from shesha.comparison.engine import Pair
 from shesha.measures import Measure
 from shesha.runs import disk_is_full, failure_reason

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha.comparison import engine as engine
+from shesha.comparison import engine
 from shesha.comparison.engine import Group, Pair, Sources
 from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.measures import Measure
@@ -22,7 +22,7 @@ from shesha.views import Concentricity, Representation, aligned
 RULE = 1
 """Number of the rule by which rows are left out; it is part of the version of the affected measures."""
 _MOST = 0.5
-"""If more than this share of the rows lacks a direction, the remaining rows say little about the pair."""
+"""Largest share of rows without a direction at which a pair is still compared."""
 _KINDS: Mapping[Metric | None, str] = {"cosine": "zero", "correlation": "constant"}
 
 Skipped = Mapping[tuple[str, Pair], str]
@@ -69,7 +69,7 @@ def compare_directed(group: Group, sources: Sources, skipped: Skipped) -> Iterat
         Measures of one view, and the pairs that each compares.
     sources : mapping of names to Representation
     skipped : mapping of (measure, pair) to str
-        What is not compared, and why.
+        Comparisons that are left out, with the reason.
 
     Yields
     ------

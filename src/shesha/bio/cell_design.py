@@ -27,7 +27,7 @@ class CellDesign:
 
     matrix: Any
     rows: Index
-    """Indices of the cells with all requested labels, which are the rows of the matrix."""
+    """Indices of the cells with all requested labels. These cells are the rows of the matrix."""
     labels: NDArray[Any]
     controls: Controls
     blocks: NDArray[Any] | None
@@ -35,7 +35,7 @@ class CellDesign:
     n_without: int
     """Number of cells that are left out because a label is missing."""
     source: str
-    """Name of the matrix for messages."""
+    """Name of the matrix, for messages."""
 
 
 def cell_design(
@@ -115,13 +115,8 @@ def _matrix(adata: Any, obsm: str | None, layer: str | None) -> tuple[Any, str]:
             f"obsm must be among {check.join_items(adata.obsm) or 'none'}, or None for X, got {obsm!r}; compute "
             "the embedding first, for example with scanpy.pp.pca"
         )
-    return split_names(load_backed(adata.obsm[key]) if _is_table(adata.obsm[key]) else adata.obsm[key])[
-        0
-    ], f"obsm[{key!r}]"
-
-
-def _is_table(values: Any) -> bool:
-    return hasattr(values, "columns")
+    values = adata.obsm[key]
+    return split_names(load_backed(values) if hasattr(values, "columns") else values)[0], f"obsm[{key!r}]"
 
 
 def _warn_of_counts(matrix: Any, name: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from shesha.inputs import validation as check
 from shesha.results.base import Result
 from shesha.support import argument_types as kinds
-from shesha.support import spelling as spelling
+from shesha.support import spelling
 from shesha.support.warnings import GuessedControlsWarning, warn
 
 _EXACT = frozenset(
@@ -21,13 +21,16 @@ _EXACT = frozenset(
 )
 """Labels of controls, compared without case, spaces and punctuation."""
 _TOKENS = re.compile(r"(?<![a-z0-9])(?:sg)?(?:nt|ntc|neg|ctrl|ctl|negctrl)(?:g?\d+)?(?![a-z0-9])")
-"""Short tokens between delimiters, perhaps with the number of a guide: NTg1, but not NEGR1."""
+"""Pattern of control tokens between delimiters, perhaps with a guide number: matches NTg1, but not NEGR1."""
 _KEYWORDS = (
     *("control", "negctrl", "negative", "non-target", "non_target", "non target", "nontarget", "safe-target"),
     *("safe_target", "scramble", "unperturbed", "untreated", "unstimulated", "vehicle", "dmso", "mock"),
 )
 _JOINTS = re.compile(r"[+|&;,]")
-"""Separators between the targets of a combined perturbation. It is a control only if all its targets are controls."""
+"""Separators between the targets of a combined perturbation.
+
+A combination is a control only if all targets are controls.
+"""
 
 
 @dataclass(frozen=True)

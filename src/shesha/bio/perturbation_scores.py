@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.bio.shifts_of_public_package import (
+from shesha.bio.shifts_from_controls import (
     Method,
     Metric,
     explained_share,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.bio._anndata_fields import data_matrix, dense_rows, labels, require_anndata
-from shesha.bio.shifts_of_public_package import NO_LENGTH
+from shesha.bio.shifts_from_controls import NO_LENGTH
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.support import argument_types as kinds

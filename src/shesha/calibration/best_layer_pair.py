@@ -103,10 +103,7 @@ def calibrate_layers(
     reduce = reducer(aggregate, closer)
     grids, interrupted = collect(scores, len(orders) + 1)
     _require_scores(grids[0], list(rows), list(columns), name)
-    reduced = totals(reduce, grids)
-    perfect = best_total(reduced, closer, measure_used.bounds, maximum)
-    reported = _summarise_grid(reduced, closer, alpha, perfect)
-    require_attainable_maximum(maximum, reported["observed"], reported["threshold"], closer)
+    reported = _summarise_totals(totals(reduce, grids), closer, alpha, measure_used.bounds, maximum)
     i, j = _closest_pair(grids[0], closer)
     best = list(rows)[i], list(columns)[j]
     pair = prepare(rows[best[0]], columns[best[1]], measure, options, truncate=truncate, seed=seed)
@@ -120,7 +117,6 @@ def calibrate_layers(
         aggregate=aggregate if isinstance(aggregate, str) else getattr(aggregate, "__name__", "function"),
         rows=tuple(rows),
         columns=tuple(columns),
-        maximum=perfect,
         alpha=float(alpha),
         n_rows=n,
         exchanged=exchanged,
@@ -179,14 +175,19 @@ def _moments(null: Vector) -> tuple[float, float]:
     return (float(known.mean()), float(known.std(ddof=1))) if len(known) > 1 else (float("nan"), float("nan"))
 
 
-def _summarise_grid(totals: Vector, closer: str, alpha: float, best: float | None) -> dict[str, Any]:
-    """The summary of the observed grid, and its calibration."""
-    worth = summarise(float(totals[0]), totals[1:], closer, alpha, best)
+def _summarise_totals(
+    reduced: Vector, closer: str, alpha: float, bounds: tuple[float, float], maximum: float | None
+) -> dict[str, Any]:
+    """Compare the aggregate of the observed grid with that of the draws."""
+    best = best_total(reduced, closer, bounds, maximum)
+    worth = summarise(float(reduced[0]), reduced[1:], closer, alpha, best)
+    require_attainable_maximum(maximum, float(reduced[0]), worth.threshold, closer)
     names = ("score", "p_value", "threshold", "null_mean", "null_sd", "n_lost")
     return {
-        "observed": float(totals[0]),
-        "n_permutations": len(totals) - 1,
-        "null": tuple(totals[1:].tolist()),
+        "observed": float(reduced[0]),
+        "n_permutations": len(reduced) - 1,
+        "null": tuple(reduced[1:].tolist()),
+        "maximum": best,
         **{name: getattr(worth, name) for name in names},
     }
 

@@ -22,11 +22,11 @@ from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Adjusted, Gram, Representation
 
 _NO_WARNING = ("order", "alternating order", "duplicates", "copies")
-"""Dependent rows have separate warnings, which take the design into account; copies have a value that shows them."""
+"""Names of doubts that raise no warning, because other warnings or the score itself show the problem."""
 _OF_ROWS = ("few rows", "rare cluster")
-"""Doubts that list the rows with a strong influence on the score."""
+"""Names of doubts that list rows with a strong influence on the score."""
 _MOVED = 0.2
-"""Smallest reported effect of rows: change of a measure as a share of the distance from chance to the best value."""
+"""Smallest reported effect of rows: change of a measure as a share of the distance from chance to perfect agreement."""
 
 
 def doubts_of_pair(

@@ -33,7 +33,7 @@ from shesha.views import (
 )
 
 TOGETHER = 2**29
-"""Views that need less memory than this (bytes) are computed in parallel, one per thread."""
+"""Number of bytes below which all views are computed in parallel, one per thread."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ def prepare(
 def _require_adjustable(measure: Measure | PlainMeasure, truncate: int | float | None) -> None:
     if isinstance(measure, PlainMeasure):
         raise ValueError(
-            f"covariates need a measure of the library, got the function {measure.name}: pass it the residuals, and "
-            "permute within strata of the covariates (within=)"
+            f"covariates need a measure of the library, got the function {measure.name}: pass residuals to "
+            "the function, and permute within strata of the covariates (within=)"
         )
     if truncate is not None:
         raise ValueError(f"truncate must be None with covariates, got {truncate!r}")
@@ -131,8 +131,8 @@ def prepare_measure(
         )
     if not chosen.paired:
         raise ValueError(
-            f"measure must depend on the matching of rows, got {chosen.name}: permuting rows does not change it, so "
-            "it has no permutation null"
+            f"measure must depend on the matching of rows, got {chosen.name}: permuting rows does not change the "
+            "value, so there is no permutation null"
         )
     return chosen
 

@@ -11,13 +11,13 @@ from shesha.support.types import Matrix
 from shesha.views import Covariates
 
 _DRAWS, _LEVEL = 199, 0.005
-"""Number of permutations, and the largest p-value on both sides: reached by chance in one of 40,000 pairs."""
+"""Number of permutations, and largest p-value of either side at which an interaction is reported."""
 _MOST_ROWS = 2048
-"""Maximum number of rows used."""
+"""Maximum number of rows that a test uses."""
 _MOST_COLUMNS = 16
-"""Products with more columns, such as those of two labels with many classes, are not tested."""
+"""Largest number of columns of a product of covariates that is tested."""
 _DISTINCT = 1e-6
-"""A direction of a product is tested only if the covariates leave more than this share of it unexplained."""
+"""Smallest share of a product's direction that covariates leave unexplained, for the direction to be tested."""
 
 
 def interactions(rows: Sequence[Matrix], covariates: Covariates) -> list[tuple[str, str]]:

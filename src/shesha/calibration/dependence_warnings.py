@@ -22,7 +22,7 @@ from shesha.views import Adjusted, Covariates, Representation
 
 _MOST_ROWS = 4096
 _TOO_OFTEN = 0.1
-"""Minimum rate of false positives for a warning; lower rates are also estimated by chance."""
+"""Smallest estimated rate of false positives that raises a warning."""
 
 
 def _warn_of_covariates(rows: Sequence[Matrix], covariates: Covariates, design: Design) -> None:
@@ -39,7 +39,7 @@ def _warn_of_covariates(rows: Sequence[Matrix], covariates: Covariates, design: 
         if reason:
             warn(
                 f"features still depend on {name} after a smooth fit ({reason}), so p-values may be too small. Add "
-                "columns that describe its effect (such as the sine and cosine of a period), replace it by labels of "
+                "columns that describe the effect (such as the sine and cosine of a period), replace it by labels of "
                 "a few rows each, or use more rows",
                 CalibrationWarning,
             )

@@ -20,7 +20,7 @@ from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import Rdm
 
 DRAWS, MOST = 200, 9_999
-"""Default draws for each pair: the first number, or as many as the correction needs, up to the second."""
+"""Default number of draws for each pair, and largest number if the correction needs more draws."""
 Pair = tuple[ArrayLike | Rdm, ArrayLike | Rdm]
 _PAIR_ERRORS = (TypeError, ValueError, DrawError)
 """Errors that concern a single pair."""

@@ -15,7 +15,7 @@ from shesha.kernels.permutation_products import permutation_grids
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
 from shesha.nulls.permutations import identity_first
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix
 from shesha.support.warnings import NotEstimable
@@ -23,26 +23,27 @@ from shesha.views import Adjusted, Gram, PartialRdm, RankedRdm, Refitted, Repres
 
 Result = TypeVar("Result")
 Outcome = float | Exception
-"""A score, or the reason for a missing one."""
+"""A score, or the error that explains a missing score."""
 _GATHER = 15
-"""A cross-product of p x q features is cheaper than gathering a triangle if p q is below this number times n."""
+"""Number of feature pairs per row below which a cross-product of features is faster than gathering a triangle."""
 _AT_ONCE = 8
-"""Draws per task of a thread: for some measures, handing over a task takes longer than one draw."""
+"""Number of draws per task of a thread. Single draws may take less time than their scheduling."""
 _SHORT = 2e-3
-"""If `_AT_ONCE` draws take fewer seconds than this, threads gain nothing, because they share one interpreter."""
+"""Number of seconds for `_AT_ONCE` draws below which threads save no time."""
 
 
 _PER_DRAW = 4
-"""Memory of a draw, in multiples of the views that it relabels."""
+"""Memory of a draw, as a multiple of the memory of the views whose rows it permutes."""
 
 
 @dataclass(frozen=True)
-class _KnownProduct:
+class KnownProduct:
     """A placeholder for two views whose inner product is known, because the measures need only this product."""
 
     value: Any
 
     def inner(self, other: object) -> Any:
+        """Return the known product."""
         return self.value
 
 
@@ -138,7 +139,7 @@ def _products(rows: Sequence[View], columns: Sequence[View], orders: Sequence[In
 
 
 def _scores_from_products(measure: Measure, total: Matrix) -> Any:
-    both = _KnownProduct(total)
+    both = KnownProduct(total)
     return measure.function(both, both, **measure.parameters)
 
 

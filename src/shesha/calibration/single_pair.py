@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.calibration.calibrated_pair_doubts import doubts_of_pair, leave_out_scorer, weigh_doubts
-from shesha.calibration.calibration_input import covariate_design, prepare
+from shesha.calibration.calibration_input import Subject, covariate_design, prepare
 from shesha.calibration.dependence_warnings import warn_of_dependence
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
@@ -20,7 +21,7 @@ from shesha.results import Calibrated
 from shesha.support.defaults import N_PERMUTATIONS
 from shesha.support.progress import track
 from shesha.support.seeds import number
-from shesha.support.types import Matrix, Seed
+from shesha.support.types import Index, Matrix, Seed
 from shesha.support.warnings import NotEstimable
 from shesha.views import Rdm
 
@@ -133,6 +134,7 @@ def calibrate(
     dependence = warn_of_dependence(subject.sides, design, permutations)
     doubts = doubts_of_pair(subject.sides, design, dependence, only_cheap=True)
     best = best_value(subject.closer, subject.bounds, maximum)
+    described = plain_options(options, truncate)
     common: dict[str, Any] = {
         "measure": subject.name,
         "closer": subject.closer,
@@ -141,9 +143,20 @@ def calibrate(
         "n_rows": subject.n_rows,
         "exchanged": exchanged,
         "seed": number(seed),
-        "options": plain_options(options, truncate)
-        | ({} if covariates is None else {"covariates": _plain(covariates)}),
+        "options": described if covariates is None else described | {"covariates": _plain(covariates)},
     }
+    result = _summarise_draws(subject, orders, common, maximum)
+    if result.reason:
+        return result
+    without = leave_out_scorer(subject, measure, options, truncate, seed) if covariates is None else None
+    found = result.observed, result.null_mean, result.null_sd
+    return replace(result, doubts=weigh_doubts(doubts, subject, *found, best, without))
+
+
+def _summarise_draws(
+    subject: Subject, orders: list[Index], common: dict[str, Any], maximum: float | None
+) -> Calibrated:
+    """Score the observed pairing and every draw, and compare them."""
     try:
         scores, interrupted = collect(subject.scores(identity_first(orders)), len(orders) + 1)
     except NotEstimable as reason:
@@ -151,16 +164,13 @@ def calibrate(
     observed, null = float(scores[0, 0, 0]), scores[1:, 0, 0]
     if np.isnan(observed):
         return missing_result("the measure returned NaN for the observed pairing", len(null), common)
-    summary = summarise(observed, null, subject.closer, alpha, best)
+    summary = summarise(observed, null, subject.closer, common["alpha"], common["maximum"])
     require_attainable_maximum(maximum, observed, summary.threshold, subject.closer)
-    without = leave_out_scorer(subject, measure, options, truncate, seed) if covariates is None else None
-    doubts = weigh_doubts(doubts, subject, observed, summary.null_mean, summary.null_sd, best, without)
     return Calibrated(
         observed=observed,
         n_permutations=len(null),
         null=tuple(null.tolist()),
         interrupted=interrupted,
-        doubts=doubts,
         **vars(summary),
         **common,
     )

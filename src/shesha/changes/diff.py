@@ -32,7 +32,7 @@ from shesha.drift.drift_scores import Choice, choose_measures
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.nulls.design_builder import exchange
-from shesha.results.changes.diff import Diff, LayerChange
+from shesha.results.changes.diff import Diff, LayerChange, MovedRow
 from shesha.results.changes.row_map import RowMap
 from shesha.support import argument_types as kinds
 from shesha.support.layer_axis import LayerAxis
@@ -42,11 +42,11 @@ from shesha.support.types import Index, Seed
 
 MEASURES = ("RDM drift", "unbiased CKA")
 _NO_LEVEL = 0.9
-"""Nothing is tested here: only the subsets of the evidence are used, not its permutations."""
+"""Level that `Evidence` requires but that has no effect here, because nothing is tested."""
 _LOOKED_AT = 5000
-"""Maximum number of rows searched for those that moved, because the work grows with its square."""
+"""Largest number of rows that are searched for moved rows; the work grows with the square of this number."""
 _MOVED = 50
-"""Number of listed rows that moved most."""
+"""Number of rows in the list of the rows that moved most."""
 
 
 def diff(
@@ -153,48 +153,64 @@ def diff(
     loss = check.fraction(max_loss, "max_loss")
     first, second = pair_of_names(names)
     row_texts = _check_texts(texts)
-    sides = read_sides(
-        before,
-        after,
-        again,
-        also,
-        Reader(row_texts, {} if encoding is None else kinds.mapping(encoding, "encoding"), layer_axis),
-    )
+    options = {} if encoding is None else kinds.mapping(encoding, "encoding")
+    sides = read_sides(before, after, again, also, Reader(row_texts, options, layer_axis))
     rows, notes = find_usable_rows(sides)
     known = per_row(sides, blocks=blocks, groups=groups, labels=labels)
     scored = draw_rows(rows, max_rows, seed)
     notes += note_of_classes(known, scored)
     chosen = _choose(measures, k, len(scored))
-    evidence = _evidence(scored, known, confidence, seed)
+    layers = _score_layers(sides, scored, chosen, _evidence(scored, known, confidence, seed))
     floor = NoiseFloor(sides.again, sides.also)
-    layers = {
-        name: layer_change(_layer_pair(name, sides, scored), chosen, evidence)
-        for name in track(list(sides.others), len(sides.others), "layers")
-    }
     layer = _most_changed_layer(list(layers.values()))
     looked_at = draw_rows(rows, _LOOKED_AT, seed)
     if len(looked_at) < len(rows):
         notes.append(f"The search for rows that moved used {len(looked_at):,} random rows of {len(rows):,}.")
     n_neighbours = count_neighbours(k, len(looked_at))
-    pair = _layer_pair(layer, sides, looked_at)
-    row_labels = label_rows(looked_at, known.get("labels"))
-    return Diff(
-        *(first, second, layers),
-        moved_rows(
-            *(pair.before, pair.after, pair.unchanged, looked_at),
-            name_rows(looked_at, sides, row_texts),
-            row_labels,
-            k=n_neighbours,
-            most=_MOVED,
-        ),
-        *(layer, sides.n_rows, len(scored), floor.source, floor.count(), n_neighbours),
-        (*sides.notes, *notes, *_reasons(layers.values())),
-        number(seed),
-        index_change(*last_layer(sides, rows, seed), k=n_neighbours, tolerance=loss, seed=seed) if index else None,
-        *what_changed(layer, sides, scored, known, beyond_noise=layers[layer].is_beyond_noise, seed=seed),
-        losses_by_class(pair.before, pair.after, row_labels, n_neighbours),
-        _map(sides, (first, second), layer, row_texts, known, k, seed) if row_map else None,
+    moved, lost_by_class = _search_layer(layer, sides, looked_at, row_texts, known, n_neighbours)
+    recall = index_change(*last_layer(sides, rows, seed), k=n_neighbours, tolerance=loss, seed=seed) if index else None
+    structure, classes, separation = what_changed(
+        layer, sides, scored, known, beyond_noise=layers[layer].is_beyond_noise, seed=seed
     )
+    return Diff(
+        before=first,
+        after=second,
+        layers=layers,
+        moved=moved,
+        moved_layer=layer,
+        n_rows=sides.n_rows,
+        n_scored=len(scored),
+        noise_source=floor.source,
+        n_noise=floor.count(),
+        k=n_neighbours,
+        notes=(*sides.notes, *notes, *_reasons(layers.values())),
+        seed=number(seed),
+        index=recall,
+        structure=structure,
+        classes=classes,
+        separation=separation,
+        lost_by_class=lost_by_class,
+        row_map=_map(sides, (first, second), layer, row_texts, known, k, seed) if row_map else None,
+    )
+
+
+def _score_layers(sides: Sides, scored: Index, chosen: list[Measure], evidence: Evidence) -> dict[str, LayerChange]:
+    """Return the change of every layer on the scored rows."""
+    names = list(sides.others)
+    return {
+        name: layer_change(_layer_pair(name, sides, scored), chosen, evidence)
+        for name in track(names, len(names), "layers")
+    }
+
+
+def _search_layer(
+    layer: str, sides: Sides, rows: Index, texts: Sequence[str] | None, known: dict[str, Any], k: int
+) -> tuple[tuple[MovedRow, ...], dict[str, float]]:
+    """Return the rows of a layer that moved most, and the share of neighbours that each class lost."""
+    pair, labels = _layer_pair(layer, sides, rows), label_rows(rows, known.get("labels"))
+    names = name_rows(rows, sides, texts)
+    moved = moved_rows(pair.before, pair.after, pair.unchanged, rows, names, labels, k=k, most=_MOVED)
+    return moved, losses_by_class(pair.before, pair.after, labels, k)
 
 
 def _map(

@@ -16,7 +16,8 @@ from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.views import Representation
 
 FOLDS = 2
-"""A map that was fitted on documents retrieves them for any queries, so the halves are disjoint."""
+"""Number of folds. Two disjoint halves are needed, because a map finds the documents on which it was fitted too
+easily."""
 _DEALING = 41
 _PANEL = 512
 

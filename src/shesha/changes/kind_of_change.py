@@ -19,11 +19,11 @@ from shesha.views import Representation
 
 FOLDS = 5
 SAME = 0.99
-"""Vectors count as equal if they share more of the variance than this."""
+"""Share of common variance above which vectors count as unchanged."""
 LITTLE = 0.9
-"""Share of the variance from which vectors moved only a little; structure is new if a linear map explains less."""
+"""Share of common variance above which vectors moved only slightly. Structure is new if a linear map explains less."""
 COLLAPSED = 0.5
-"""A representation has collapsed if at most this share of its effective rank remains."""
+"""Largest remaining share of the effective rank at which a representation has collapsed."""
 _DEALING = 51
 Details = tuple[StructureChange | None, tuple[ClassChange, ...], SeparationChange | None]
 

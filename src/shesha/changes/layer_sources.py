@@ -16,7 +16,7 @@ from shesha.support.layer_axis import LayerAxis, layer_sequence, split_layers
 from shesha.views import Rdm, Representation, align_rows, check_named_arrays
 
 ALONE = "representation"
-"""The name of the only layer, if nothing names it."""
+"""Name of the layer if there is only one, without a name."""
 Side = Mapping[str, Representation]
 
 
@@ -49,7 +49,7 @@ class Reader:
     """Reader of layers from any supported input."""
 
     texts: Sequence[str] | None
-    """Texts that models read; None if there are no models."""
+    """Texts for the models; None if there are no models."""
     encoding: Mapping[str, Any]
     """Options of `shesha.extract.encode`."""
     layer_axis: LayerAxis

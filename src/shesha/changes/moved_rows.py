@@ -52,7 +52,7 @@ def moved_rows(
     rows : array
         Numbers of these rows among those given.
     names, labels : sequence of str
-        Of the rows that are looked at.
+        Names and labels of the examined rows.
     k, most : int
         Neighbours, and rows to return.
     """

@@ -21,7 +21,7 @@ def reencodings(model: Any, data: Sequence[Any], options: Mapping[str, Any]) -> 
     ----------
     model : str, path or torch.nn.Module
     data : sequence
-        What the model read.
+        Inputs of the model.
     options : mapping
         Of `shesha.extract.encode`, as in the first encoding.
     """

@@ -27,7 +27,7 @@ _TRUST_ROWS = 1000
 """Maximum number of rows over which trustworthiness is averaged; if there are more, a random sample."""
 _ROW_SAMPLING, _TRUST_SAMPLING = 37, 41
 _CLASSES = 12
-"""Numbers with more values than this are divided into at most `_BINS` ranges, which colours can show."""
+"""Largest number of different numeric labels with a colour each; more are divided into at most `_BINS` ranges."""
 _BINS = 8
 
 

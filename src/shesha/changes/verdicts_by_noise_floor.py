@@ -10,11 +10,12 @@ from shesha.results.changes.diff import Verdict
 from shesha.results.changes.text import ENOUGH
 
 UNCHANGED = 1e-9
-"""Drift due to single precision: other batch sizes and orders of the inputs give at most 2e-11 for MiniLM."""
+"""Largest drift that counts as no change, since it may be due to rounding; re-encoding by MiniLM gives at most
+2e-11."""
 REPLACED = 0.5
-"""Half of the drift of unrelated geometries, which is 1."""
+"""Drift above which a layer counts as replaced; unrelated geometries have a drift of 1."""
 MARGIN = 2.0
-"""Factor on the largest drift if there are few re-encodings, which underestimate the noise."""
+"""Factor by which the largest drift is multiplied if there are few re-encodings, which underestimate the noise."""
 
 
 def noise_limit(noise: Sequence[float]) -> float:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ENTRY = 1.3
-"""Inches per entry of a legend."""
+"""Width of a legend entry in inches."""
 
 
 def boxes(ax: Axes, values: Mapping[str, Vector], colours: Sequence[str], *, label: str = "") -> Axes:
@@ -26,7 +26,7 @@ def boxes(ax: Axes, values: Mapping[str, Vector], colours: Sequence[str], *, lab
     colours : sequence of str
         One per box.
     label : str
-        What the values are.
+        Label of the axis of values.
 
     Returns
     -------

@@ -34,7 +34,7 @@ def class_values(
     above : sequence of bool
         Classes above chance: a filled dot, the others a hollow one.
     label : str
-        What the values are.
+        Label of the axis of values.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 

@@ -29,7 +29,7 @@ def curves(
     values : mapping of str to sequence of float
         One curve per name.
     labels : pair of str
-        What x and the values are.
+        Labels of both axes.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 

@@ -46,7 +46,7 @@ def heat_map(
     rows, columns : sequences of str
         Their names.
     title : str
-        What is shown.
+        Title of the picture.
     closer : {'higher', 'lower'}
         Which values are dark.
     framed : iterable of (row, column)
@@ -58,7 +58,7 @@ def heat_map(
     annotate : bool, optional
         Whether values are written into the cells; default: where they fit.
     size : (width, height), optional
-        Of a new figure, in inches.
+        Size of a new figure, in inches.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 

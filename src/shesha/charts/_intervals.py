@@ -39,13 +39,13 @@ def intervals(
     Parameters
     ----------
     names : sequence of str
-        What was scored, from left to right.
+        Names of the scored items, from left to right.
     scores : mapping of str to Series
         Each score's values and intervals, one per name.
     thresholds : sequence of float, optional
         The chance threshold of each; NaN where there is none.
     label : str
-        What the scores measure.
+        Label of the axis of scores.
     joined : bool
         Lines join what was scored from left to right; else each threshold is a dash of its own.
     ax : matplotlib Axes, optional

@@ -36,9 +36,9 @@ def depth_profile(
     ends : pair of sequences of float
         Lower and upper ends of the intervals, NaN where there are none.
     limits : sequence of float
-        What noise may reach, NaN where that is unknown.
+        Largest change that noise explains, for each layer; NaN if unknown.
     label : str
-        What the changes measure.
+        Label of the axis of changes.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 

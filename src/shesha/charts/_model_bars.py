@@ -45,7 +45,7 @@ def model_bars(
     above_chance : sequence of bool
         Models that a dot marks.
     label : str
-        What the bars measure.
+        Label of the axis of values.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 

@@ -30,7 +30,7 @@ def null_distribution(
     observed, threshold : float
         Lines across; NaN draws none.
     label : str
-        What was measured.
+        Name of the measured value.
     drawn : str
         How the null was drawn, for the legend.
     ax : matplotlib Axes, optional

@@ -40,7 +40,7 @@ def row_map(
     moved : sequence of int
         Rows, those that moved most first.
     names : sequence of str
-        What the planes show.
+        Titles of the planes.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 

@@ -38,7 +38,7 @@ def similarity_map(
     groups : sequence of str, optional
         One per item, shown by colour and shape.
     title : str
-        What is shown.
+        Title of the picture.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LEAST = 1e-12
-"""Smallest drawn share; smaller ones are rounding errors."""
+"""Smallest share of the variance that is drawn; smaller shares are rounding errors."""
 
 
 def spectra(shares: Mapping[str, Vector], *, ordered: bool = False, ax: Axes | None = None) -> Axes:

@@ -60,7 +60,8 @@ class Canaries:
 
         canaries = encode_canaries(self.model, self.texts, folder, n=n, half=half, seed=seed, encoding=self.encoding)
         typer.echo(
-            f"{folder} contains {n} re-encodings of {canaries.layer}. Rerun with more --reencodings, or delete it."
+            f"{folder} contains {n} re-encodings of {canaries.layer}. Rerun with more --reencodings, or delete "
+            "the folder."
         )
         return self._name_rows(canaries.reference), canaries, self._circumstances(canaries.layer, canaries.info)
 

@@ -54,8 +54,8 @@ def suggest_shards(files: Sequence[Path]) -> None:
     numbered = [name for name in first if Path(name).stem[-1:].isdigit()]
     if first == second and len(numbered) == len(first) > 1:
         typer.echo(
-            f"shesha: {files[0]} and {files[1]} hold {len(first)} numbered files each, and every file is compared as "
-            "one representation. If the files are consecutive rows of two representations, pass --shards.",
+            f"shesha: {files[0]} and {files[1]} contain {len(first)} numbered files each, and every file is "
+            "compared as one representation. If the files are consecutive rows of two representations, pass --shards.",
             err=True,
         )
 
@@ -69,7 +69,7 @@ def compare_large(
     the same command resumes. Others are estimated from a sample.
     """
     from shesha.comparison.compare import seed_measures
-    from shesha.comparison.estimated_measures import compare_stored
+    from shesha.comparison.estimation_choice import compare_stored
     from shesha.comparison.sampled_scores import Sampling
     from shesha.io.large_matrices import open_matrix
     from shesha.measures import choose, takes_moments

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shesha.cli._design_options import DesignLabels
-from shesha.cli._outputs import Outputs, describe_inputs
+from shesha.cli._input_description import describe_inputs
+from shesha.cli._outputs import Outputs
 
 if TYPE_CHECKING:
     from shesha.results import Score
     from shesha.results.similarity.pairwise import PairNumber
 
 MOST_ROWS_CALIBRATED = 2_000
-"""Rows up to which the recommended measures are calibrated by default, in about 20 s of processor time."""
+"""Largest number of rows at which the recommended measures are calibrated by default (about 20 s of processor time)."""
 _NO_VALUE = 2
 
 
@@ -32,11 +33,11 @@ class ArrayComparison:
     files : list of Path
         Where the arrays come from.
     models : list of str or None
-        What made the arrays, where they come from no files.
+        Models that produced the arrays, if there are no files.
     exchanged : Asked
         Which rows may take each other's place, and what is taken out.
     permutations, confidence, seed
-        Of chance levels and intervals.
+        Settings of chance levels and intervals.
     outputs : Outputs
     """
 
@@ -120,7 +121,7 @@ class ArrayComparison:
         require_value([score for part in (*result, result.whole) for score in part.scores])
 
     def _design_within_classes(self) -> dict[str, Any]:
-        """Return blocks and groups, and refuse what has no meaning within classes."""
+        """Return blocks and groups, and refuse options that have no meaning within classes."""
         design = {
             name: value for name, value in self.exchanged.design.items() if value is not None and value is not False
         }

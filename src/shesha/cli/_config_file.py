@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shesha.support import spelling as spelling
+from shesha.support import spelling
 
 OWN, SHARED = "shesha.toml", "pyproject.toml"
 Settings = Mapping[str, Any]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shesha.nulls.permutations import Design
 
 _NO_COLUMN = "column must be "
-"""The beginning of the error about an unknown column."""
+"""Beginning of the error message about an unknown column."""
 _WHERE = "FILE (or FILE:COLUMN) with one label per row, or COLUMN of the first FILE"
 
 Blocks = Annotated[
@@ -92,7 +92,7 @@ def read_design(
     """
     named = {"blocks": blocks, "groups": groups, "within": within}
     every = [*(value for value in named.values() if value is not None), *covariates]
-    columns = tuple(dict.fromkeys(value for value in every if split_source(value)[0] is None))
+    columns = tuple(dict.fromkeys(column for value in every for column in column_of_first_file(value)))
     labels = {name: _read(name, value, files[0], by_position) for name, value in named.items() if value is not None}
     design: Design = {"shift": shift, "block_length": block_length}
     design.update(labels)  # type: ignore[typeddict-item]
@@ -132,6 +132,11 @@ def split_source(value: str) -> tuple[Path | None, str | None]:
     if colon and Path(file).is_file():
         return Path(file), column
     return None, value
+
+
+def column_of_first_file(value: str | None) -> tuple[str, ...]:
+    """Return the column of the first file that an option names, if it names one."""
+    return (value,) if value is not None and split_source(value)[0] is None else ()
 
 
 def _read(option: str, value: str, first: Path, by_position: bool) -> Any:

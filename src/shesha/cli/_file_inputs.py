@@ -30,7 +30,7 @@ Distances = Annotated[bool, typer.Option("--rdm", help="The arrays are distances
 """The option for distances: square, condensed, or stacks of square matrices."""
 
 _MOST_ARRAYS = 1_000
-"""Maximum number of arrays, because each is a representation and more are likely a mistake."""
+"""Maximum number of arrays. Each array is a representation, so a larger number is likely a mistake."""
 
 
 def read_representations(
@@ -51,7 +51,7 @@ def read_representations(
     Reports how arrays of three dimensions were read, so that functions need not guess again: they get
     ``layer_axis=None``.
     """
-    from shesha.comparison.input_index import too_narrow
+    from shesha.comparison.input_manifest import too_narrow
     from shesha.inputs import NamedRows
     from shesha.io import open_file
     from shesha.io.representation_names import full_name
@@ -101,14 +101,14 @@ def load_labels(path: Path, column: str | None, *, by_position: bool = False) ->
 
 def hold_directories(files: Sequence[Path]) -> bool:
     """Whether one of the paths is a directory of files."""
-    from shesha.comparison.input_index import is_folder
+    from shesha.comparison.input_manifest import is_folder
 
     return any(map(is_folder, files))
 
 
 def first_file(files: Sequence[Path]) -> Path:
     """Return the first file, or the first file of a directory, in which label columns are looked up."""
-    from shesha.comparison.input_index import is_folder
+    from shesha.comparison.input_manifest import is_folder
     from shesha.io.formats import formats
 
     if not is_folder(files[0]):

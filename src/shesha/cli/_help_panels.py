@@ -9,7 +9,7 @@ from typer.core import TyperCommand
 
 ALL = "--help-all"
 FEW = 16
-"""Number of arguments and options up to which a command's help needs no panels."""
+"""Largest number of arguments and options at which a command's help has no panels."""
 _WANTS_ALL = "shesha.help_all"
 
 FIRST: Mapping[str, tuple[str, ...]] = {
@@ -32,7 +32,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
     "Output": ("--json", "--plot", "--html", "--explore", "--full", "--card"),
     "Where it runs": ("--workers", "--scheduler", "--store"),
 }
-"""Options by subject; all other options are about what to compute."""
+"""Options by subject; all other options determine what is computed."""
 
 RARE = frozenset(
     {

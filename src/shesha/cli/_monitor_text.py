@@ -17,7 +17,7 @@ def markdown(verdict: DriftVerdict) -> str:
             score.tier,
             score.measure,
             *(f"{value:.3g}" for value in (score.drift, score.threshold, score.p_value)),
-            _exceedance(score),
+            "beyond" if score.beyond else "",
         ]
         for score in verdict.scores
     ]
@@ -26,10 +26,6 @@ def markdown(verdict: DriftVerdict) -> str:
     # What comes from files must not be taken for markup.
     plain = [text.replace("<", "&lt;").replace("`", "'") for text in sentences if text]
     return "\n\n".join([f"### shesha monitor: {verdict.state}", table, *plain]) + "\n"
-
-
-def _exceedance(score: Any) -> str:
-    return "beyond" if score.beyond else ""
 
 
 def status_lines(checks: list[dict[str, Any]], updates: list[dict[str, Any]]) -> list[str]:

@@ -56,7 +56,7 @@ _OPTIONS = {
     },
 }
 _CHOICES = {"compare": "--measures", "measures": "NAME", "scores": "NAME"}
-"""The option for measures in these commands; in others it is --measure."""
+"""Option for measures in these commands; other commands use --measure."""
 _SET = re.compile(
     r"\b(blocks|groups|within|shift|block_length|layer_axis|n_permutations|pairs|overwrite|keep_rows)=(True\b)?"
 )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shesha.cli._input_description import what_was_run
 from shesha.support import atomic_files
 from shesha.support.optional import require
 
@@ -25,22 +24,22 @@ _WHOLE = ("zarr.json", ".zgroup", ".zarray", "config.json")
 """Entries that mark a folder as a store or a model, into which no output may be written."""
 PICTURES = (".png", ".pdf", ".svg")
 Json = Annotated[Path | None, typer.Option(help="Write all numbers to this file as JSON; - for standard output.")]
-"""The option for a file with every number."""
+"""The option that writes every number to a file."""
 Html = Annotated[
     Path | None,
     typer.Option("--html", help="Write an HTML report to share: one file with the answer first, then every number."),
 ]
-"""The option for a page."""
+"""The option that writes an HTML page."""
 Card = Annotated[
     Path | None,
     typer.Option("--card", help="Write a model card for a model hub, as Markdown with the numbers in its header."),
 ]
-"""The option for a card."""
+"""The option that writes a model card."""
 Explore = Annotated[
     Path | None,
     typer.Option("--explore", help="Write an HTML page with a map of the rows in both representations."),
 ]
-"""The option for a map of the rows."""
+"""The option that writes a map of the rows."""
 
 
 @dataclass(frozen=True)
@@ -84,17 +83,17 @@ class Outputs:
         Parameters
         ----------
         result : Result
-            What was found; its page, card and plain values are asked for where they are wanted.
+            The result, whose page, card and plain values are made if requested.
         files : sequence of Path
             Inputs, whose fingerprints are reported.
         report, content : optional
-            What is printed and kept instead of the result's own text and values.
+            Text and values that replace those of the result.
         picture : callable, optional
             Returns the axes of the picture; by default the result's own `plot`.
         row_map : callable, optional
             Returns the page with a map of the rows, for commands that have one.
         data, model : str, optional
-            What a card calls them.
+            Names of the data and the model on a card.
         brief : bool
             Whether the sentence for a paper is left to the page.
 
@@ -158,7 +157,7 @@ def require_separate(outputs: Mapping[str, Path | None], inputs: Iterable[str | 
 
 
 def _is_read(path: Path, source: Path) -> bool:
-    """Whether an output is what a command reads, or lies among it: in a store, a model, or a folder of such files."""
+    """Whether an output is an input of the command or inside an input: a store, a model, or a folder of files."""
     if is_same_file(path, source):
         return True
     root, place = Path(os.path.realpath(source)), Path(os.path.realpath(path))
@@ -235,29 +234,6 @@ def save_card(path: Path | None, card: Callable[..., str], files: Sequence[Path]
         typer.echo(f"shesha: no card was written: {error}", err=True)
         return
     write(path, text)
-
-
-def describe_inputs(files: Sequence[Path], model: object) -> str:
-    """Name the data of a card: the files, or the model that produced them."""
-    return ", ".join(path.name for path in files) or str(model)
-
-
-def what_was_run(files: Sequence[Path]) -> dict[str, str]:
-    """Return the command and a fingerprint of each file, by which readers can identify the files."""
-    facts = {"command": shlex.join(["shesha", *sys.argv[1:]])}
-    return facts | {f"file {path}": fingerprint(path) for path in files if path.exists()}
-
-
-def fingerprint(path: Path) -> str:
-    """Return the size and SHA-256 of a file; for a folder, the hash of the names and hashes in it."""
-    if path.is_dir():
-        inside = sorted(file for file in path.rglob("*") if file.is_file())
-        lines = [f"{file.relative_to(path).as_posix()} {fingerprint(file)}" for file in inside]
-        all_digests = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-        return f"{len(inside):,} files, SHA-256 {all_digests} of their names and hashes"
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return f"{path.stat().st_size:,} bytes, SHA-256 {digest}"
 
 
 def save_picture(path: Path | None, draw: Callable[[], Any]) -> None:

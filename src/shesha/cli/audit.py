@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs, _worker_options
+from shesha.cli._input_description import describe_inputs
 from shesha.cli._option_names_in_messages import name_options
 from shesha.support.defaults import N_BOOTSTRAP, N_PERMUTATIONS
 
@@ -24,9 +25,9 @@ _NOT_SCORED = 2
 _FEWEST = 4
 """Arrays with fewer columns (such as a UMAP) cannot be split into halves."""
 _QUICK = 39
-"""Draws of a quick audit: the smallest p-value is 0.025, and intervals are rough."""
+"""Number of permutations and resamples of a quick audit: the smallest p-value is 0.025, and intervals are rough."""
 _QUICK_PAIRS = 100_000
-"""Pairs of rows of a quick audit, which add an error of at most 0.006 to its scores."""
+"""Number of pairs of rows of a quick audit; sampling them adds an error of at most 0.006 to the scores."""
 _UNORDERED = "no order of the representations was given, so drift is not computed: name them in order with --key"
 
 
@@ -112,8 +113,7 @@ def audit_command(
     exchanged = _design_options.read_design(
         [first], blocks, groups, within, shift, block_length, by_position=by_position
     )
-    labels_file, column = (None, None) if labels is None else _design_options.split_source(labels)
-    inside = (*exchanged.columns, *((column,) if column is not None and labels_file is None else ()))
+    inside = (*exchanged.columns, *_design_options.column_of_first_file(labels))
     y = _design_options.labels_named("labels", labels, first, by_position=by_position)
     if models is not None:
         models.require_alone(store=store, scheduler=scheduler, workers=workers, key=key, rdm=rdm)
@@ -122,14 +122,11 @@ def audit_command(
         as_needed = (
             store is not None or scheduler is not None or (workers or 1) > 1 or _file_inputs.hold_directories(files)
         )
+        mapped = files if as_needed or rdm or key else _map_large(context, files, inside)
         read = _lazy_files if as_needed else _read_all
-        found_in = files if as_needed or rdm or key else _map_large(context, files, inside)
-        representations = read(found_in, key, inside, rdm, layer_axis, by_position)
+        representations = read(mapped, key, inside, rdm, layer_axis, by_position)
     if quick:
-        bootstrap, permutations = (
-            value if _is_set(context, name) else _QUICK
-            for name, value in (("bootstrap", bootstrap), ("permutations", permutations))
-        )
+        bootstrap, permutations = _quick_counts(context, bootstrap=bootstrap, permutations=permutations)
         pairs = str(_QUICK_PAIRS) if pairs is None else pairs
     result = audit(
         representations,
@@ -146,11 +143,11 @@ def audit_command(
         scheduler=scheduler,
         store=store,
     )
-    result = _note_label_column(result, column)
+    result = _note_label_column(result, labels)
     if models is None:
         result = _drop_unordered_drift(result, files, key)
     named = [Path(name) for name in (labels, blocks, groups, within) if name is not None]
-    show(result, outputs, [*files, *named], _outputs.describe_inputs(files, model), full=full)
+    show(result, outputs, [*files, *named], describe_inputs(files, model), full=full)
     if quick:
         typer.echo(
             "shesha: --quick gives a first look; without it, intervals are more reliable and p-values more precise",
@@ -181,7 +178,7 @@ def _lazy_files(
     files: list[Path], keys: list[str] | None, inside: tuple[str, ...], rdm: bool, layer_axis: str, by_position: bool
 ) -> Any:
     """Return files that each process reads when needed."""
-    from shesha.comparison.input_index import Files
+    from shesha.comparison.input_manifest import Files
 
     return Files(
         files,
@@ -195,11 +192,12 @@ def _lazy_files(
     )
 
 
-def _note_label_column(result: Audit, column: str | None) -> Audit:
-    """Print a note on the column of the labels."""
-    if result.labels is None or column is None:
+def _note_label_column(result: Audit, labels: str | None) -> Audit:
+    """Note the column of the labels."""
+    if result.labels is None or labels is None:
         return result
-    return replace(result, labels=replace(result.labels, column=column))
+    column = _design_options.split_source(labels)[1]
+    return result if column is None else replace(result, labels=replace(result.labels, column=column))
 
 
 def _drop_unordered_drift(result: Audit, files: list[Path], keys: list[str] | None) -> Audit:
@@ -208,6 +206,11 @@ def _drop_unordered_drift(result: Audit, files: list[Path], keys: list[str] | No
     if len(names) < 2 or _has_order(files, keys, names):
         return result
     return replace(result, drift=None, drift_reason=_UNORDERED)
+
+
+def _quick_counts(context: typer.Context, **counts: int) -> list[int]:
+    """Replace the counts that were not given by those of a quick audit."""
+    return [count if _is_set(context, name) else _QUICK for name, count in counts.items()]
 
 
 def _is_set(context: typer.Context, name: str) -> bool:

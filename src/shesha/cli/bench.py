@@ -226,7 +226,7 @@ def export_command(
 ) -> None:
     """Write the scores, or every comparison, as CSV."""
     from shesha.benchmark import results
-    from shesha.benchmark.store_results import comparisons as every_comparison
+    from shesha.benchmark.stored_results import comparisons as every_comparison
 
     _outputs.require_writable(output)
     _outputs.require_separate({"OUTPUT": output}, [store])

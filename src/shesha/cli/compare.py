@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -115,29 +116,27 @@ def compare_command(
     """
     inputs = (*(files or ()), *(model or ()), texts, labels, blocks, groups, within, *(covariates or ()), store)
     outputs = _outputs.Outputs(json, plot, html, card, inputs, explore)
-    if card is not None and (not calibrate or labels is not None):
-        raise ValueError(
-            "--card needs --calibrate and excludes --labels: a similarity cannot be judged without its chance level"
-        )
     chosen = _split(measures or ["recommended"])
-    if workers is not None and workers < 1:
-        raise ValueError(f"--workers must be at least 1, got {workers}")
+    _check_options(card, calibrate, labels, workers)
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
     files = [models.file] if models is not None else list(files or ())
+    sample = {"queries": queries, "pairs": pairs, "error": error}
+    run_options: dict[str, Any] = {"workers": workers, "scheduler": scheduler, "store": store}
+    read_design = partial(
+        _design_options.read_design, files, blocks, groups, within, shift, block_length, by_position=by_position
+    )
+    comparison_of = partial(
+        ArrayComparison, chosen, files, model, permutations=permutations, confidence=confidence, seed=seed
+    )
     if models is not None:
         models.require_alone(store=store, scheduler=scheduler, key=key, rdm=rdm)
     elif not shards and (store is not None or scheduler is not None or _file_inputs.hold_directories(files)):
         _compare_large_files.suggest_shards(files)
-        sampled = {"queries": queries, "pairs": pairs, "error": error}
-        _refuse_with_many_files(covariates=covariates, labels=labels, folds=folds, explore=explore, **sampled)
+        _refuse_with_many_files(covariates=covariates, labels=labels, folds=folds, explore=explore, **sample)
         _refuse_columns({"blocks": blocks, "groups": groups, "within": within})
-        exchanged = _design_options.read_design(
-            files, blocks, groups, within, shift, block_length, by_position=by_position
-        )
-        comparing = ArrayComparison(chosen, files, model, exchanged, permutations, confidence, seed, outputs)
-        files_or_arrays = _lazy_files(files, key, rdm, layer_axis, by_position)
-        run_options: dict[str, Any] = {"workers": workers, "scheduler": scheduler, "store": store}
-        comparing.compare_all_pairs(files_or_arrays, calibrate=bool(calibrate), **run_options)
+        comparing = comparison_of(read_design(), outputs=outputs)
+        lazy_files = _lazy_files(files, key, rdm, layer_axis, by_position)
+        comparing.compare_all_pairs(lazy_files, calibrate=bool(calibrate), **run_options)
         return
     if shards:
         options = {"covariates": covariates, "labels": labels, "folds": folds, "plot": plot, "rdm": rdm, "key": key}
@@ -147,46 +146,24 @@ def compare_command(
         raise ValueError(
             "--plot must be left out with --covariates, got both: the picture does not control for covariates"
         )
-    exchanged = _design_options.read_design(
-        files, blocks, groups, within, shift, block_length, covariates or (), by_position=by_position
-    )
+    exchanged = read_design(covariates or ())
     classes = _design_options.labels_named("labels", labels, files[0], by_position=by_position)
-    if models is None and (
-        shards
-        or _compare_large_files.needs_stretches(
-            files, chosen, plain=exchanged.is_empty and not (key or rdm or labels or folds or plot)
-        )
-    ):
-        sample = {"queries": queries, "pairs": pairs, "error": error, "confidence": confidence}
+    plain = exchanged.is_empty and not (key or rdm or labels or folds or plot)
+    if models is None and (shards or _compare_large_files.needs_stretches(files, chosen, plain=plain)):
         chance = {"calibrate": bool(calibrate), "n_draws": permutations, "alpha": 0.05}
-        comparison = _compare_large_files.compare_large(files, chosen, sample, seed=seed, **chance)
+        settings = {**sample, "confidence": confidence}
+        comparison = _compare_large_files.compare_large(files, chosen, settings, seed=seed, **chance)
         outputs.write(comparison, files)
         require_value(comparison.scores)
         return
-    if models is not None:
-        arrays = models.last_layers()
-    else:
-        columns = (
-            exchanged.columns
-            if labels is None or _design_options.split_source(labels)[0] is not None
-            else (*exchanged.columns, labels)
-        )
-        arrays = _file_inputs.read_representations(
-            files, key, columns, layer_axis, by_position=by_position, distances=rdm
-        )
-    if len(arrays) < 2:
-        source = "FILE must contain" if models is None else "--model must give"
-        raise ValueError(f"{source} at least two representations in total, got {', '.join(arrays) or 'none'}")
-    comparing = ArrayComparison(chosen, files, model, exchanged, permutations, confidence, seed, outputs)
-    for option, value in {"--folds": folds, "--queries": queries, "--pairs": pairs, "--error": error}.items():
-        if value is not None and (labels is not None or len(arrays) != 2):
-            raise ValueError(f"{option} needs exactly two representations, and no --labels, got {len(arrays)}")
-    if explore is not None and (rdm or len(arrays) != 2):
-        raise ValueError(f"--explore needs exactly two representations, and no --rdm, got {len(arrays)}")
+    columns = (*exchanged.columns, *_design_options.column_of_first_file(labels))
+    arrays = _read_arrays(models, files, key, columns, layer_axis, by_position, rdm)
+    sample = {"folds": folds, **sample}
+    _refuse_for_several(len(arrays), labels, sample, explore, rdm)
+    comparing = comparison_of(exchanged, outputs=outputs)
     if labels is not None:
         comparing.compare_within(arrays, classes, standard=not measures)
     elif len(arrays) == 2:
-        sample = {"folds": folds, "queries": queries, "pairs": pairs, "error": error}
         if calibrate is None:
             calibrate = not measures and not any(sample.values()) and is_quickly_calibrated(arrays)
         comparing.pair(arrays, calibrate=calibrate, **sample)
@@ -194,6 +171,49 @@ def compare_command(
         raise ValueError(f"--covariates needs exactly two representations, got {len(arrays)}: choose them with --key")
     else:
         comparing.compare_all_pairs(arrays, calibrate=bool(calibrate), workers=workers, layer_axis=None)
+
+
+def _check_options(card: Path | None, calibrate: bool | None, labels: str | None, workers: int | None) -> None:
+    """Refuse options that exclude one another, or are out of range."""
+    if card is not None and (not calibrate or labels is not None):
+        raise ValueError(
+            "--card needs --calibrate and excludes --labels: a similarity cannot be judged without its chance level"
+        )
+    if workers is not None and workers < 1:
+        raise ValueError(f"--workers must be at least 1, got {workers}")
+
+
+def _read_arrays(
+    models: _model_inputs.FromModels | None,
+    files: list[Path],
+    keys: list[str] | None,
+    columns: tuple[str, ...],
+    layer_axis: str,
+    by_position: bool,
+    rdm: bool,
+) -> dict[str, Any]:
+    """Return at least two representations, of models or of files; columns that hold labels are no features."""
+    if models is not None:
+        arrays, source = models.last_layers(), "--model must give"
+    else:
+        source = "FILE must contain"
+        arrays = _file_inputs.read_representations(
+            files, keys, columns, layer_axis, by_position=by_position, distances=rdm
+        )
+    if len(arrays) < 2:
+        raise ValueError(f"{source} at least two representations in total, got {', '.join(arrays) or 'none'}")
+    return arrays
+
+
+def _refuse_for_several(
+    n_arrays: int, labels: str | None, sample: dict[str, Any], explore: Path | None, rdm: bool
+) -> None:
+    """Refuse options that exist for two representations only."""
+    for option, value in sample.items():
+        if value is not None and (labels is not None or n_arrays != 2):
+            raise ValueError(f"--{option} needs exactly two representations, and no --labels, got {n_arrays}")
+    if explore is not None and (rdm or n_arrays != 2):
+        raise ValueError(f"--explore needs exactly two representations, and no --rdm, got {n_arrays}")
 
 
 def _refuse_with_many_files(**options: Any) -> None:
@@ -213,7 +233,7 @@ def _refuse_columns(named: dict[str, str | None]) -> None:
 
 def _lazy_files(files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str, by_position: bool) -> Any:
     """Return files that are read when needed."""
-    from shesha.comparison.input_index import Files
+    from shesha.comparison.input_manifest import Files
 
     return Files(files, keys, rdm, _file_inputs.parse_layer_axis(layer_axis), by_position=by_position)
 

@@ -33,7 +33,7 @@ class _Step:
     answer: tuple[str, ...]
     table: Part | None = None
     numbers: tuple[Part, ...] = ()
-    """Options for a page."""
+    """Further tables of the answer, which only the page shows."""
 
 
 def demo_command(
@@ -104,9 +104,9 @@ def _steps(audited: Audit, raw: Comparison, calibrated: Comparison, out: Path) -
         "4. Which measure should I use?",
         "shesha measures 'unbiased CKA'",
         (
-            "The three measures above answer different questions, and more features alone raise none of them. Use them "
-            "unless you have a reason not to. The command explains what a measure responds to and when it misleads. "
-            "shesha bench ranks all measures.",
+            "The three measures above answer different questions, and none of them rises merely because there "
+            "are more features. Use them unless you have a reason not to. The command explains what a measure responds "
+            "to and when it misleads. shesha bench ranks all measures.",
         ),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -82,14 +83,13 @@ def diff_command(
     paths = list(files or ())
     inputs = (*paths, *(model or ()), texts, labels, blocks, groups, *(also or ()), *(again or ()))
     outputs = _outputs.Outputs(json, plot, html, None, inputs, explore)
-    others: dict[str, Any]
     before: Any
     after: Any
     if model:
-        read = _ModelInputs(model, paths, texts, again, key)
-        first, before, after = read.file, *model
-        others = {
-            "texts": read_texts(read.file, read.column),
+        first, column = _text_file(model, paths, texts, again, key)
+        before, after = model
+        others: dict[str, Any] = {
+            "texts": read_texts(first, column),
             "encoding": {"layers": layers or "all", "pool": pool, "batch_size": batch_size, "device": device},
             "also": also or (),
             "again": None if reencode else (),
@@ -98,12 +98,10 @@ def diff_command(
     else:
         _require_two(paths, texts, layers)
         first = paths[0]
-        before, after, *more = (
-            _read(Path(path), key, (labels, blocks, groups), layer_axis, by_position)
-            for path in (*paths, *(again or ()), *(also or ()))
-        )
-        cut = len(again or ())
-        others = {"again": more[:cut], "also": more[cut:], "names": _short_names(*map(str, paths))}
+        read = partial(_read, key=key, columns=(labels, blocks, groups), layer_axis=layer_axis, by_position=by_position)
+        before, after = map(read, paths)
+        others = {name: [read(Path(path)) for path in more or ()] for name, more in (("again", again), ("also", also))}
+        others["names"] = _short_names(*map(str, paths))
     y = _design_options.labels_named("labels", labels, first, by_position=by_position)
     design = _design_options.read_design([first], blocks, groups, None, False, None, by_position=by_position).design
     result = diff(
@@ -128,18 +126,16 @@ def diff_command(
     )
 
 
-class _ModelInputs:
-    """Two models and the file that both read."""
-
-    def __init__(
-        self, models: list[str], files: list[Path], texts: str | None, again: list[str] | None, key: list[str] | None
-    ) -> None:
-        if len(models) != 2:
-            raise ValueError(f"--model must be given twice, before and after, got {', '.join(models)}")
-        for option, there in (("--again", again), ("--key", key)):
-            if there:
-                raise ValueError(f"{option} must be left out with --model, got both")
-        self.file, self.column = parse_texts(texts, files)
+def _text_file(
+    models: list[str], files: list[Path], texts: str | None, again: list[str] | None, key: list[str] | None
+) -> tuple[Path, str | None]:
+    """Return the file and column of the texts that two models read."""
+    if len(models) != 2:
+        raise ValueError(f"--model must be given twice, before and after, got {', '.join(models)}")
+    for option, there in (("--again", again), ("--key", key)):
+        if there:
+            raise ValueError(f"{option} must be left out with --model, got both")
+    return parse_texts(texts, files)
 
 
 def _require_two(files: list[Path], texts: str | None, layers: list[str] | None) -> None:

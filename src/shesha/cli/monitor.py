@@ -21,7 +21,7 @@ monitor = typer.Typer(
 )
 CHANGED, COULD_NOT_TELL = 1, 2
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of the monitor.", show_default=False)]
-Key = Annotated[str | None, typer.Option(help="The array, if a file holds several.")]
+Key = Annotated[str | None, typer.Option(help="Name of the array, if a file contains several.")]
 About = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=TEXT", help="Circumstance to record, such as revision=abc (may be repeated)."),
@@ -61,7 +61,7 @@ def init_command(
     half: Annotated[
         bool,
         typer.Option(
-            help="With --model: use half precision for every second re-encoding, because machines round differently."
+            help="With --model: use half precision for every other re-encoding, because machines round differently."
         ),
     ] = True,
     nulls: Annotated[
@@ -112,7 +112,7 @@ def init_command(
 ) -> None:
     """Make a monitor from canary rows and from their re-encodings by the unchanged model."""
     from shesha.drift import DriftMonitor
-    from shesha.drift.monitor_settings import LEVEL
+    from shesha.drift.monitor_setting_checks import LEVEL
 
     options = {"layers": layers, "pool": pool, "batch_size": batch_size, "device": device}
     canaries = Canaries.read(model, texts, reference, "REF", **options)
@@ -285,13 +285,13 @@ def _read_matrix(path: Path, key: str | None, labels_inside: Any = None) -> Any:
 
 
 def _stacks(paths: list[Path], key: str | None) -> list[Any]:
-    """Read matrices; each of a stack counts as one."""
+    """Read matrices; each matrix of a stack counts separately."""
     arrays = _file_inputs.read_representations(paths, None if key is None else [key], None, "0")
     return list(arrays.values())
 
 
 def _monitor_files(folder: Path) -> list[Path]:
-    """Return what a monitor keeps, which no output may replace."""
+    """Return the files of a monitor, which no output may replace."""
     from shesha.drift.monitor_files import ABOUT, HISTORY
 
     if not folder.is_dir():

@@ -16,7 +16,7 @@ def scores_command(
 ) -> None:
     """List the scores of one representation, or describe one: its meaning, limits, invariances and requirements."""
     from shesha import descriptors, stability
-    from shesha.support import spelling as spelling
+    from shesha.support import spelling
 
     every: list[Variant | Descriptor] = [*stability.registered_variants().values(), *descriptors.descriptors().values()]
     if name is None:

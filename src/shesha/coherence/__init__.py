@@ -5,8 +5,8 @@ those of another, or paired differences).
 """
 
 from shesha.coherence.coherence_by_group import coherence_by_group
-from shesha.coherence.coherence_of_differences import coherence_of_differences
 from shesha.coherence.expected_under_noise import expected_mean_cosine
+from shesha.coherence.paired_differences import coherence_of_differences
 from shesha.coherence.scores import magnitude, mean_cosine, pairwise_cosine, snr, spread
 from shesha.coherence.single_group import coherence
 

@@ -12,7 +12,7 @@ from shesha.coherence.group_scores import evidence
 from shesha.coherence.nearest_controls import nearest_control_shifts
 from shesha.coherence.null_groups import NullGroupScores, score_null_groups
 from shesha.coherence.result_rows import lines
-from shesha.coherence.row_layout import LARGE, Layout, layout
+from shesha.coherence.row_roles import LARGE, Layout, layout
 from shesha.coherence.score_correlations import links
 from shesha.coherence.whitening import whitening_matrix
 from shesha.inputs import align_all_labels
@@ -121,26 +121,16 @@ def coherence_by_group(
     rows = RowPieces(X)
     aligned = align_all_labels(X, {"labels": labels, "blocks": blocks, "groups": groups})
     row_layout = layout(control=control, n_rows=rows.shape[0], min_size=min_size, **aligned)
-    matched = None if method != "knn" else check.count(k, "k")
-    if matched and null == "pooled":
-        raise ValueError(
-            "null must be 'controls' for method='knn', because pooled rows have no fixed neighbours, got 'pooled'"
-        )
+    matched = _neighbour_count(method, k, null)
     share = None
     if method != "standard":
         rows, share = _whiten_rows(rows, row_layout, method, shrinkage)
-    draws = (
-        check.count(199 if matched else 999, "n_draws")
-        if n_draws is None
-        else check.count(n_draws, "n_draws", minimum=0)
-    )
+    draws = check.count((199 if matched else 999) if n_draws is None else n_draws, "n_draws", minimum=0)
     observed = evidence(_evidence_rows(rows, row_layout, matched), row_layout, centred=not matched)
+    drawn = _no_null_groups(row_layout)
     null_seed = draw_seed(seed)
-    drawn = (
-        score_null_groups(rows, row_layout, null=null, k=matched, n_draws=draws, seed=null_seed)
-        if draws
-        else _no_null_groups(row_layout)
-    )
+    if draws:
+        drawn = score_null_groups(rows, row_layout, null=null, k=matched, n_draws=draws, seed=null_seed)
     results = lines(row_layout, observed, drawn, alpha, confidence)
     return CoherenceTable(
         groups=tuple(results),
@@ -159,6 +149,18 @@ def coherence_by_group(
         seed=number(seed),
         cosines=observed.cosines,
     )
+
+
+def _neighbour_count(method: Method, k: int, null: Null) -> int | None:
+    """Return the number of nearest controls for method 'knn', or None for the others."""
+    if method != "knn":
+        return None
+    n_neighbours = check.count(k, "k")
+    if null == "pooled":
+        raise ValueError(
+            "null must be 'controls' for method='knn', because pooled rows have no fixed neighbours, got 'pooled'"
+        )
+    return n_neighbours
 
 
 def _whiten_rows(

@@ -16,7 +16,7 @@ _ENTRIES = 1 << 24
 _HELD = 4096
 """Minimum number of stored rows, if there are that many controls."""
 _SPANNED = 2048
-"""The same minimum with more features than rows; coordinates in the span of the rows then replace the features."""
+"""Minimum number of stored rows if there are more features than rows."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Pool:
 
     rows: Matrix
     numbers: Index
-    """Row numbers in the data."""
+    """Numbers of the rows in the data."""
 
     @cached_property
     def total(self) -> Vector:

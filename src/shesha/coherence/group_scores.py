@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.group_sums_by_block import Parts
-from shesha.coherence.row_layout import Layout
+from shesha.coherence.row_roles import Layout
 from shesha.coherence.scores import NO_DIRECTION
 from shesha.coherence.shift_summary import Shifts
 from shesha.coherence.standard_errors import control_variances, row_variances
@@ -26,7 +26,7 @@ class Evidence:
     pairwise_error: Vector
     """Standard errors over new samples of rows (or units) of the group and the controls."""
     degrees: Vector
-    """Number of units minus one."""
+    """Degrees of freedom: number of units minus one."""
     magnitude: Vector
     noise: Vector
     """Expected contribution of noise to the squared magnitude: variance / n, summed over group and controls."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.coherence.chunked_matrix import RowPieces
-from shesha.coherence.row_layout import Layout
+from shesha.coherence.row_roles import Layout
 from shesha.support.types import Index, Matrix, Vector
 
 

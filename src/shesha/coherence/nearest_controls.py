@@ -54,7 +54,7 @@ class MatchedPool:
     """Indices of the other controls, nearest first: (n, more than k)."""
     k: int
     means: Matrix
-    """Sum of the k nearest other controls of each control."""
+    """Mean of the k nearest other controls of each control."""
 
     @classmethod
     def build(cls, pool: Pool, k: int, largest: int) -> MatchedPool:

@@ -14,10 +14,10 @@ from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.control_pool import Pool, build_pool
 from shesha.coherence.nearest_controls import MatchedPool, score_null_group
 from shesha.coherence.null_scores import members, windows
-from shesha.coherence.row_layout import FEWEST_CONTROLS, LARGE, Layout
-from shesha.coherence.unit_null_groups import Chosen, Scorer, draws_of_units, large_groups_by_units
+from shesha.coherence.row_roles import FEWEST_CONTROLS, LARGE, Layout
+from shesha.coherence.whole_unit_null_groups import Chosen, Scorer, draws_of_units, large_groups_by_units
 from shesha.kernels.threads import parallel
-from shesha.support import progress as progress
+from shesha.support import progress
 from shesha.support.types import Index, Mask, Vector
 
 
@@ -28,7 +28,7 @@ class NullGroupScores:
     scores: tuple[NDArray[np.float64], ...]
     """For each group, an array of shape (n_draws, 4); empty if no null group can be drawn."""
     reasons: tuple[str, ...]
-    """For each group, why it has no null groups; an empty text if it has."""
+    """Reason why a group has no null groups, for each group; empty for groups with null groups."""
     exchanged: str
     shuffled: tuple[bool, ...] = ()
     """For each group, whether labels were shuffled because null groups would leave too few controls."""

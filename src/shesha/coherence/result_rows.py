@@ -8,14 +8,14 @@ import numpy as np
 
 from shesha.coherence.group_scores import Evidence
 from shesha.coherence.null_groups import NullGroupScores
-from shesha.coherence.row_layout import Layout
+from shesha.coherence.row_roles import Layout
 from shesha.nulls.corrections import benjamini_hochberg
 from shesha.nulls.null_summary import summarise
 from shesha.results import Coherence
 from shesha.support.types import Matrix, Vector
 
 _NO_SPREAD = 1e-7
-"""Spreads below this share of the magnitude are rounding errors of squared distances."""
+"""Ratio of spread to magnitude below which the spread is a rounding error."""
 
 
 def lines(
@@ -27,7 +27,7 @@ def lines(
     ----------
     row_layout : Layout
     observed : Evidence
-    drawn : Fakes
+    drawn : NullGroupScores
     alpha, confidence : float
         Level of the thresholds, and confidence of the intervals.
     """

@@ -10,7 +10,7 @@ from shesha.inputs.number_range import require_squarable
 from shesha.support.types import Matrix, Vector
 
 NO_DIRECTION = 1e-9
-"""Shifts shorter than this share of the longest count as zero, because rounding would determine their direction."""
+"""Length, relative to the longest shift, below which a shift counts as zero."""
 
 
 def mean_cosine(shifts: ArrayLike) -> float:

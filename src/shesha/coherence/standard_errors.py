@@ -14,7 +14,7 @@ from shesha.coherence.shift_summary import Shifts
 from shesha.support.types import Index, Matrix, Vector
 
 _HELD_CONTROLS = 4096
-"""Maximum number of controls for the standard error of their mean; with more, evenly spaced ones are used."""
+"""Maximum number of controls for the standard error of their mean; with more, evenly spaced controls are used."""
 
 
 def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray[np.float64]]:

@@ -10,7 +10,7 @@ from shesha.calibration import side_by_side
 from shesha.calibration.dependence_warnings import warn_of_dependence
 from shesha.comparison._subset_intervals import interval
 from shesha.comparison.chance_and_intervals import Evidence, correct_p_values
-from shesha.comparison.input_index import IndexedInput
+from shesha.comparison.input_manifest import IndexedInput
 from shesha.doubting.pair_doubts import saturated_measures
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
@@ -70,7 +70,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Request:
-    """The additions to each score that `compare_all` was asked for."""
+    """Chance levels and intervals that `compare_all` adds to each score."""
 
     n_permutations: int
     alpha: float
@@ -112,7 +112,7 @@ def _warn_of_saturation(scores: Sequence[PairScore]) -> None:
         if score.measure not in warned and saturated_measures({score.measure: (score.null_mean, worst, best)}):
             warned.add(score.measure)
             warn(
-                f"saturated: for {pair_score.first} and {pair_score.second}, unrelated data score the best value of "
-                f"{score.measure}. Use more rows, fewer features, or another measure",
+                f"{score.measure} is saturated for {pair_score.first} and {pair_score.second}: unrelated data reach "
+                "the value of perfect agreement. Use more rows, fewer features, or another measure",
                 CalibrationWarning,
             )

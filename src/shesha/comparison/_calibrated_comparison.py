@@ -15,14 +15,14 @@ from shesha.results import PairScore, Score
 from shesha.support.types import Index, Vector
 
 Step = PairScore | None
-"""A score, or None for a step of the work."""
+"""A finished score, or None after a step that finishes no score."""
 Nulls = dict[tuple[str, Pair], Vector]
-"""The observed score, then that of each draw, by measure and pair."""
+"""Observed score followed by the score of each draw, by measure and pair."""
 OrdersOf = Callable[[Pair], Sequence[Index]]
 _NOT_INPUTS = "no interval and no chance level: the compared rows are tokens or positions, not inputs"
-_BEFORE_BOTH = "interrupted before its interval and chance level were known"
-_BEFORE_INTERVAL = "interrupted before its interval was known"
-_BEFORE_CHANCE = "interrupted before its chance level was known"
+_BEFORE_BOTH = "interrupted before the interval and the chance level were computed"
+_BEFORE_INTERVAL = "interrupted before the interval was computed"
+_BEFORE_CHANCE = "interrupted before the chance level was computed"
 
 
 def n_steps(groups: Sequence[Group], evidence: Evidence) -> int:

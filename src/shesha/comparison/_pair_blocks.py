@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shesha.comparison import _calibrated_comparison as calibrated
-from shesha.comparison import engine as engine
+from shesha.comparison import engine
 from shesha.comparison._all_pairs_calibration import Calibration
 from shesha.comparison.engine import Group, Pair
 from shesha.comparison.representation_locations import RecentRepresentations, RepresentationLocation, array_bytes
@@ -25,16 +25,16 @@ from shesha.runs import Job, Meter, ResultStore
 from shesha.support.types import Vector
 
 CELLS, LOST, CALIBRATED = "comparison", "lost comparison", "calibrated comparison"
-"""Names in the store for comparisons, for those lost with their worker or file (which the next run retries), and for
-those with the scores of their draws."""
+"""Names in the store of three kinds of records: comparisons, comparisons lost with their worker or file, and
+comparisons with the scores of draws. The next run retries lost comparisons."""
 BLOCK = 16
 """Maximum number of representations on either side of a block."""
 _SMALLEST = 4
-"""Smaller blocks would compute the same views too often, unless comparing is costly."""
+"""Smallest number of representations on either side of a block, unless comparisons are slow."""
 _SECONDS = 20.0
-"""Time per block, short so that little is lost if a run is killed."""
+"""Computing time of a block in seconds. Short blocks limit what is lost if a run is killed."""
 _PER_PAIR = 0.02
-"""Approximate seconds for one pair of 1,000 rows, growing with the square of the rows."""
+"""Approximate seconds to compare two representations of 1,000 rows; grows with the square of the number of rows."""
 
 _DRAWS_PER_VALUE = 20
 """Approximate number of draws that take as long as one comparison with its views."""
@@ -50,7 +50,7 @@ class StoredScore(NamedTuple):
     low: float | None = None
     high: float | None = None
     draws: str = ""
-    """The observed score and that of each draw, as the bytes of doubles in base 64."""
+    """Observed score and score of each draw, as double-precision bytes in base 64."""
 
     @classmethod
     def build(cls, score: Score, draws: Vector | None = None) -> StoredScore:
@@ -62,7 +62,7 @@ class StoredScore(NamedTuple):
 
     @property
     def values(self) -> Vector | None:
-        """The draws, the observed score first."""
+        """Observed score, followed by the score of each draw."""
         return np.frombuffer(base64.b64decode(self.draws), dtype="<f8").astype(np.float64) if self.draws else None
 
 
@@ -78,7 +78,7 @@ class Cell:
     second: str
     score: StoredScore
     lost: bool = False
-    """Whether the reason is unrelated to the data."""
+    """Whether the value is missing for a reason unrelated to the data, such as a killed worker."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,9 @@ class Block:
 
     group: Group
     places: Mapping[str, RepresentationLocation]
-    """Sources of the contents, which the pairs name by their fingerprints."""
+    """Location of each representation, by its fingerprint."""
     room: int
-    """Memory for the views; representations may use half as much."""
+    """Bytes of memory for the views; representations may use half as much."""
     calibration: Calibration | None = None
 
     @property
@@ -150,16 +150,16 @@ class Comparisons:
 
     store: ResultStore
     groups: Sequence[Group]
-    """Pairs of fingerprints."""
+    """Measures of the same view, with pairs of fingerprints."""
     places: Mapping[str, RepresentationLocation]
     shapes: Mapping[str, tuple[int, ...]]
     n_workers: int
     room: int
-    """Memory for each worker."""
+    """Bytes of memory for each worker."""
     meter: Meter
     calibration: Calibration | None = None
     stored_scores: dict[str, dict[Pair, StoredScore]] = field(init=False)
-    """Stored and new comparisons, by measure and pair."""
+    """Stored and new scores, by measure and pair of fingerprints."""
 
     def __post_init__(self) -> None:
         """Read the comparisons of earlier runs, and count the remaining ones."""

@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from shesha import runs
-from shesha.comparison import engine as engine
+from shesha.comparison import engine
 from shesha.comparison._all_pairs_calibration import Calibration, Request
 from shesha.comparison._pair_blocks import Comparisons, StoredScore
 from shesha.comparison.engine import Pair
-from shesha.comparison.input_index import Files, Index, IndexedInput, index_files, index_mapping
+from shesha.comparison.input_manifest import Files, Index, IndexedInput, index_files, index_mapping
 from shesha.comparison.representation_locations import InMemoryRepresentation, SpooledRepresentation
 from shesha.measures import Measure
 from shesha.results import PairScore, Score
-from shesha.support import memory as memory
+from shesha.support import memory
+from shesha.views import Representation
 
 _ARRAYS = ".arrays"
 """Suffix of the folder next to a store with arrays for its workers."""
@@ -221,6 +222,11 @@ def require_same_counts(counts: Mapping[str, int]) -> None:
     if len(set(counts.values())) > 1:
         counts_text = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
         raise ValueError(f"representations must have the same rows, got different numbers: {counts_text}")
+
+
+def require_same_rows(sources: Mapping[str, Representation]) -> None:
+    """Refuse representations of different inputs."""
+    require_same_counts({name: source.n_rows for name, source in sources.items()})
 
 
 def require_importable(measures: Sequence[Measure], workers: int | None, scheduler: str | None) -> None:

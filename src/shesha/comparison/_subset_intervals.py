@@ -8,14 +8,17 @@ from scipy.stats import t
 from shesha.support.types import Index, Vector
 
 N_SUBSETS = 50
-"""Subsets per interval: its width varies by a tenth between seeds, and twice as many do not improve coverage."""
+"""Number of subsets per interval. Twice as many do not improve the coverage."""
 LEFT_OUT = 0.2
-"""Share of the rows that a subset leaves out: large enough that scores of neighbours and ranks vary smoothly, but so
-small that scores which depend on rows per feature stay close to those of all rows."""
+"""Share of the rows that each subset leaves out.
+
+With a smaller share, scores of neighbours and ranks would vary in steps. With a larger share, scores that depend on
+rows per feature would differ from those of all rows.
+"""
 
 
 FEWEST_CLUSTERS = 5
-"""Smallest number of groups for an interval: with fewer, leaving out one leaves out more than a fifth."""
+"""Smallest number of groups for an interval. With fewer groups, a subset would leave out more than a fifth of them."""
 
 
 def draw_subsets(n: int, rng: np.random.Generator) -> tuple[Index, ...]:

@@ -27,11 +27,13 @@ from shesha.views import View
 
 _PERMUTING, _LEAVING_OUT = 11, 12
 _FLAT = 1e-6
-"""If subsets differ by less than this share of their distance from the value, they give no interval: with no more
-rows than features, every subset fits perfectly."""
+"""Spread of the subset scores, relative to their distance from the value, below which there is no interval.
+
+With no more rows than features, for example, every subset fits perfectly.
+"""
 
 _KNOWN = 0.9
-"""Share of the subsets that must have a value; otherwise those with a value are not a fair sample."""
+"""Smallest share of the subsets that must have a score for an interval."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Evidence:
     confidence: float
     exchanged: str = "all rows"
     n_clusters: int | None = None
-    """Groups or stretches that subsets leave out as a whole, if rows are not independent."""
+    """Number of groups or stretches of rows, which subsets leave out as a whole; None if rows are independent."""
 
     @classmethod
     def draw(
@@ -59,7 +61,7 @@ class Evidence:
         design: Design | Exchange | None = None,
         permutations: ArrayLike | None = None,
     ) -> Evidence:
-        """Draw both from one seed."""
+        """Draw permutations and subsets from one seed."""
         # A number gives the permutations that `calibrate` draws of it: one seed, one p-value.
         permutation_seed = seed if number(seed) is not None else spawn(seed, _PERMUTING)
         orders, exchanged = draw_permutations(
@@ -122,7 +124,8 @@ class Evidence:
     def add_interval(self, score: Score, on_subsets: Vector, estimates: tuple[float, float] | None = None) -> Score:
         """Add the interval, or a note on why there is none."""
         if self.n_clusters is not None and self.n_clusters < FEWEST_CLUSTERS:
-            return add_note(score, f"no interval: it needs at least {FEWEST_CLUSTERS} groups, got {self.n_clusters}")
+            needed = f"an interval needs at least {FEWEST_CLUSTERS} groups"
+            return add_note(score, f"no interval: {needed}, got {self.n_clusters}")
         known = on_subsets[np.isfinite(on_subsets)]
         if len(known) < _KNOWN * len(on_subsets):
             return add_note(
@@ -134,7 +137,7 @@ class Evidence:
         bounds = score.possible_low, score.possible_high
         low, high = interval(score.value, known, (n_kept(n), n), self.confidence, bounds, clustered=clustered)
         if estimates is not None and high - low > estimates[1] - estimates[0]:
-            wide = f"its width would be {high - low:.3g}, more than the range of the estimated quantity"
+            wide = f"the width would be {high - low:.3g}, more than the range of the estimated quantity"
             return add_note(
                 score, f"no interval: {wide}, {estimates[0]:g} to {estimates[1]:g}. Use more rows or features"
             )
@@ -177,6 +180,13 @@ def add_null(score: Score, summary: NullComparison) -> Score:
 def add_note(score: Score, note: str) -> Score:
     """Add a note to the score."""
     return replace(score, note="; ".join(filter(None, (score.note, note))))
+
+
+def require_calibrate(design: Design, permutations: ArrayLike | None) -> None:
+    """Refuse a design without calibration."""
+    arguments = [*nonempty_arguments(design), *(["permutations"] if permutations is not None else [])]
+    if arguments:
+        raise ValueError(f"calibrate must be True with {' and '.join(arguments)}, got False")
 
 
 def _value_or_nan(measure: Measure, a: View, b: View) -> float:

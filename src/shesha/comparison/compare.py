@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
-from shesha.calibration.calibrated_pair_doubts import add_doubt, doubts_of_pair, warn_of_doubts, width_doubt
-from shesha.calibration.calibration_input import covariate_design
-from shesha.calibration.dependence_warnings import warn_of_dependence
-from shesha.comparison import _calibrated_comparison as calibrated
-from shesha.comparison import engine as engine
-from shesha.comparison import estimated_measures as large
-from shesha.comparison._resumable_runs import require_same_counts
-from shesha.comparison.chance_and_intervals import Evidence, correct_p_values
-from shesha.comparison.held_out import add_held_out, draw_folds
-from shesha.comparison.memory_needs import require_one_that_fits
+from shesha.comparison import estimation_choice as large
+from shesha.comparison._pair_in_memory import PairRequest, compare_in_memory
 from shesha.comparison.moment_scores import compare_moments
-from shesha.comparison.noise_corrected_scores import SidesWithRepeats
 from shesha.comparison.sampled_scores import Sampling
-from shesha.comparison.saturation import add_saturation_doubt
-from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice
 from shesha.moments import Moments
-from shesha.nulls.permutations import Design, nonempty_arguments
-from shesha.results import Comparison, Doubt, PairScore, Score
+from shesha.nulls.permutations import Design
+from shesha.results import Comparison
 from shesha.support.defaults import N_PERMUTATIONS
-from shesha.support.progress import track
-from shesha.support.seeds import draw_seed, number
+from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
-from shesha.views import Rdm, Representation, adjust_for_covariates, align_rows, hint_of_distances
-
-_MANY = 5
-"""From this many measures on, doubts that rank all distances add little cost."""
+from shesha.views import Rdm, hint_of_distances
 
 
 def compare(
@@ -138,97 +123,55 @@ def compare(
     CKA: 1 (higher is closer, 0 to 1)
     """
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
+    chance = {"calibrate": calibrate, "n_draws": n_permutations, "alpha": alpha}
     if isinstance(X, Moments):
         unused = {**design, "permutations": permutations, "repeats": repeats}
-        unused |= {"covariates": covariates, "folds": folds, "queries": queries, "pairs": pairs}
-        large.refuse_with_moments(unused | {"error": error})
-        return compare_moments(
-            X,
-            seed_measures(choose(cast(Choice, measures if Y is None else Y)), seed),
-            calibrate=check.boolean(calibrate, "calibrate"),
-            confidence=check.fraction(confidence, "confidence", closed=False),
-            n_draws=check.count(n_permutations, "n_permutations"),
-            alpha=check.fraction(alpha, "alpha", closed=False),
-            seed=seed,
-        )
+        unused |= {"covariates": covariates, "folds": folds, "queries": queries, "pairs": pairs, "error": error}
+        return _compare_sums(X, cast(Choice, measures if Y is None else Y), unused, chance, confidence, seed)
     if Y is None:
-        raise TypeError("Y must be a second representation, got None: leave it out only with Moments")
+        raise TypeError("Y must be a second representation, got None; only Moments need no Y")
     Y = cast(ArrayLike | Rdm, Y)
-    first, second = _two_names(names)
+    both_names = _two_names(names)
     check.fraction(confidence, "confidence", closed=False)
     check.fraction(alpha, "alpha", closed=False)
     check.count(n_permutations, "n_permutations")
     check.boolean(calibrate, "calibrate")
-    hint_of_distances({first: X, second: Y})
-    chosen = seed_measures(choose(measures), seed)
-    sampling = Sampling.build(queries, pairs, error, confidence, seed)
-    options = {"calibrate": calibrate, "repeats": repeats, "covariates": covariates, "folds": folds}
-    large.require_plain(sampling.option_names, options)
-    others = {**design, "permutations": permutations}
-    if large.exceeds_memory(X, Y, {**others, **options, "calibrate": None}):
-        chance = {"calibrate": calibrate, "n_draws": n_permutations, "alpha": alpha}
-        return large.compare_stored(X, Y, (first, second), chosen, sampling, chance)
-    estimated = large.to_sample(chosen, X, Y, sampling, options)
-    require_one_that_fits(X, Y, [measure for measure in chosen if measure not in estimated])
-    sources = align_rows({first: Representation.build(X, first), second: Representation.build(Y, second)})
-    require_same_rows(sources)
-    _refuse_with_covariates(covariates, folds=folds, repeats=repeats)
-    repeated = (
-        None if repeats is None else SidesWithRepeats.build(repeats, (first, second), (sources[first], sources[second]))
+    hint_of_distances(dict(zip(both_names, (X, Y), strict=True)))
+    request = PairRequest(
+        names=both_names,
+        measures=seed_measures(choose(measures), seed),
+        sampling=Sampling.build(queries, pairs, error, confidence, seed),
+        design=design,
+        permutations=permutations,
+        calibrate=calibrate,
+        confidence=confidence,
+        n_permutations=n_permutations,
+        alpha=alpha,
+        repeats=repeats,
+        covariates=covariates,
+        folds=folds,
+        seed=seed,
     )
-    both, known = adjust_for_covariates(list(sources.values()), covariates)
-    sources = dict(zip(sources, both, strict=True))
-    exact = [measure for measure in chosen if measure not in estimated]
-    work = engine.group_by_view(exact, {measure.name: [(first, second)] for measure in exact})
-    skipped = engine.too_large(work, sources)
-    design = cast(Design, labels_in_order((side.names for side in sources.values()), design))
-    fold = draw_folds(chosen, both[0].n_rows, folds, design["groups"], seed)
-    if calibrate:
-        evidence = Evidence.draw(
-            sources[first].n_rows,
-            n_permutations,
-            alpha,
-            confidence,
-            seed,
-            design=covariate_design(design, permutations, known),
-            permutations=permutations,
-        )
-        dependence = warn_of_dependence(list(sources.values()), design, permutations)
-        nulls: calibrated.Nulls = {}
-        steps = calibrated.run(work, sources, skipped, evidence, nulls)
-        pair_scores, interrupted = collect(steps, calibrated.n_steps(work, evidence))
-        # A later score of a measure replaces the earlier one.
-        pair_scores = correct_p_values(
-            {pair_score.score.measure: pair_score for pair_score in pair_scores}.values(), nulls
-        )
-    else:
-        require_calibrate(design if fold is None else {**design, "groups": None}, permutations)
-        wide: list[Doubt | None] = []
-        pair_scores, interrupted = collect(_check_width(engine.run(work, sources, skipped), both, wide), len(exact))
-    scores = {pair.score.measure: pair.score for pair in pair_scores}
-    if estimated and not interrupted:
-        scores |= large.sample_pair(estimated, both, (first, second), sampling)
-    if fold is not None and not interrupted:
-        scores = add_held_out(scores, chosen, both, fold)
-    few = len(chosen) < _MANY and not calibrate
-    doubts = doubts_of_pair(list(sources.values()), design, dependence if calibrate else None, only_cheap=few)
-    if calibrate:
-        doubts = add_saturation_doubt(doubts, list(sources.values()), scores)
-        warn_of_doubts(doubts)
-    else:
-        doubts = add_doubt(doubts, next(iter(wide), None))
-    if repeated is not None and not interrupted:
-        interrupted = _add_ceilings(repeated, work, scores)
-    return Comparison(
-        first,
-        second,
-        (sources[first].shape, sources[second].shape),
-        tuple(scores.get(measure.name) or engine.score_not_reached(measure) for measure in chosen),
-        number(seed),
-        interrupted,
-        evidence.exchanged if calibrate else "",
-        doubts,
-        folds,
+    large.require_plain(request.sampling.option_names, request.additions)
+    others = {**design, "permutations": permutations, **request.additions, "calibrate": None}
+    if large.exceeds_memory(X, Y, others):
+        return large.compare_stored(X, Y, both_names, request.measures, request.sampling, chance)
+    return compare_in_memory(X, Y, request)
+
+
+def _compare_sums(
+    X: Moments, measures: Choice, unused: dict[str, Any], chance: dict[str, Any], confidence: float, seed: Seed
+) -> Comparison:
+    """Compare representations that are known by their means and products only."""
+    large.refuse_with_moments(unused)
+    return compare_moments(
+        X,
+        seed_measures(choose(measures), seed),
+        calibrate=check.boolean(chance["calibrate"], "calibrate"),
+        confidence=check.fraction(confidence, "confidence", closed=False),
+        n_draws=check.count(chance["n_draws"], "n_permutations"),
+        alpha=check.fraction(chance["alpha"], "alpha", closed=False),
+        seed=seed,
     )
 
 
@@ -239,57 +182,8 @@ def _two_names(names: Any) -> tuple[str, str]:
     return str(names[0]), str(names[1])
 
 
-def _refuse_with_covariates(covariates: Any, **options: Any) -> None:
-    """Refuse options that exclude covariates."""
-    for name, value in options.items():
-        if value is not None and covariates is not None:
-            raise ValueError(f"{name} must be left out with covariates, got both")
-
-
-def _check_width(
-    steps: Iterator[PairScore], sides: Sequence[Representation], doubts: list[Doubt | None]
-) -> Iterator[PairScore]:
-    """Pass the scores on, and check whether CKA is mostly chance while its views are in memory."""
-    for step in steps:
-        if step.score.measure == "CKA":
-            doubts.append(width_doubt(sides, step.score.value))
-        yield step
-
-
-def _add_ceilings(repeated: SidesWithRepeats, work: Sequence[engine.Group], scores: dict[str, Score]) -> bool:
-    """Compare the values with the noise ceiling of repeats; return whether Ctrl-C interrupted it."""
-    try:
-        for group in track(work, len(work), "repeats"):
-            scores.update((score.measure, score) for score in repeated.add_ceilings(group, scores))
-    except KeyboardInterrupt:
-        return True
-    return False
-
-
-def require_calibrate(design: Design, permutations: ArrayLike | None) -> None:
-    """Refuse a design without calibration."""
-    arguments = [*nonempty_arguments(design), *(["permutations"] if permutations is not None else [])]
-    if arguments:
-        raise ValueError(f"calibrate must be True with {' and '.join(arguments)}, got False")
-
-
 def seed_measures(chosen: list[Measure], seed: Seed) -> list[Measure]:
     """Give all random measures one seed, so that they make the same choices for all representations."""
     # One number serves all: their draws are of different kinds, and it gives the same as a direct call.
     measure_seed = draw_seed(seed)
     return [measure.with_seed(measure_seed) for measure in chosen]
-
-
-def require_same_rows(sources: dict[str, Representation]) -> None:
-    """Refuse representations of different inputs."""
-    require_same_counts({name: source.n_rows for name, source in sources.items()})
-
-
-def collect(steps: Iterator[calibrated.Step], total: int) -> tuple[list[PairScore], bool]:
-    """Collect the scores; Ctrl-C keeps those so far."""
-    pair_scores: list[PairScore] = []
-    try:
-        pair_scores.extend(step for step in track(steps, total, "comparing") if step is not None)
-    except KeyboardInterrupt:
-        return pair_scores, True
-    return pair_scores, False

@@ -13,7 +13,8 @@ from shesha.calibration.calibration_input import TOGETHER
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
 from shesha.results import PairScore, Score
-from shesha.support import memory as memory
+from shesha.support import memory
+from shesha.support.progress import track
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
 from shesha.views import Features, Representation, View, aligned, choose_folding
 
@@ -27,7 +28,7 @@ Result = TypeVar("Result")
 INTERRUPTED = "interrupted"
 _ROUNDING = 1e-9
 _COPIES = 4
-"""Number of arrays of the size of the features that a view may hold."""
+"""Maximum size of a view, as a multiple of the size of the features."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ class Stretch:
     pairs: tuple[Pair, ...]
     sides: Mapping[Pair, Sides]
     views: Mapping[int, _ComputedView]
-    """Views by the identity of the side; feature maps differ by pair, matrices do not."""
+    """Computed view of each representation, by the `id` of the representation."""
     skipped: Skipped
 
     @property
@@ -282,3 +283,13 @@ def make_score(measure: Measure, value: float, seconds: float, reason: str) -> S
 def score_not_reached(measure: Measure) -> Score:
     """Return the score of a comparison that was not reached."""
     return missing_score(measure, INTERRUPTED)
+
+
+def collect(steps: Iterator[PairScore | None], total: int) -> tuple[list[PairScore], bool]:
+    """Collect the scores; Ctrl-C keeps those so far."""
+    pair_scores: list[PairScore] = []
+    try:
+        pair_scores.extend(step for step in track(steps, total, "comparing") if step is not None)
+    except KeyboardInterrupt:
+        return pair_scores, True
+    return pair_scores, False

@@ -31,8 +31,8 @@ def draw_folds(
     count = check.count(folds, "folds", minimum=2)
     if not any(map(has_held_out, chosen)):
         raise ValueError(
-            f"measures must include one that fits a map if folds are given ({', '.join(measures_held_out())}), got "
-            f"{', '.join(measure.name for measure in chosen)}"
+            f"measures must include a measure that fits a map if folds are given ({', '.join(measures_held_out())}), "
+            f"got {', '.join(measure.name for measure in chosen)}"
         )
     try:
         return deal_folds(n_rows, count, None if groups is None else Groups(groups), spawn(seed, _FOLDING))

@@ -7,8 +7,9 @@ from itertools import product
 from typing import cast
 
 from shesha.calibration.best_layer_pair import Layers, check_layers
-from shesha.comparison import engine as engine
-from shesha.comparison.compare import collect, require_same_rows, seed_measures
+from shesha.comparison import engine
+from shesha.comparison._resumable_runs import require_same_rows
+from shesha.comparison.compare import seed_measures
 from shesha.comparison.moment_layer_grid import compare_layer_moments
 from shesha.comparison.pairwise import arrange_scores
 from shesha.measures import as_measure
@@ -64,7 +65,7 @@ def compare_layers(
         chosen_one = as_measure(cast(Choice, measure if layers_b is None else layers_b))
         return compare_layer_moments(layers_a, chosen_one)
     if layers_b is None:
-        raise TypeError("layers_b must be the layers of a second model, got None: leave it out only with LayerMoments")
+        raise TypeError("layers_b must be the layers of a second model, got None; only LayerMoments need no layers_b")
     layers_b = cast(Layers, layers_b)
     a, b = layers_in_one_order(
         check_layers(layer_sequence(layers_a, "layers_a", layer_axis), "layers_a"),
@@ -77,7 +78,7 @@ def compare_layers(
     pairs = {chosen[0].name: [(f"a {i}", f"b {j}") for i, j in product(a, b)]}
     groups = engine.group_by_view(chosen, pairs)
     skipped = engine.too_large(groups, sources)
-    pair_scores, interrupted = collect(engine.run(groups, sources, skipped), len(a) * len(b))
+    pair_scores, interrupted = engine.collect(engine.run(groups, sources, skipped), len(a) * len(b))
     scores = tuple(_restore_layer_names(pair) for pair in arrange_scores(pair_scores, chosen, pairs))
     n_rows = int(next(iter(a.values())).shape[0])
     return LayerComparison(tuple(a), tuple(b), scores, chosen[0].closer, number(seed), interrupted, n_rows=n_rows)

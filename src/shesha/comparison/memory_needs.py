@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from shesha.comparison import engine as engine
+from shesha.comparison import engine
 from shesha.measures import Measure, choose, takes_moments
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.views import Representation
 
 _NAMED = 8
@@ -36,7 +36,7 @@ def require_one_that_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> None:
     streamed = ", or compare shesha.Moments.of(X, Y)" if any(map(takes_moments, measures)) else ""
     sizes = " and ".join(f"{n:,} x {d:,}" for n, d in (shapes[0], shapes[1]))
     raise memory.MemoryBudgetError(
-        f"{', '.join(needs)} of {sizes} must fit the memory budget of {memory.readable(budget)}, got a need of "
+        f"{', '.join(needs)} of {sizes} must fit the memory budget of {memory.readable(budget)}, got "
         f"{memory.readable(least)}: {f'these measures fit: {others}; or ' if fitting else ''}pass fewer rows, or raise "
         f"SHESHA_MEMORY{streamed}"
     )

@@ -10,14 +10,14 @@ from typing import Any
 from shesha.comparison.chance_and_intervals import add_note
 from shesha.comparison.engine import score_not_reached
 from shesha.comparison.moment_scores import add_exact_null, has_exact_moments, is_unbiased, score_sums
-from shesha.comparison.projected_alignment import correct_projection
+from shesha.comparison.projection_bias import correct_projection
 from shesha.extract import stream_layers
 from shesha.measures import Measure
 from shesha.moments import LayerMoments, SummedRepresentation, Sums
 from shesha.moments.layer_pair_sums import grid_bytes
 from shesha.nulls.corrections import holm
 from shesha.results import LayerComparison, PairScore
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.progress import track
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
@@ -148,7 +148,7 @@ def _pairs(measure: Measure, strip: _Strip) -> Iterator[PairScore]:
         if score.has_value and has_exact_moments(measure) and sums.n_rows >= _FEWEST_ROWS:
             score = add_exact_null(measure, score, sums, (i, j), 0.05, factor)
         elif score.has_value:
-            score = add_note(score, "no chance level: sums over rows give one for kernel alignments only")
+            score = add_note(score, "no chance level: sums over rows give a chance level for kernel alignments only")
         yield PairScore(first, other, score)
 
 

@@ -26,12 +26,12 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Gram
 
 _WIDE, _FEW_PARTS = 1024, 20
-"""From this many features on, intervals use this few parts, because each needs a decomposition of all features."""
+"""Number of features above which intervals use fewer parts of the rows, and the number of these parts."""
 _NOTED = 0.25
-"""Bias above this share of half an interval is noted. That of unbiased CKA stays below; that of CCA is often above."""
+"""Smallest bias that a note mentions, as a share of half the width of the interval."""
 _BIASED = (
-    "the interval describes the value for {:,} rows. It covers the choice of rows, but not the bias of finite samples, "
-    "which is about {:+.2g} (by the jackknife; up to twice as large if many directions are unrelated)"
+    "the interval describes the value for {:,} rows. It covers the choice of rows, but not the bias of finite samples. "
+    "By the jackknife, this bias is about {:+.2g}, or up to twice as large if many directions are unrelated"
 )
 _EXCHANGED = "all rows (exact moments or the limit for many rows, instead of permutations)"
 
@@ -128,7 +128,7 @@ def _add_intervals(
     """Add intervals by leaving out each part of consecutive rows in turn."""
     few = compact_parts(parts, _FEW_PARTS if sum(sides.moments.widths) > _WIDE else len(parts))
     if len(few) < FEWEST_CLUSTERS:
-        note = f"no interval: it needs at least {FEWEST_CLUSTERS} parts of the rows, got {len(few)}"
+        note = f"no interval: an interval needs at least {FEWEST_CLUSTERS} parts of the rows, got {len(few)}"
         return {measure.name: add_note(scores[measure.name], note) for measure in measures}
     columns = _values_without_parts(sides, few, measures)
     sizes = np.array([part.n_rows for part in few])
@@ -147,17 +147,6 @@ def _values_without_parts(sides: _Sides, parts: Sequence[Sums], measures: Sequen
         for sums in track(without, len(parts), "parts of the rows left out")
     ]
     return np.array(rows).T
-
-
-def jackknife_means(moments: Moments, measures: Sequence[Measure]) -> dict[str, float]:
-    """Values less the bias that the jackknife finds, by measure."""
-    parts = moments.parts()
-    sides = _Sides(moments, merge_all(parts))
-    sizes = np.array([part.n_rows for part in parts])
-    columns = _values_without_parts(sides, parts, measures)
-    values = _values_or_nan(measures, sides.look())
-    means = (jackknife_mean(value, column, sizes) for value, column in zip(values, columns, strict=True))
-    return {measure.name: mean for measure, mean in zip(measures, means, strict=True)}
 
 
 def _add_interval(

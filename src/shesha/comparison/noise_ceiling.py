@@ -138,7 +138,7 @@ class Repeats:
 
 
 def _leave_one_out_means(arrays: Sequence[NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
-    """Yield the mean of all, then the mean without each repeat."""
+    """Yield the mean of all repeats, then the mean without each repeat."""
     yield np.mean(arrays, axis=0)
     for k in range(len(arrays)):
         yield np.mean([array for j, array in enumerate(arrays) if j != k], axis=0)

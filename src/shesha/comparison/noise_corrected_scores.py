@@ -15,7 +15,7 @@ from shesha.comparison.noise_ceiling import Ceiling, Repeats, ceiling_of_repeats
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
 from shesha.results import Score
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, aligned
 

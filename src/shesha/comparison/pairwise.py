@@ -11,11 +11,12 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from shesha import runs
-from shesha.comparison import engine as engine
+from shesha.comparison import engine
 from shesha.comparison._all_pairs_calibration import Request, build_request
-from shesha.comparison._resumable_runs import Run
-from shesha.comparison.compare import collect, require_calibrate, require_same_rows, seed_measures
-from shesha.comparison.input_index import Files
+from shesha.comparison._resumable_runs import Run, require_same_rows
+from shesha.comparison.chance_and_intervals import require_calibrate
+from shesha.comparison.compare import seed_measures
+from shesha.comparison.input_manifest import Files
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice
@@ -205,7 +206,7 @@ def _compare_in_memory(
     pairs = {measure.name: _pairs(measure, list(sources)) for measure in chosen}
     groups = engine.group_by_view(chosen, pairs)
     scores = engine.run(groups, sources, engine.too_large(groups, sources))
-    pair_scores, interrupted = collect(scores, sum(map(len, pairs.values())))
+    pair_scores, interrupted = engine.collect(scores, sum(map(len, pairs.values())))
     return (
         arrange_scores(pair_scores, chosen, pairs),
         {name: source.shape for name, source in sources.items()},

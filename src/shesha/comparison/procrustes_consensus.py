@@ -29,7 +29,7 @@ _FEWEST = 3
 _FEW = 5
 _LARGEST = float(np.sqrt(2))
 _SMALLEST = 1e-6
-"""Distances below this are rounding errors."""
+"""Distance below which two shapes are equal up to rounding."""
 
 
 def consensus(
@@ -248,5 +248,5 @@ def _notes(n_members: int, converged: bool, evidence: Evidence) -> tuple[str, ..
     if not converged:
         notes.append("The mean shape did not converge, so distances may be slightly too large. Use fewer features.")
     if evidence.n_clusters is not None and evidence.n_clusters < FEWEST_CLUSTERS:
-        notes.append(f"No intervals: they need at least {FEWEST_CLUSTERS} groups, got {evidence.n_clusters}.")
+        notes.append(f"No intervals: an interval needs at least {FEWEST_CLUSTERS} groups, got {evidence.n_clusters}.")
     return tuple(notes)

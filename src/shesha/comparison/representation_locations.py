@@ -54,12 +54,12 @@ class InFile:
     path: str
     name: str
     keys: tuple[str, ...] | None
-    """Names to read: the array, or the columns of a table."""
+    """Name of the array to read, or names of the columns of a table."""
     distances: bool
     layer_axis: LayerAxis
     stamp: str
     no_features: tuple[str, ...] = ()
-    """Columns of a table that hold labels."""
+    """Names of table columns that contain labels instead of features."""
     order: bytes = b""
     """Row numbers in the requested order; empty for the order of the file."""
 

@@ -17,7 +17,7 @@ from shesha.kernels.distances import (
 )
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import parallel
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.types import Index, Matrix, Vector
 from shesha.views import UndirectedRowsError
 from shesha.views.row_blocks import RowSource
@@ -25,11 +25,11 @@ from shesha.views.row_blocks import RowSource
 _HELD = 1 << 22
 """Maximum number of values of sampled rows in memory."""
 _SHARE = 4
-"""Standard rows may take the memory budget divided by this; so may the rows of all threads, read in pieces."""
+"""Divisor of the memory budget that gives the memory for standardised rows, and for pieces of rows."""
 _COPIES = 4
-"""Number of arrays of the size of the rows while a piece of them is standardised and its pairs are gathered."""
+"""Number of copies of a piece of rows in memory while pairs of its rows are gathered."""
 _DENSE = 16
-"""If more than one pair of this many is drawn, products of all rows take less time than those of single pairs."""
+"""Ratio of all row pairs to drawn pairs below which the products of all rows are computed."""
 
 
 def tuple_distances(source: RowSource, tuples: Index, metric: Metric) -> Matrix:

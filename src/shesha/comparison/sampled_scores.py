@@ -21,7 +21,7 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
 from shesha.measures.sampled_estimates import PairSample, SampledPairs, SampledRows
 from shesha.results import Score
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Seed, Vector
 from shesha.support.warnings import NotEstimable
@@ -33,9 +33,9 @@ _QUERIES, _FIRST_QUERIES = 1_000, 500
 _PAIRS, _FIRST_PAIRS = 1_000_000, 20_000
 _MOST_PAIRS = 50_000_000
 _DISTINCT = 100
-"""If there are at least this many times as many pairs as draws, repeated pairs are rare."""
+"""Smallest ratio of the number of pairs to the number of draws at which repeated pairs are rare."""
 _IN_MEMORY = 1 << 22
-"""Up to this many rows, rows are drawn by shuffling all row numbers."""
+"""Largest number of rows for which a sample is drawn by shuffling all row numbers."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class _Estimate:
     n_drawn: int
     what: str
     spread: float
-    """The possible distance of the exact value if all draws are equal; 0 if they differ."""
+    """Possible distance of the exact value from the estimate if all draws are equal; otherwise 0."""
 
 
 def _score(measure: Measure, estimate: _Estimate, sampling: Sampling, seconds: float) -> Score:

@@ -1,4 +1,4 @@
-"""Measures that saturate: unrelated data of these sizes score their best value."""
+"""Measures that saturate: unrelated data of these sizes reach perfect agreement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Representation
 
 _CONSTANT = 1e-9
-"""Spread of a null, as a share of its mean, that counts as a rounding error."""
+"""Spread of a null, relative to the mean, below which the null is constant up to rounding."""
 
 
 def add_saturation_doubt(doubts: Doubts, sides: list[Representation], scores: Mapping[str, Score]) -> Doubts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.comparison.compare import compare
 from shesha.inputs import labels_in_order, orders, split_names
 from shesha.inputs import validation as check
-from shesha.measures import choose
+from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice
 from shesha.nulls.corrections import benjamini_hochberg
 from shesha.nulls.design_builder import equal_groups
@@ -92,16 +93,8 @@ def compare_within(
     """
     check.count(min_rows, "min_rows", minimum=5)
     check.count(min_group, "min_group", minimum=2)
-    if not isinstance(names, Sequence) or isinstance(names, str) or len(names) != 2:
-        raise TypeError(f"names must be two names, got {names!r}")
-    if str(names[0]) == str(names[1]):
-        raise ValueError(f"names must be two different names, got {names!r}")
-    arrays, aligned = _align_rows(X, Y, names, {"labels": labels, "blocks": blocks, "groups": groups})
-    n = len(arrays[0])
-    row_classes = _labels_as_text(aligned["labels"], n, "labels")
-    block, group = (
-        None if aligned[name] is None else _labels_as_text(aligned[name], n, name) for name in ("blocks", "groups")
-    )
+    _check_names(names)
+    rows_of_both = _LabelledRows.build(X, Y, names, {"labels": labels, "blocks": blocks, "groups": groups})
     options: dict[str, Any] = {
         "names": names,
         "calibrate": True,
@@ -111,17 +104,16 @@ def compare_within(
         "seed": seed,
     }
     chosen = choose(measures)
-    known = sorted({name for name in row_classes if name is not None})
     excluded: dict[str, str] = {}
     classes: dict[str, Comparison] = {}
-    rows_of_classes: list[Index] = []
-    for name in track(known, len(known), "classes"):
-        rows, reason = _rows(row_classes == name, block, group, min_group)
+    used: list[Index] = []
+    for name in track(rows_of_both.class_names, len(rows_of_both.class_names), "classes"):
+        rows, reason = _rows(rows_of_both.classes == name, rows_of_both.block, rows_of_both.group, min_group)
         if len(rows) < min_rows or reason:
             excluded[name] = reason or f"{count(len(rows), 'row')}, fewer than {min_rows}"
             continue
-        rows_of_classes.append(rows)
-        classes[name] = compare(arrays[0][rows], arrays[1][rows], chosen, **_design(rows, block, group), **options)
+        used.append(rows)
+        classes[name] = rows_of_both.compare(rows, chosen, **rows_of_both.design(rows), **options)
     if not classes:
         reasons = "; ".join(f"{name}: {why}" for name, why in excluded.items())
         raise ValueError(
@@ -129,21 +121,64 @@ def compare_within(
             f"({reasons})"
         )
     # Rows that are sorted by class would look like a series that drifts.
-    rows = generator(0).permutation(np.concatenate(rows_of_classes))
-    design: dict[str, Any]
-    if group is not None:
-        design = {"blocks": row_classes[rows].astype(str), "groups": _join_labels(row_classes[rows], group[rows])}
-    else:
-        design = {
-            "blocks": row_classes[rows].astype(str) if block is None else _join_labels(row_classes[rows], block[rows])
-        }
+    rows = generator(0).permutation(np.concatenate(used))
     with warnings.catch_warnings():
         # A null that keeps classes apart looks saturated; that is what this line is for.
         warnings.simplefilter("ignore", CalibrationWarning)
-        total = compare(arrays[0][rows], arrays[1][rows], chosen, **design, **options)
-    sizes = {name: len(part) for name, part in zip(classes, rows_of_classes, strict=True)}
+        total = rows_of_both.compare(rows, chosen, **rows_of_both.design_within_classes(rows), **options)
+    sizes = {name: len(part) for name, part in zip(classes, used, strict=True)}
     corrected = {measure.name: _correct_over_classes(classes, measure.name) for measure in chosen}
     return WithinClasses(str(names[0]), str(names[1]), classes, sizes, total, excluded, corrected)
+
+
+def _check_names(names: Any) -> None:
+    """Refuse anything but two different names."""
+    if not isinstance(names, Sequence) or isinstance(names, str) or len(names) != 2:
+        raise TypeError(f"names must be two names, got {names!r}")
+    if str(names[0]) == str(names[1]):
+        raise ValueError(f"names must be two different names, got {names!r}")
+
+
+@dataclass(frozen=True)
+class _LabelledRows:
+    """The rows of both representations, with the class, block and group of each."""
+
+    sides: tuple[NDArray[Any], NDArray[Any]]
+    classes: NDArray[Any]
+    block: NDArray[Any] | None
+    group: NDArray[Any] | None
+
+    @classmethod
+    def build(cls, X: ArrayLike, Y: ArrayLike, names: tuple[str, str], labels: dict[str, Any]) -> _LabelledRows:
+        """Check both representations and their labels, and match the rows by their names."""
+        (first, second), aligned = _align_rows(X, Y, names, labels)
+        classes = _labels_as_text(aligned["labels"], len(first), "labels")
+        block, group = (
+            None if aligned[name] is None else _labels_as_text(aligned[name], len(first), name)
+            for name in ("blocks", "groups")
+        )
+        return cls((first, second), classes, block, group)
+
+    @property
+    def class_names(self) -> list[str]:
+        """The classes in alphabetical order."""
+        return sorted({name for name in self.classes if name is not None})
+
+    def compare(self, rows: Index, measures: list[Measure], **options: Any) -> Comparison:
+        """Compare these rows of both representations."""
+        return compare(self.sides[0][rows], self.sides[1][rows], measures, **options)
+
+    def design(self, rows: Index) -> dict[str, Any]:
+        """Return the blocks and groups of rows of one class."""
+        parts = {"blocks": self.block, "groups": self.group}
+        return {name: None if labels is None else labels[rows].astype(str) for name, labels in parts.items()}
+
+    def design_within_classes(self, rows: Index) -> dict[str, Any]:
+        """Return blocks and groups that keep the rows of different classes apart."""
+        classes = self.classes[rows]
+        if self.group is not None:
+            return {"blocks": classes.astype(str), "groups": _join_labels(classes, self.group[rows])}
+        return {"blocks": classes.astype(str) if self.block is None else _join_labels(classes, self.block[rows])}
 
 
 def _correct_over_classes(classes: dict[str, Comparison], measure: str) -> dict[str, float]:
@@ -200,8 +235,3 @@ def _rows(
         return rows, f"{count(len(large), 'group')} with at least {count(min_group, 'row')}, fewer than 3"
     rows = rows[np.isin(group[rows].astype(str), large)]
     return rows[equal_groups(group[rows].astype(str), seed=0)], ""
-
-
-def _design(rows: Index, block: NDArray[Any] | None, group: NDArray[Any] | None) -> dict[str, Any]:
-    parts = {"blocks": block, "groups": group}
-    return {name: None if labels is None else labels[rows].astype(str) for name, labels in parts.items()}

@@ -32,7 +32,7 @@ class DimensionCurve(Result):
     ALIGNED = (("ranks", "dimensions", "errors", "distances"),)
 
     ranks: tuple[int, ...]
-    """Rank of the nearer of the two compared neighbours; the other has twice this rank."""
+    """Rank of the nearer of the two compared neighbours; the farther neighbour has twice this rank."""
     dimensions: tuple[float, ...]
     errors: tuple[float, ...]
     """Standard errors over samples of rows, estimated from random halves of the rows."""

@@ -28,7 +28,7 @@ _EQUAL = 1e-10
     means="Number of coordinates that rows need locally, from the growth of the number of neighbours with distance "
     "(Gride).",
     means_not=(
-        "It is not the dimension of the data: it depends on the scale and the number of rows, and estimators "
+        "The value is not the dimension of the data: it depends on the scale and the number of rows, and estimators "
         "disagree (arXiv 2604.20276). Look at the curve of `shesha.descriptors.dimension_over_scale`."
     ),
     reference="Denti et al. 2022; Facco et al. 2017",

@@ -15,7 +15,8 @@ from shesha.views import Variances
     title="Effective rank",
     bounds=(1, float("inf")),
     means="Effective number of directions (exp of the entropy of the singular values; also called RankMe).",
-    means_not="A higher value is not better, because noise fills all directions. It grows with the number of rows.",
+    means_not="A higher value is not better, because noise fills all directions. The value grows with the number "
+    "of rows.",
     reference="Roy and Vetterli 2007",
     invariant=("scaling", "translation", "orthogonal"),
     audited=True,
@@ -49,8 +50,8 @@ def effective_rank(view: Variances) -> float:
     title="Participation ratio",
     bounds=(1, float("inf")),
     means="Effective number of directions, dominated by the directions of largest variance.",
-    means_not="If it is far below the effective rank, a few directions dominate a long tail. It grows with the "
-    "number of rows.",
+    means_not="If the ratio is far below the effective rank, a few directions dominate a long tail. The value grows "
+    "with the number of rows.",
     reference="Gao et al. 2017",
     invariant=("scaling", "translation", "orthogonal"),
     audited=True,

@@ -14,7 +14,7 @@ from shesha.support.types import Labels, Vector
 
 _CONFOUNDED, _CONFOUNDED_LEVEL = 0.3, 1e-4
 _EXPLAINED, _LEAST = 0.2, 0.05
-"""A covariate is reported if it explains at least this share of a score, and at least this amount."""
+"""Smallest share and smallest amount of a score that a reported covariate explains."""
 
 
 @doubt("covariate", of="both")

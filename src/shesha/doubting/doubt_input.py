@@ -29,8 +29,10 @@ _CACHED = 1 << 15
 _LONGEST = 3
 """Maximum number of single rows that are reported as dominant."""
 _FAR, _MOST_FAR = 3.0, 10
-"""Rows are distant if their distance from the median row exceeds this multiple of the median distance. The second
-number limits how many are checked; several are checked together because distant rows mask one another."""
+"""Multiple of the median distance above which a row is distant, and maximum number of distant rows that are checked.
+
+Distances are from the median row. Distant rows are checked together because they mask one another.
+"""
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,14 @@ class Subject:
     known: Mapping[str, Vector | Labels] = field(default_factory=dict)
     """Covariates and groups by name: numbers as floats, labels as codes."""
     design: Mapping[str, Vector | Labels] = field(default_factory=dict)
-    """The labels of the exchange design, which the null distribution respects; classes may be confounded with it."""
+    """Labels of the exchange design, with which classes may be confounded."""
     ordered: bool = True
     """Whether the order of the rows may be meaningful."""
     seed: int = 0
     computed: Mapping[str, Any] = field(default_factory=dict)
     """Results that the caller already has: 'dependence', and 'checked', the `DiagnosticRows` of each side."""
     numbers: Index | None = None
-    """Numbers of the rows, if some were left out."""
+    """Row numbers in the caller's data, if some rows were left out."""
 
     def caller_rows(self, rows: Index) -> tuple[int, ...]:
         """The row numbers in the caller's data."""

@@ -11,25 +11,29 @@ from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector
 
 _MOST = 0.5
-"""A few coordinates are reported if they determine more than this share of the distances."""
+"""Smallest share of the distances that a few reported features determine."""
 _WIDE, _NEARLY_ALL = 16, 0.8
-"""A few features dominate if they determine half of the distances; with fewer features than this, a larger share."""
+"""Number of features below which few features must determine a larger share of the distances, and that share."""
 _FEW = 0.02
-"""Up to this share of the features counts as few."""
+"""Largest share of the features that counts as few."""
 _ROGUE, _APART = 5, 2.0
-"""Up to this many of at least ten times as many features also count as few, if each has a share this many times as
-large as the next."""
+"""Largest number of features with outstanding shares that count as few, and smallest ratio to the next share.
+
+They count as few only among at least ten times as many features.
+"""
 _MOVED = 0.1
-"""A few features or duplicates do not matter if the score changes by less than this."""
+"""Smallest change of the score for which few features or duplicates are reported."""
 _NEARLY_PARALLEL, _CHANGED = 0.8, 0.3
-"""Mean cosine above which an offset is reported; below it, the score must change by the second number."""
+"""Mean cosine, and change of the score without the offset, above either of which an offset is reported."""
 _COPY, _COPIES = 0.95, 0.1
 """Minimum correlation of noisy duplicates, and minimum share of columns that have a duplicate."""
 _ERRORS = 2.0
-"""A sample correlation of duplicates may be lower by this many standard errors."""
+"""Number of standard errors by which a sample correlation of duplicates may be lower."""
 _ISOLATED, _MOSTLY = 2.5, 0.75
-"""Duplicates must explain one another this many times better than the next column does, for this share of the
-duplicates. Low-rank data and chains of neighbours have pairs of every strength instead."""
+"""Factor by which copies must explain a duplicate better than other columns do, and share of such duplicates.
+
+Low-rank data and chains of neighbours have pairs of every strength instead.
+"""
 _WIDEST = 1024
 """Maximum number of columns that are compared with one another."""
 _VALUES, _ROWS = 8, 12
@@ -190,7 +194,7 @@ def _are_isolated(unexplained: Matrix, group: Index) -> bool:
 
 @doubt("whitened")
 def whitened(subject: Subject) -> Doubt | None:
-    """Columns are less correlated than independent columns, because axes were fitted to these rows."""
+    """Correlations between columns are too close to zero, because axes were fitted to these rows."""
     from scipy.special import chdtr
 
     columns = np.unique(np.linspace(0, subject.sides[0].shape[1] - 1, _AXES).astype(np.intp))
@@ -211,8 +215,8 @@ def whitened(subject: Subject) -> Doubt | None:
     equal = spread.max() < 1.05 * spread.min()
     what = "whitened axes" if equal else "principal components" if falling >= _SORTED else "axes fitted to these rows"
     text = (
-        f"the columns are less correlated than independent columns would be, as for {what}. Halves of such "
-        f"features are unrelated by construction. The {_score(subject)} is {subject.headline.value:.2f}, but "
+        f"correlations between columns are smaller than sampling error alone would make them, as for {what}. Halves of "
+        f"such features are unrelated by construction. The {_score(subject)} is {subject.headline.value:.2f}, but "
         f"{averaged:.2f} when averaged over rotations"
     )
     advice = "Use basis_averaged_split, which does not depend on the axes, or score the original features"

@@ -7,19 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from shesha.doubting._registry import doubt
-from shesha.doubting.cluster_doubts import cka_without_each, linear_cka
+from shesha.doubting.cka_without_rows import cka_without_each, linear_cka
 from shesha.doubting.doubt_input import Subject
 from shesha.doubting.row_doubts import FEW_ROWS_ADVICE, far_rows_first
 from shesha.results import Doubt
 
 _MOVED = 0.2
-"""Rows are reported if CKA changes by more than this when they are left out."""
+"""Smallest change of CKA, when some rows are left out, for which these rows are reported."""
 _MOSTLY, _LEAST_CHANCE = 0.5, 0.1
-"""CKA is misleading if its chance level exceeds the first number times its value, and exceeds the second number."""
+"""Share of CKA, and absolute value, that the chance level of CKA must exceed for a doubt."""
 _SAME = 1e-12
 """Largest 1 - CKA between two copies; rounding to single precision changes CKA by about 1e-14."""
 _SATURATED = 0.02
-"""A measure saturates if its null mean is closer to the best value than this share of the range."""
+"""Distance of the null mean from perfect agreement, as a share of the range, below which a measure saturates."""
 
 
 @doubt("copies", of="pair", cheap=True)
@@ -33,7 +33,7 @@ def copies(subject: Subject) -> Doubt | None:
         text = "both representations contain the same values"
     else:
         text = "each representation is a rotated, shifted or rescaled copy of the other"
-    advice = "Check that two different files or layers were compared: copies are similar whatever the data"
+    advice = "Check that two different files or layers were compared: copies are always similar"
     return Doubt("copies", 1.0, None, text, advice)
 
 
@@ -92,7 +92,7 @@ def saturation(names: Sequence[str], n_rows: int, widths: tuple[int, ...]) -> Do
     sizes = " and ".join(f"{d:,}" for d in widths)
     text = (
         f"{', '.join(names)} saturate{'s' if len(names) == 1 else ''} for {n_rows:,} rows of {sizes} features: even "
-        "unrelated data reach the best value"
+        "unrelated data reach the value of perfect agreement"
     )
     return Doubt("saturated", 1.0, None, text, "Use truncate= (leading components), more rows, or another measure")
 

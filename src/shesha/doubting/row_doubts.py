@@ -18,15 +18,15 @@ from shesha.support.types import Index, Labels, Matrix, Vector
 
 _N_ORDERS = 60
 _CLASS_LEVEL = 1e-4
-"""Classes follow the order of the rows if the permutation p-value is at most this."""
+"""Largest permutation p-value at which classes follow the order of the rows."""
 _HALF = 0.5
-"""A problem determines a score if it explains more than this share of the score."""
+"""Smallest share of a score that a reported problem explains."""
 _HOLDING = 0.75
-"""Rows dominate linear measures if they account for more than this share of the squared inner products."""
+"""Share of the squared inner products above which rows dominate linear measures."""
 _LEAST_SCORE = 0.1
-"""Scores below this raise no doubt, because there is nothing to explain."""
+"""Smallest score that raises a doubt."""
 _SHARED = 0.3
-"""Row scales can make two representations similar if the scales' rank correlation exceeds this."""
+"""Rank correlation of row scales above which the scales can make two representations similar."""
 _DIRECTIONS = 3
 """Number of leading principal directions that are removed before row lengths are compared."""
 _WIDE, _FEW_ROWS = 12, 40
@@ -135,7 +135,7 @@ def duplicates(subject: Subject) -> Doubt | None:
         len(dependence.repeated) / dependence.n_rows + len(dependence.nearly_repeated) / max(1, dependence.n_looked_at),
     )
     text = (
-        f"{len(dependence.repeated):,} of {dependence.n_rows:,} rows repeat an earlier one, and "
+        f"{len(dependence.repeated):,} of {dependence.n_rows:,} rows repeat an earlier row, and "
         f"{len(dependence.nearly_repeated):,} of {dependence.n_looked_at:,} checked rows nearly repeat another row. "
         "Duplicates count as independent evidence, so p-values and intervals are too small"
     )
@@ -248,7 +248,7 @@ def _clusters_if_several(labels: Index) -> Index | None:
 
 
 def _rank_correlation(sides: list[Vector]) -> float:
-    """Rank correlation of two quantities; 1 for a single one."""
+    """Rank correlation of two quantities; 1 for a single quantity."""
     if len(sides) == 1:
         return 1.0
     return float(np.corrcoef([midranks(side)[0] for side in sides])[0, 1])

@@ -18,7 +18,7 @@ from shesha.views import RankedRdm, Representation, SplitHalves
 _N_DRAWS = 8
 """Number of partitions; few suffice because a score and its partial score use the same partitions."""
 _SPANNED = 1e-8
-"""Singular values of unit-length functions below this are rounding errors."""
+"""Singular value below which a direction in the span of unit-length functions is a rounding error."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Headline:
     n_rows: int
     first: Matrix
     second: Matrix
-    """Centred ranks of unit length: (correlations, pairs of rows); a pair that is undefined is 0."""
+    """Centred ranks of unit length, of shape (n_correlations, n_pairs); 0 for pairs with an undefined distance."""
 
     @classmethod
     def from_halves(cls, rows: Matrix, metric: Metric, seed: int, *, rotated: bool = False) -> Headline:

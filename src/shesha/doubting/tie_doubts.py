@@ -14,7 +14,7 @@ _CONSTANT = "Check how the data were made. Similarity, stability and neighbours 
 _N_NEAREST = 10
 """Number of nearest neighbours that are checked."""
 _DECIDED = 0.2
-"""Ties are reported if their treatment determines more than this share of the ranks or of the neighbours."""
+"""Share of the ranks or neighbours that depends on the treatment of ties, above which ties are reported."""
 
 
 @doubt("ties")

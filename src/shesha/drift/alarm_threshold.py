@@ -13,9 +13,9 @@ from shesha.support.types import Matrix, Vector
 _STEP = 0.01
 """Width of a state of the Markov chain, on the scale log(1 + evidence)."""
 _CLOSE = 1.005
-"""The threshold is lowered until the run length is at most half a percent above the requested one."""
+"""Largest accepted ratio of the run length at the threshold to the requested run length."""
 _LONGEST = 1e9
-"""For longer run lengths (in checks), the threshold is the run length itself."""
+"""Longest run length, in checks, for which a threshold is computed; above it, the threshold is the run length."""
 _TRIES = 15
 
 

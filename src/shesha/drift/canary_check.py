@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from shesha.drift import rank_p_values
-from shesha.drift.canary_reference import Reference
+from shesha.drift.canary_reference import Reference, check_same_rows, require_count
 from shesha.drift.drift_scores import drifts, half_samples, tiers
-from shesha.drift.noise_floor import NoiseFloor, check_same_rows, require_count
+from shesha.drift.noise_floor import NoiseFloor
 from shesha.drift.row_movement import class_means, row_movement
 from shesha.inputs import split_names
 from shesha.inputs import validation as check

@@ -19,10 +19,10 @@ from shesha.support.progress import mute_progress, track
 from shesha.support.types import Matrix
 
 SIZES = (8, 16, 32, 64)
-"""Batch sizes of successive re-encodings; few sizes, because a model is slower on batch shapes it has not seen."""
+"""Batch sizes of successive re-encodings. There are few because a model runs slowly on a new batch shape."""
 REFERENCE = "reference.safetensors"
 _HALVES = 2
-"""If half precision is requested, every second re-encoding uses it."""
+"""Step between re-encodings in half precision, if half precision is requested."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from shesha.kernels.distances import find_undirected_rows
 from shesha.measures import Measure
 from shesha.support.device_arrays import input_precision
 from shesha.support.types import Labels, Matrix
-from shesha.views import Representation
+from shesha.views import Representation, align_rows
 
 Stored = dict[str, NDArray[Any]]
 
@@ -115,3 +115,21 @@ class Reference:
 def _rotates(measure: Measure) -> bool:
     """Whether a measure is invariant to rotations, including those that remove zero columns."""
     return "orthogonal" in measure.invariant and not measure.equal_widths
+
+
+def check_same_rows(given: Any, reference: Representation, name: str) -> Representation:
+    """Check another encoding of the reference rows, and align its rows."""
+    source = Representation.build(given, name)
+    if source.has_distances_only or len(source.shape) != 2:
+        raise ValueError(f"{name} must be a matrix (n_rows, n_features), got shape {source.shape}")
+    require_count(source.n_rows, reference, name)
+    return align_rows({"reference": reference, name: source})[name]
+
+
+def require_count(n_rows: int, reference: Representation, name: str) -> None:
+    """Refuse a number of rows that cannot be the same inputs."""
+    if n_rows != reference.n_rows:
+        raise ValueError(
+            f"{name} must be the {reference.n_rows} rows of the reference encoded again, got {n_rows} rows; for new "
+            "inputs use update, or two_sample for a window of inputs"
+        )

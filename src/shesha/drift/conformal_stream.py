@@ -7,8 +7,8 @@ from math import log10
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.drift.input_stream import ReferenceDistribution
 from shesha.drift.martingales import composite_jumper, first_alarm
+from shesha.drift.stream_evidence import ReferenceDistribution
 from shesha.drift.stream_ranks import group_ranks, weighted_ranks
 from shesha.drift.stream_update import FEWEST
 from shesha.inputs import validation as check

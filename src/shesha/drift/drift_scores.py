@@ -14,11 +14,11 @@ from shesha.views import Representation, aligned
 
 Choice = str | Measure | Callable[..., float]
 TIERS = {"RDM drift": "primary", "unbiased CKA": "confirm", "Procrustes similarity": "early", "mutual kNN": "local"}
-"""The role of each measure; if none of these is used, the first measure is primary."""
+"""Role of each default measure in the verdict; with other measures, the first is primary."""
 DEFAULT = tuple(TIERS)
 _NEIGHBOURS = 10
 ROUNDING = 1e-12
-"""Drifts below this are rounding errors."""
+"""Drift below which a representation is unchanged up to rounding."""
 
 
 def choose_measures(measures: Iterable[Choice] | Choice | None, n_rows: int) -> list[Measure]:
@@ -30,8 +30,8 @@ def choose_measures(measures: Iterable[Choice] | Choice | None, n_rows: int) -> 
     for measure in chosen:
         if not measure.paired or measure.self_value is None:
             raise ValueError(
-                f"measures must compare the same rows and have a best value, got {measure.name}; for new inputs use "
-                "update or two_sample"
+                f"measures must compare the same rows and have a known value for unchanged rows, got {measure.name}; "
+                "for new inputs use update or two_sample"
             )
     return chosen
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from shesha.runs import lock_for_writing
-from shesha.support import sqlite as sqlite
+from shesha.support import sqlite
 
 Kind = Literal["check", "update"]
 LAYOUT = sqlite.Layout(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 _WIDTH, _HEIGHT = 460, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 8, 10, 20
 _MANY = 20.0
-"""The axis is logarithmic if the largest drift is at least this many times the smallest."""
+"""Smallest ratio of the largest to the smallest drift at which the axis is logarithmic."""
 
 
 class Check(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 CONNECTIONS = 32
-"""Maximum number of simultaneous connections; further ones are closed immediately."""
+"""Maximum number of simultaneous connections; further connections are closed immediately."""
 SECONDS = 10.0
 """Seconds after which a connection is closed, however slowly its client sends or reads."""
 Answer = tuple[bytes, str]

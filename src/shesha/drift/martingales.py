@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha.drift.input_stream import BETS
+from shesha.drift.stream_evidence import BETS
 from shesha.support.types import Matrix, Vector
 
 JUMPS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)

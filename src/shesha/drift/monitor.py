@@ -17,10 +17,10 @@ from shesha.drift.canary_check import CheckResult, Setting, differences, run_che
 from shesha.drift.canary_reference import Reference
 from shesha.drift.drift_scores import Choice, choose_measures
 from shesha.drift.history import History, InMemory, Kind
-from shesha.drift.input_stream import Stream
-from shesha.drift.monitor_settings import check_level, importable_name, plain_about
+from shesha.drift.monitor_setting_checks import check_level, importable_name, plain_about
 from shesha.drift.noise_floor import NoiseFloor, many
 from shesha.drift.sequential_evidence import Evidence
+from shesha.drift.stream_evidence import Stream
 from shesha.drift.stream_update import Updates
 from shesha.drift.verdict_advice import advice, decide_state
 from shesha.inputs import validation as check

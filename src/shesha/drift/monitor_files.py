@@ -24,7 +24,7 @@ LAYOUT = 1
 ABOUT, HISTORY = "monitor.json", "history.sqlite"
 _OWN = re.compile(r"arrays-[0-9a-f]{16}\.npz")
 _ENTRY = "monitor"
-"""Entry of a single file that replaces `monitor.json`."""
+"""Name of the entry of a single-file monitor that replaces `monitor.json`."""
 
 
 def write(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, overwrite: bool) -> History:

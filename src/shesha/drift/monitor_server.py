@@ -15,7 +15,7 @@ from shesha.drift.status_page import STATES, number, page, readable_name
 from shesha.support.optional import require
 
 DASHBOARD = Path(__file__).with_name("grafana.json")
-"""A dashboard of these gauges for Grafana."""
+"""Path of a Grafana dashboard of the gauges."""
 
 
 def server(folder: str | Path, host: str = "127.0.0.1", port: int = 9108) -> BoundedServer:
@@ -106,7 +106,9 @@ class _Collector:
         yield self._states(
             "shesha_check_state", "1 for the current state of the last check, 0 for other states.", name, event["state"]
         )
-        yield self._gauge("shesha_check_timestamp_seconds", "Time of the last check.", name, _seconds(event["at"]))
+        yield self._gauge(
+            "shesha_check_timestamp_seconds", "Unix time of the last check, in seconds.", name, _seconds(event["at"])
+        )
         for gauge, description, field in (
             ("shesha_drift", "Drift of the last check; 0 means the same geometry.", "drift"),
             ("shesha_drift_threshold", "Drift threshold, which unchanged encodings rarely exceed.", "threshold"),
@@ -128,11 +130,11 @@ class _Collector:
             "shesha_stream_state", "1 for the current state of the stream, 0 for other states.", name, update["state"]
         )
         yield self._gauge("shesha_stream_rows", "Number of new rows so far.", name, update["n_seen"])
-        text = "Evidence of change in the stream, as a power of ten."
+        text = "Decimal logarithm of the evidence of change in the stream."
         yield self._gauge("shesha_stream_log10_evidence", text, name, update["log10_martingale"])
         yield self._gauge(
             "shesha_stream_log10_alarm",
-            "Evidence at which the alarm is raised, as a power of ten.",
+            "Decimal logarithm of the evidence at which the alarm is raised.",
             name,
             update["log10_threshold"],
         )

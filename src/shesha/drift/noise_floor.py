@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from shesha.drift.canary_reference import check_same_rows
 from shesha.drift.drift_scores import drifts
 from shesha.drift.row_movement import class_means, row_movement
 from shesha.inputs import validation as check
 from shesha.measures import Measure
 from shesha.support.types import Labels, Matrix, Vector
-from shesha.views import Representation, align_rows
+from shesha.views import Representation
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class NoiseFloor:
     """Drifts of K re-encodings, and the largest movement of rows and classes."""
 
     drifts: Matrix
-    """(K, measures)."""
+    """Drift of each re-encoding by each measure, of shape (n_reencodings, n_measures)."""
     rows: Vector
     """The largest movement of each row over re-encodings."""
     classes: Vector
@@ -57,24 +58,6 @@ class NoiseFloor:
             raise ValueError(f"nulls must have a value of {measures[0].name}, got none from {len(scores)} re-encodings")
         # A re-encoding without a value may have been any distance away.
         return cls(np.where(np.isnan(scores), np.inf, scores), rows, classes)
-
-
-def check_same_rows(given: Any, reference: Representation, name: str) -> Representation:
-    """Check another encoding of the reference rows, and align its rows."""
-    source = Representation.build(given, name)
-    if source.has_distances_only or len(source.shape) != 2:
-        raise ValueError(f"{name} must be a matrix (n_rows, n_features), got shape {source.shape}")
-    require_count(source.n_rows, reference, name)
-    return align_rows({"reference": reference, name: source})[name]
-
-
-def require_count(n_rows: int, reference: Representation, name: str) -> None:
-    """Refuse a number of rows that cannot be the same inputs."""
-    if n_rows != reference.n_rows:
-        raise ValueError(
-            f"{name} must be the {reference.n_rows} rows of the reference encoded again, got {n_rows} rows; for new "
-            "inputs use update, or two_sample for a window of inputs"
-        )
 
 
 def many(nulls: Any) -> Iterable[Any]:

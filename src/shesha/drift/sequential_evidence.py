@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from math import isnan
 
 from shesha.drift.alarm_threshold import AlarmRule
-from shesha.drift.state_text import count_field, number_field, state_fields, state_text
+from shesha.drift.state_json import count_field, number_field, state_fields, state_text
 from shesha.results import CheckSequence
 from shesha.support.sqlite import StoreError
 
 MOST = 1e300
-"""Upper limit of the evidence, which keeps sums finite."""
+"""Upper limit of the evidence, so that sums remain finite."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shesha.drift.canary_reference import Reference
-from shesha.drift.input_stream import ReferenceDistribution, Stream
+from shesha.drift.stream_evidence import ReferenceDistribution, Stream
 from shesha.inputs import Names, split_names
 from shesha.inputs import validation as check
 from shesha.results import StreamVerdict

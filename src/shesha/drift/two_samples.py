@@ -13,7 +13,7 @@ from shesha.inputs import validation as check
 from shesha.inputs.number_range import require_squarable
 from shesha.kernels.threads import single_threaded_blas
 from shesha.results import TwoSample
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed, Vector
 

@@ -51,7 +51,7 @@ def advice(state: State, scores: Sequence[DriftScore], alarm_since: int = 0) -> 
         return "Encode once more. If the change remains, inspect the rows above and measure task performance."
     if "confirm" in tiers_beyond:
         return (
-            "The leading directions changed too (CKA), so task performance may drop. Measure it now. "
+            "The leading directions changed too (CKA), so task performance may drop. Measure performance now. "
             f"{_SUSPECTS} {_NEW}"
         )
     return f"Distances changed, but the leading directions did not (CKA). Measure task performance. {_SUSPECTS} {_NEW}"

@@ -8,7 +8,7 @@ from torch import Tensor
 from shesha.support.warnings import PoolingWarning, warn
 
 _LONG = 10.0
-"""The first token dominates the mean if its relative norm exceeds this; the sum of a dozen random tokens has 3 to 4."""
+"""Relative norm of the first token above which the first token dominates the mean of all tokens."""
 
 
 class FirstTokens:

@@ -46,4 +46,4 @@ class Activations(dict[str, Array]):
 
 
 _TOLD = ("model", "reader", "pool", "chat_template", "max_tokens", "cut_off", "batch_size", "order", "dtype")
-"""The entries that are shown to users."""
+"""Entries of `info` that a description of the result shows."""

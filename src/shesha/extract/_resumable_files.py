@@ -14,7 +14,7 @@ from typing import IO, Any
 import filelock
 import numpy as np
 
-from shesha.extract._output_file_layout import ABOUT, FORMATS, Region, lay_out, regions
+from shesha.extract._byte_layout import ABOUT, FORMATS, Region, lay_out, regions
 from shesha.support import atomic_files
 from shesha.support.types import Array, Index
 
@@ -36,7 +36,7 @@ class Draft:
         self._files: dict[Path, IO[bytes]] = {}
         self._synced = time.monotonic()
         self.done = 0
-        """Batches that are already in the file."""
+        """Number of batches that the file contains."""
         self._resume()
 
     def write(self, chosen: Index, values: Mapping[str, Array], row_shapes: Mapping[str, tuple[int, ...]]) -> None:

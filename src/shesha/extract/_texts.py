@@ -11,7 +11,7 @@ from shesha.extract._input_rows import IDS, TokenRows, make_rows
 from shesha.extract.pretrained import Source, read_json
 
 _UNLIMITED = 10**9
-"""Tokenizers without a limit return a number above this."""
+"""Token limit above which a tokenizer is unlimited."""
 _FIELDS = (IDS, "token_type_ids")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from shesha.support import spelling as spelling
+from shesha.support import spelling
 
 if TYPE_CHECKING:
     from torch import nn

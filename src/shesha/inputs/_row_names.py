@@ -86,11 +86,11 @@ class Names:
         return self.outline[1]
 
     def has_same_order(self, other: Names) -> bool:
-        """Whether row i of both has the same name."""
+        """Whether row i has the same name in both sets of names."""
         return self.outline[3] == other.outline[3]
 
     def has_same_names(self, other: Names) -> bool:
-        """Whether both have the same names, in any order."""
+        """Whether both sets contain the same names, in any order."""
         return self.outline[4] == other.outline[4]
 
     def positions(self, other: Names) -> NDArray[np.intp]:
@@ -122,7 +122,7 @@ def _format_times(times: NDArray[Any]) -> NDArray[Any]:
 
 
 _DIGITS = 18
-"""Numbers with fewer digits than this fit a 64-bit integer."""
+"""Number of digits up to which every whole number fits a 64-bit integer."""
 
 
 def _hash(values: NDArray[Any]) -> str:
@@ -157,7 +157,7 @@ class NamedRows:
     def __init__(self, values: Any, names: ArrayLike | Names) -> None:
         self.values = values if hasattr(values, "shape") else to_host(values, "values")
         self.known = names if isinstance(names, Names) else Names.build(to_host(names, "names"))
-        """The names; for a file they are read only if needed."""
+        """Names of the rows; names in a file are read only if needed."""
         if not isinstance(names, Names) and (not self.shape or array_shape(names) != self.shape[:1]):
             raise ValueError(f"names must be one per row ({(self.shape or (0,))[0]}), got shape {array_shape(names)}")
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SQUARABLE = 1e-100, 1e100
-"""Sums of squares of products of numbers between these stay within the range of floats."""
+"""Range of numbers whose sums of squared products stay within the range of floats."""
 
 
 def require_squarable(rows: NDArray[np.float64], name: str = "X") -> NDArray[np.float64]:

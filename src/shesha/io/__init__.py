@@ -2,7 +2,7 @@
 
 from shesha.inputs import NamedRows
 from shesha.io._anndata_in_memory import from_anndata
-from shesha.io._file_contents import Contents
+from shesha.io._array_selection import Contents
 from shesha.io._save import save
 from shesha.io.file_checks import UnreadableFileError
 from shesha.io.formats import reader

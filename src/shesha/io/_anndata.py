@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.inputs import NamedRows, Names, is_numeric, numbers
-from shesha.io._file_contents import Contents, Keys, StoredArray, contents, natural, why_not
+from shesha.io._array_selection import Contents, Keys, StoredArray, contents, natural, why_not
 from shesha.io._hdf5_and_zarr_safety import require_own, require_sound
 from shesha.io._labels import pick
 from shesha.io._tables import as_labels
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _READ = ("obs", "X", "layers", "obsm")
-"""The elements of AnnData that are read; others are ignored."""
+"""Elements of AnnData that are read; all other elements are ignored."""
 _SPARSE = ("csr_matrix", "csc_matrix")
 _PARTS = ("data", "indices", "indptr")
 

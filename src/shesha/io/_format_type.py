@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shesha.inputs import NamedRows
-from shesha.io._file_contents import Contents, Keys, StoredArray, contents
+from shesha.io._array_selection import Contents, Keys, StoredArray, contents
 from shesha.io._labels import labels_of_arrays
 from shesha.io._tables import Table, labels_of_table, matrix_of_table
 from shesha.support.layer_axis import LayerAxis
@@ -21,7 +21,7 @@ class Format:
     labels: Callable[[Path, str | None], Array | NamedRows]
     contents: Callable[[Path, Keys, str | Sequence[str] | None, LayerAxis], Contents]
     folder: bool = False
-    """Whether the file is a directory."""
+    """Whether files of this format are directories."""
     distances: Callable[[Path, Keys], Contents] | None = None
     """Reader of distances between rows, if a file can contain several square matrices."""
 

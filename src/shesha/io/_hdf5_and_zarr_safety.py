@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from shesha.io._zarr_chunk_sizes import require_bounded_chunks
+from shesha.io._zarr_decompression_limits import require_bounded_chunks
 from shesha.io.file_checks import UnreadableFileError, require_memory, require_plausible
 
 MOST_CHUNKS = 1 << 18
-"""Maximum number of chunks of an array, because a reader looks up each one separately."""
+"""Maximum number of chunks of an array. Readers look up each chunk separately, which takes time."""
 
 
 def require_own(path: Path, root: Any, names: Iterable[str]) -> None:

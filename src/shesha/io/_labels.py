@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shesha.io._file_contents import StoredArray, why_not
+from shesha.io._array_selection import StoredArray, why_not
 from shesha.io.file_checks import UnreadableFileError, join_names, reading
 from shesha.support.types import Array
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.inputs import NamedRows, Names, is_numeric, numbers
-from shesha.io._file_contents import Contents, Keys, choose
+from shesha.io._array_selection import Contents, Keys, choose
 from shesha.io._labels import label_like_names, pick
 from shesha.io.csv import RAGGED, csv_frame
 from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
@@ -28,7 +28,7 @@ _UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 
 _DECIMAL_COMMA = re.compile(r"(?:^|;)-?\d+,\d")
 _WIDTH = 8
-"""Bytes of a number in memory."""
+"""Number of bytes of a number in memory."""
 _MOST_COLUMNS = 100_000
 _LOOKED_AT = 20
 """Number of lines that are read to find the separator and the decimal sign."""

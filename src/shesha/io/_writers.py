@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from shesha.io._file_contents import natural
+from shesha.io._array_selection import natural
 from shesha.io._labels import label_like_names
 from shesha.io._tables import csv_table, has_names, is_unnamed, labels_of_table
 from shesha.io.file_checks import join_names

@@ -19,7 +19,7 @@ _NAMES_LISTED = 20
 _MOST_UNASKED = 1 << 28
 """Number of bytes that any file may need in memory, regardless of its size."""
 _TIGHTEST = 1000
-"""Deflated zeros take about 1 byte per 1,000."""
+"""Largest plausible number of unpacked bytes per stored byte, which deflated zeros reach."""
 _SIGNATURES = {
     b"\x93NUMPY": "a .npy file",
     b"PK\x03\x04": "a zip archive such as .npz",

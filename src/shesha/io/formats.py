@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.io._anndata import labels_of_h5ad, open_h5ad
-from shesha.io._file_contents import StoredArray
+from shesha.io._array_selection import StoredArray
 from shesha.io._format_type import Format, array_format, table_format
 from shesha.io._numpy_files import npy_arrays, npz_arrays
 from shesha.io._tables import csv_table, labels_of_table, parquet_table
@@ -36,7 +36,7 @@ FORMATS: dict[str, Format] = {
     ".h5ad": Format(labels_of_h5ad, lambda path, keys, *_: open_h5ad(path, keys)),
     ".zarr": Format(labels_of_zarr, lambda path, keys, _, layer_axis: open_zarr(path, keys, layer_axis), folder=True),
 }
-"""The formats that ship, by the ending of a file's name."""
+"""Formats that the library supports, by the ending of the file name."""
 
 
 def formats() -> dict[str, Format]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import NamedRows
-from shesha.io._file_contents import Contents, Keys, StoredArray, contents
+from shesha.io._array_selection import Contents, Keys, StoredArray, contents
 from shesha.io._tables import (
     Table,
     arrow_table,

@@ -22,13 +22,13 @@ _COPIED = (".zarr", ".parquet")
 _PIECE = 1 << 26
 """Maximum number of bytes that are copied at a time."""
 _SHARE = 16
-"""Copied pieces take at most the memory budget divided by this, because decoding needs several times as much."""
+"""Divisor of the memory budget that gives the largest size of a copied piece."""
 _HELD = 4
-"""Files that take more than the memory budget divided by this are copied: audits need memory for themselves."""
+"""Divisor of the memory budget that gives the size above which a file is copied."""
 _MAP_FROM, _TRIM_FROM = -3, -1
 """Options of the C library (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD)."""
 _MAPPED, _KEPT = 1 << 18, 1 << 25
-"""Bytes from which an array gets pages of its own while files are copied, and afterwards at most."""
+"""Size in bytes above which an array has its own memory pages, during the copy and afterwards."""
 
 
 def copy_large_files(

@@ -11,7 +11,7 @@ import numpy as np
 
 from shesha.inputs import NamedRows
 from shesha.inputs import validation as check
-from shesha.io._file_contents import Contents
+from shesha.io._array_selection import Contents
 from shesha.io._format_type import Format
 from shesha.io._labels import read_lines
 from shesha.io._unsupported_formats import how_to_convert

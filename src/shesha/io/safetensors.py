@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.io._file_contents import StoredArray
+from shesha.io._array_selection import StoredArray
 from shesha.io.file_checks import optional, reading, require_memory
 from shesha.support.types import Array
 

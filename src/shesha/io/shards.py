@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.io._file_contents import natural
+from shesha.io._array_selection import natural
 from shesha.io.file_checks import UnreadableFileError
 from shesha.support.types import Array
 

@@ -20,15 +20,15 @@ from shesha.kernels.threads import parallel
 from shesha.support.types import Index, Keys, Vector
 
 _KEY_BITS = 52
-"""A double in [1, 2) has 52 fraction bits: its bit pattern is the fixed-point key."""
+"""Number of bits of a fixed-point key: the number of fraction bits of a double."""
 _MAX_ERROR = 5e-10
-"""Largest error in a rank correlation that keys coarser than the tolerance may cause."""
+"""Largest error of a rank correlation that may result from keys that are coarser than the tolerance."""
 _FEW_CLOSE = 0.25
-"""Share of the values whose keys are close, above which sorting all values takes less time."""
+"""Largest share of values with nearly equal keys at which only these values are sorted again."""
 _AT_ONCE = 1 << 18
 """Number of entries that a thread packs or places at a time."""
 _BLOCK = 1 << 15
-"""Number of entries per block in cache; fixed, because sums are computed block by block."""
+"""Number of entries per block. It is fixed because sums are computed block by block."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _step(form: FixedPoint, spread: tuple[float, float]) -> float:
 
 
 def may_stay(squares: float, form: FixedPoint, spread: tuple[float, float], tolerance: float, n: int) -> bool:
-    """Whether linked positions may keep any order; in a run of t, each moves by at most t / 2."""
+    """Whether positions with nearly equal keys may stay unsorted; in a run of t, ranks change by at most t / 2."""
     if squares == 0:
         return True
     return _step(form, spread) > tolerance and _is_negligible(squares, n)
@@ -129,7 +129,7 @@ def _pack(values: Vector, form: FixedPoint, keys: Keys) -> None:
 
 
 def _links(keys: Keys, shift: np.uint64, gap: np.uint64) -> Index:
-    """Return the sorted positions whose key is within the gap of the next one."""
+    """Return the sorted positions whose key is within the gap of the next key."""
     links = [
         start + np.flatnonzero(np.diff(keys[start : stop + 1] >> shift) <= gap)
         for start, stop in block_bounds(len(keys))

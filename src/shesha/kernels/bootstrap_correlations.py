@@ -21,13 +21,13 @@ from shesha.support.types import Matrix, Vector
 Cells = NDArray[np.int32]
 
 CELLS = 128
-"""Cells per axis: the table of 128 x 128 cells for 16 resamples stays in cache."""
+"""Number of cells per axis of the table of ranks. The tables of 16 resamples then fit in the cache."""
 _TOGETHER = 16
 _BLOCK = 1 << 17
 COMPILED_TOGETHER = 16
 """Number of resamples that the compiled loops (cells.c) process at once."""
 UNDEFINED = CELLS * CELLS
-"""Cell of the pairs that are left out."""
+"""Cell number of pairs whose distance is undefined."""
 
 
 def row_counts(n_rows: int, n_resamples: int, rng: np.random.Generator) -> Matrix:
@@ -71,7 +71,7 @@ def bootstrap_correlations(
 def _native_correlations(
     cells: Sequence[Cells], counts: Matrix, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]
 ) -> Iterator[tuple[int, Matrix]]:
-    """Compute the same in compiled code; a draw's pairs are sorted by cell once for all resamples."""
+    """Correlations of resamples in compiled code; a draw's pairs are sorted by cell once for all resamples."""
     firsts = range(0, counts.shape[1], COMPILED_TOGETHER)
     groups = [_weights(counts[:, first : first + COMPILED_TOGETHER]) for first in firsts]
     i, j = (np.ascontiguousarray(side, dtype=np.int64) for side in pairs)
@@ -93,7 +93,7 @@ def _native_correlations(
 
 
 def _weights(counts: Matrix) -> NDArray[np.int32]:
-    """Counts of a group of resamples, padded with zeros."""
+    """Row counts of a group of resamples, padded with zeros."""
     weights = np.zeros((len(counts), COMPILED_TOGETHER), dtype=np.int32)
     weights[:, : counts.shape[1]] = counts
     return weights
@@ -102,7 +102,7 @@ def _weights(counts: Matrix) -> NDArray[np.int32]:
 def _tables(
     cells: Sequence[Cells], group: Matrix, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]
 ) -> Iterator[Vector]:
-    """Compute the same without compiled code."""
+    """Tables of ranks of a group of resamples, computed without compiled code."""
     tables = np.zeros((len(cells), UNDEFINED + 1, group.shape[1]))
     for start in range(0, len(pairs[0]), _BLOCK):
         stretch = slice(start, start + _BLOCK)

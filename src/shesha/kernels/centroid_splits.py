@@ -81,7 +81,7 @@ def agreements(first: Cube, second: Cube, metric: Metric) -> Vector:
 
 
 def _rank_correlations(a: Matrix, b: Matrix) -> Vector:
-    """Rank correlation of each row of one matrix with that of the other, without ties."""
+    """Rank correlation of corresponding rows of two matrices without ties."""
     m = a.shape[1]
     places = [np.argsort(np.argsort(half, axis=1), axis=1) - (m - 1) / 2 for half in (a, b)]
     return np.asarray(np.einsum("sk,sk->s", *places) / ((m**3 - m) / 12))

@@ -15,7 +15,7 @@ from shesha.support.types import Index, Labels, Matrix, Vector
 Panels = Callable[[int], Matrix]
 
 _PAIRS = 1 << 15
-"""Number of pairs that are weighted together, few enough to stay in cache."""
+"""Number of pairs that are weighted in one step, limited by the size of the cache."""
 _COLUMNS = 16
 
 
@@ -41,7 +41,7 @@ class Sums:
 
 
 def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> Sums:
-    """Sums over pairs of rows for each column of row counts; pairs of a row with itself never count.
+    """Sums of distances over all pairs of different rows, for each column of row counts.
 
     Sums of distances over pairs are quadratic forms in the counts, so each panel of distances
     serves all columns in one matrix product and no distance is computed twice.

@@ -14,15 +14,15 @@ from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.support.types import Index, Labels, Matrix, Vector
 
 _ROWS = 2048
-"""Rows whose distances to the class means of all resamples are computed together."""
+"""Number of rows whose distances to the class means of all resamples are computed together."""
 _SQUARES = 1e-100, 1e100
 """Range of deviations whose squares do not overflow or underflow."""
 _CACHED = 1 << 16
-"""Numbers of a stretch of rows that are read once. Fixed, because sums are computed stretch by stretch."""
+"""Number of values in a block of rows. It is fixed because sums are computed block by block."""
 _FAR_FROM_MEAN = 1e-3
-"""Smallest ratio of the squares about the mean to those about the first row that keeps enough digits."""
+"""Smallest ratio of the sum of squares about the mean to that about the first row that leaves enough digits."""
 _FEW_DIGITS = 1e-9
-"""Share of the squared length below which a variance may be rounding."""
+"""Share of the squared length below which a variance may be a rounding error."""
 
 
 def class_means(X: Matrix, codes: Labels) -> tuple[Matrix, Vector]:
@@ -64,7 +64,7 @@ def _between_class_share(sums: Matrix, counts: Index, mean: Vector, total: float
 
 
 def _class_sums(X: Matrix, origin: Vector | None, codes: Labels, n_classes: int) -> tuple[Matrix, float]:
-    """Sum of the rows of each class, and of all squares, from an origin: a stretch of rows in the cache at a time."""
+    """Sum of the rows of each class and sum of all squares, relative to an origin, block by block."""
     sums, squares = np.zeros((n_classes, X.shape[1])), 0.0
     step = max(1, _CACHED // X.shape[1])
     indicators = (codes == np.arange(n_classes)[:, None]).astype(np.float64)
@@ -164,7 +164,7 @@ def _mean_distances(rows: Matrix, centres: Matrix, counts: Matrix, size: Vector)
 
 
 def centred_rows(X: Matrix) -> Matrix:
-    """Centred rows in a unit near their scale."""
+    """Centre rows after division by a power of two near their largest entry."""
     # Equal rows become exact zeros, which the rounding of their mean would miss.
     rows = X / length_unit(X)
     rows -= rows[0].copy()
@@ -182,7 +182,7 @@ def _squared(rows: Matrix) -> Vector:
 
 
 def mean_of_known(scores: Matrix) -> Vector:
-    """Mean of the known scores of each column; NaN if there are none."""
+    """Mean of each column without its missing values; NaN if all are missing."""
     known = np.isfinite(scores)
     n = known.sum(axis=0)
     return np.asarray(np.where(n > 0, np.where(known, scores, 0.0).sum(axis=0) / np.maximum(n, 1), np.nan))

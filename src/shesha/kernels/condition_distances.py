@@ -5,18 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.stats import rankdata
 
 from shesha.kernels.distances import Metric
+from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.standardisation import is_constant
 from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 
 Cube = NDArray[np.float64]
 
 _FEW_UNITS = 24
-"""Up to this many units of trials, sums within units are shared by all splits."""
-_DIGITS = 11
-"""Distances that agree to this many decimals, relative to the largest, tie; further digits are rounding errors."""
+"""Largest number of units (sets of trials) for which sums within units are computed once for all splits."""
 _FEWEST_PAIRS = 3
 
 
@@ -146,23 +144,9 @@ def condition_distances(sums: Cube, counts: Matrix, metric: Metric) -> Matrix:
 
 
 def agreement(first: Matrix, second: Matrix) -> Vector:
-    """Rank correlation of corresponding lines over their common pairs; NaN if there are few."""
+    """Rank correlation of corresponding lines over the pairs that both have; NaN if there are too few."""
     both = np.isfinite(first) & np.isfinite(second)
     enough = np.where(both.sum(axis=1) >= _FEWEST_PAIRS, 1.0, np.nan)
     a, b = (centred_ranks(np.where(both, half, np.nan)) for half in (first, second))
     correlations: Vector = np.clip(np.einsum("sp,sp->s", a, b), -1.0, 1.0) * enough
     return correlations
-
-
-def centred_ranks(values: Matrix) -> Matrix:
-    """Centred ranks of unit length of the finite entries of each line, others 0; NaN if all are equal."""
-    known = np.isfinite(values)
-    filled = np.where(known, values, 0.0)
-    top = np.abs(filled).max(axis=1, keepdims=True)
-    # Unknown entries rank last, and so take no part in the ranks of the others.
-    ranks = rankdata(np.where(known, np.round(filled / np.where(top > 0, top, 1.0), _DIGITS), np.inf), axis=1)
-    counts = known.sum(axis=1, keepdims=True)
-    ranks = np.where(known, ranks - (counts + 1) / 2, 0.0)
-    lengths = np.sqrt((ranks**2).sum(axis=1, keepdims=True))
-    unit_ranks: Matrix = ranks / np.where(lengths > 0, lengths, np.nan)
-    return unit_ranks

@@ -24,9 +24,9 @@ from shesha.support.types import Matrix, Vector
 Sample = Literal["rows", "columns", "both"]
 SAMPLES: tuple[str, ...] = get_args(Sample)
 FEWEST_ROWS = 4
-"""Smallest number of rows, because averages run over four different rows."""
+"""Smallest number of rows for the correction, which averages over four different rows."""
 _ROUNDING = 1e-11
-"""Share of its largest term below which a denominator is a rounding error."""
+"""Ratio of a denominator to its largest term below which the denominator is a rounding error."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def fourth_moments(X: Sliced) -> FourthMoments:
 
 
 def _centred_blocks(X: Sliced) -> Iterator[Matrix]:
-    """Blocks of centred rows, the largest entries near 1."""
+    """Yield blocks of centred rows, scaled to largest entries near 1."""
     n, d = X.shape
     step = max(1, ENTRIES // d)
 

@@ -36,7 +36,7 @@ import numpy as np
 from shesha.support.types import Matrix
 
 Nodes = int
-"""A set of nodes, node j as the bit 1 << j."""
+"""A set of nodes: bit j is set if the set contains node j."""
 Chain = int
 """A sum of generators over the field of two elements, as bits in order of birth."""
 Basis = dict[int, Chain]
@@ -45,7 +45,7 @@ Basis = dict[int, Chain]
 
 @dataclass(frozen=True)
 class _Loops:
-    """The part that both orders of a pair share: generators and triangle relations of the smaller distances."""
+    """Generators and triangle relations of the smaller distances, which both orders of a pair share."""
 
     births: list[float]
     chains: list[list[Chain]]

@@ -43,7 +43,7 @@ def across_runs(rows: Matrix, codes: Labels, runs: Labels, n_conditions: int, we
 
 
 def _means(rows: Matrix, codes: Labels, runs: Labels, n_conditions: int) -> Iterator[Matrix]:
-    """Yield the mean response of each condition, run by run; zero if there is none."""
+    """Yield the mean response of each condition in each run; zero for conditions without trials."""
     order = np.lexsort((codes, runs))
     order = order[codes[order] >= 0]
     for trials_of_run in np.split(order, np.flatnonzero(np.diff(runs[order])) + 1):

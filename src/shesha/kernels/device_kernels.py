@@ -18,11 +18,11 @@ from shesha.support.memory import MemoryBudgetError, readable
 from shesha.support.types import Index, Matrix
 
 _PANEL = 2048
-"""Rows whose distances are computed together."""
+"""Number of rows whose distances are computed together."""
 _GATHERED = 1 << 26
-"""Number of values that are gathered at once."""
+"""Maximum number of values that one step gathers."""
 _HELD = 1 << 28
-"""Maximum number of values of whole matrices in memory for relabelling."""
+"""Maximum number of values in the square matrices whose rows are permuted together."""
 _TOGETHER = 32
 """Number of permutations whose results are fetched together."""
 
@@ -61,8 +61,8 @@ def _require_pairs(rows: Any) -> None:
     need = 24 * (n * (n - 1) // 2)
     if free is not None and need > free:
         raise MemoryBudgetError(
-            f"the {n * (n - 1) // 2:,} pairs of {n:,} rows must fit the {readable(free)} that are free on "
-            f"{rows.device}, got a need of {readable(need)}: pass fewer rows, or an array in the host's memory"
+            f"the {n * (n - 1) // 2:,} pairs of {n:,} rows must fit into the {readable(free)} of free memory on "
+            f"{rows.device}, got {readable(need)}: pass fewer rows, or an array in the host's memory"
         )
 
 
@@ -84,7 +84,7 @@ def squared_differences(rows: Any, i: Any, j: Any) -> Any:
 
 
 def take_condensed(triangle: Any, rows: Index, n: int) -> Any:
-    """Condensed form of the given rows, in their order: all of them (relabelling) or some."""
+    """Condensed form of all or some rows, in the given order."""
     i, j = upper(len(rows), triangle)
     chosen = convert_like(rows, triangle)
     return take_rows(triangle, condensed_index(take_rows(chosen, i), take_rows(chosen, j), n))

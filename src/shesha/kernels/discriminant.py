@@ -14,7 +14,7 @@ from shesha.support.types import Index, Labels, Matrix
 
 _RIDGE = 1e-6
 _AT_ONCE = 8
-"""Resamples that one thread draws on at a time: handing over fewer would take longer than they do."""
+"""Number of resamples per task of a thread. Smaller tasks would take less time than their scheduling."""
 
 
 def overlaps(X: Matrix, codes: Labels, n_bootstrap: int, share: float, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -40,7 +40,7 @@ def overlaps(X: Matrix, codes: Labels, n_bootstrap: int, share: float, rng: np.r
 
 
 def _class_rows(X: Matrix, codes: Labels) -> tuple[list[Matrix], Matrix]:
-    """The rows of each class less their mean, and the means."""
+    """Rows of each class minus the class mean, and the class means."""
     codes = np.unique(codes, return_inverse=True)[1]
     X = X / huge_unit(X)
     centred = X - X.mean(axis=0)

@@ -18,7 +18,7 @@ Metric = Literal["cosine", "correlation", "euclidean"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
 
 PANEL = 256
-"""Rows whose distances are computed together. Fixed, so that results do not depend on the available memory."""
+"""Number of rows per panel. It is fixed so that results do not depend on the available memory."""
 _PAIRS_AT_ONCE = 1 << 22
 
 
@@ -52,7 +52,7 @@ def _largest_of_rows(X: Matrix) -> Any:
 
 
 def _or_one(sizes: Any) -> Any:
-    """Divisors: 1 for zero sizes."""
+    """Replace zeros by 1, so that sizes can be divisors."""
     xp = namespace(sizes)
     return xp.where(sizes > 0, sizes, xp.ones_like(sizes))
 

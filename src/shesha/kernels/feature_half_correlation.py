@@ -17,15 +17,15 @@ class Partition:
     """The pairs in the order of the first half, and in the order of the second half."""
 
     first: Ordering | None
-    """None if a half has no order: fewer than two pairs, or only equal distances."""
+    """Ordering of the first half's distances; None if a half has fewer than two pairs or only equal distances."""
     second: Ordering | None
     """Ranks of the second half's distances, listed in the order of the first half's distances."""
     n_pairs: int
-    """Number of all pairs, including undefined ones."""
+    """Number of all pairs, including pairs with an undefined distance."""
     kept: Index | None
-    """Positions of the pairs that are defined in both halves; None if all are."""
+    """Positions of the pairs that are defined in both halves; None if all pairs are defined."""
     directed: Mask | None
-    """Rows that have a direction in both halves; None if all do."""
+    """Rows that have a direction in both halves; None if all rows have one."""
 
     @classmethod
     def build(cls, closeness: Closeness, level: float) -> Partition:
@@ -49,7 +49,7 @@ class Partition:
 
     @property
     def n_dropped(self) -> int:
-        """Pairs that are undefined in a half."""
+        """Number of pairs whose distance is undefined in a half."""
         return 0 if self.kept is None else self.n_pairs - len(self.kept)
 
     @property
@@ -60,7 +60,7 @@ class Partition:
         return ranks.correlation(self.first, self.second)
 
     def cells(self, chosen: Index | None) -> bootstrap_correlations.Cells | None:
-        """Cell of all or some pairs for the bootstrap; None without a correlation."""
+        """Cell of each pair in the bootstrap's table of ranks; None without a correlation."""
         if self.first is None or self.second is None:
             return None
         found = bootstrap_correlations.rank_cells(self.first, self.second)

@@ -21,9 +21,9 @@ from shesha.support.warnings import NotEstimable
 Result = TypeVar("Result")
 
 DENSE_ROWS = 4096
-"""Up to this many rows whole Gram matrices are kept; above it, halves are computed panel by panel."""
+"""Largest number of rows for which whole Gram matrices are stored; with more, halves are computed in panels."""
 _DIRECT = 1 / 16
-"""Rows with less than this share of their squared length in the second half are computed, not subtracted."""
+"""Share of a row's squared length in the second half below which that half is computed without subtraction."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Closeness:
     second: Vector
     scratch: Vector
     directed: Mask | None
-    """Rows that have a direction in both halves; None if all do."""
+    """Rows that have a direction in both halves; None if all rows have one."""
 
     def defined_pairs(self) -> Mask | None:
         """Pairs whose distance is defined in both halves; None if all are."""
@@ -49,7 +49,7 @@ def mark_pairs(rows: Mask) -> Mask:
 
 Use = Callable[[Closeness], Result]
 _Means = tuple[int, Vector | None]
-"""Size of a half, and each row's mean over its features if it is removed."""
+"""Number of features in a half, and each row's mean over these features if the mean is removed."""
 
 
 class DenseHalves:
@@ -147,7 +147,7 @@ class PanelHalves:
 
 
 def halves(rows: Matrix, metric: Metric, frame: Frame) -> DenseHalves | PanelHalves:
-    """Choose by the number of rows alone, so that results do not depend on the available memory."""
+    """Choose the algorithm by the number of rows alone, so that results do not depend on the available memory."""
     return (DenseHalves if len(rows) <= DENSE_ROWS else PanelHalves)(rows, metric, frame)
 
 

@@ -18,18 +18,17 @@ if TYPE_CHECKING:
 TIMES: Vector = np.geomspace(0.1, 10.0, 256)
 """Times at which the heat trace is taken."""
 EXACT = 1000
-"""Graphs with more nodes use Chebyshev moments, because eigenvalues take at least three times as long."""
+"""Largest number of nodes for which eigenvalues are computed; larger graphs use Chebyshev moments."""
 STEPS = 8
-"""Chebyshev recursions. Steps of two moments each, so that the truncation error is below 1e-12 of the weighted
-maximum."""
+"""Number of Chebyshev steps. Each adds two moments; the truncation error is below 1e-12 of the weighted maximum."""
 _BLOCK = 32
-"""Columns of the identity followed together: fixed, so that results do not depend on the number of threads."""
+"""Number of identity columns per task. It is fixed so that results do not depend on the number of threads."""
 _SPARSE_SHARE = 1 / 100
-"""Whole matrices are kept sparse up to this share of a full one's work: a sparse product costs fifty dense ones."""
+"""Largest cost of a sparse product, as a share of a dense product's, at which matrices stay sparse."""
 
 
 def heat_trace(neighbours: Index) -> Vector:
-    """Heat trace at TIMES of the undirected graph that joins each row to those it lists."""
+    """Heat trace at TIMES of the undirected graph that joins each row to its listed neighbours."""
     graph = _normalise_adjacency(neighbours)
     if len(neighbours) <= EXACT:
         with single_threaded_blas():

@@ -11,15 +11,15 @@ from shesha.kernels.threads import parallel
 from shesha.support.types import Labels, Mask, Matrix, Vector
 
 EXACT = 1e-12
-"""Gradient, as a share of its terms, at which coefficients have nine correct digits."""
+"""Size of the gradient, relative to its terms, at which coefficients have nine correct digits."""
 _TOGETHER = 1 << 19
 """Maximum number of predictions in memory."""
 _STEPS = 100
 _HALVINGS = 40
 _SUFFICIENT = 1e-4
-"""Share of the slope that a step must keep (Armijo)."""
+"""Armijo constant: smallest decrease of the loss per step, as a share of the predicted decrease."""
 _SLACK = 1e-13
-"""Losses closer than this share are equal up to rounding."""
+"""Relative difference below which two losses are equal up to rounding."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class Fits:
     """Coefficients of each regression: of the second class against the first, or one line per class."""
 
     coefficients: NDArray[np.float64]
-    """(n_fits, 1 or n_classes, n_features)"""
+    """Coefficients, of shape (n_fits, 1 or n_classes, n_features)."""
     intercepts: Matrix
-    """(n_fits, 1 or n_classes)"""
+    """Intercepts, of shape (n_fits, 1 or n_classes)."""
     converged: Mask
 
 

@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 Folding = Literal["rows", "columns"]
 ROWS = 5000
-"""Approximate maximum number of positions per input, which are thinned evenly."""
+"""Approximate maximum number of rows that a token sequence or feature map is folded into."""
 
 
 Scalar = TypeVar("Scalar", bound=np.generic)

@@ -20,7 +20,7 @@ def rotate_onto(rows: Matrix, target: Matrix) -> Matrix:
 
 
 def closeness(rows: Matrix, target: Matrix) -> float:
-    """Largest inner product of the two over all rotations."""
+    """Largest inner product of two configurations over all rotations."""
     return float(np.linalg.svd(rows.T @ target, compute_uv=False).sum())
 
 

@@ -23,15 +23,15 @@ Single = NDArray[np.float32]
 _BLOCK = 2048
 """Number of rows and columns of a block of products for one thread."""
 _MOST = 64
-"""Maximum number of candidates per row in sorted lists; with more, partitioning is as fast."""
+"""Maximum number of candidates per row for which sorted lists are faster than partitioning."""
 _WIDEST = 1 << 16
-"""Maximum number of features for which the bound on rounding is useful."""
+"""Maximum number of features for which the bound on rounding errors is tight enough."""
 _UNIT = 2.0**-24
 _EPS = float(np.finfo(float).eps)
 _TINY = 2.0**-110
 """Largest possible loss by underflow in a sum of products of numbers near 1."""
 _FAR = 2.0**40
-"""Multiple of the unit above which other numbers are lost in single precision."""
+"""Largest entry, in units of the rows, for which single-precision bounds are valid."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Terms:
         return Candidates(places, np.where(np.isfinite(last), bounds, -np.inf))
 
     def holds(self, rows: Matrix) -> bool:
-        """Whether the bounds hold for these rows as well."""
+        """Return whether the bounds are valid for these rows as well."""
         return float(np.abs(rows).max(initial=0.0)) <= _FAR * self.unit
 
 

@@ -11,9 +11,9 @@ from shesha.kernels.threads import parallel
 from shesha.support.types import Index, Matrix, Vector
 
 Halves = NDArray[np.bool_]
-"""One line per split, True for the rows of the first half."""
+"""Mask of the rows in the first half, one line per split."""
 _SAME_POINT = 2.0**-40
-"""Rows closer than this share of their lengths count as one point; rotations move equal rows by less."""
+"""Distance, relative to the lengths of two rows, below which they are equal up to rounding."""
 
 
 def neighbour_distances(rows: Matrix, ranks: Index, halves: Halves | None = None) -> NDArray[np.float64]:

@@ -34,16 +34,16 @@ _SPARE = 6
 """Number of candidates beyond k whose distances are computed directly: Gram matrices are imprecise for close
 rows."""
 _GRAM_ERROR = 2.0**-45
-"""Rounding of a squared distance from a Gram matrix, relative to the squared lengths of the rows."""
+"""Rounding error of a squared distance from a Gram matrix, relative to the squared lengths of the rows."""
 _EPS = float(np.finfo(float).eps)
 _FEW = 256
-"""Up to this many candidates are kept sorted while a row is read; more are found by partitioning."""
+"""Largest number of candidates that are kept in sorted lists; more are found by partitioning."""
 _FILTERED = 4096
-"""From this many rows on, candidates are first found in single precision."""
+"""Smallest number of rows for which candidates are first found in single precision."""
 _NEARLY = 4.0
-"""Candidates whose closeness differs by less than this multiple of the rounding error are searched in full."""
+"""Multiple of the rounding error below which two candidates count as nearly tied."""
 _SETTLED = 0.5
-"""Share of a sample of rows that candidates must decide; otherwise all rows are searched in double precision."""
+"""Smallest share of sampled rows with certain neighbours at which single-precision candidates are used."""
 _KEPT_TIES = 1 << 23
 """Maximum number of stored candidates of tied rows, so that ties can be broken again without a search."""
 
@@ -54,9 +54,9 @@ class Ties:
 
     rows: Index
     candidates: Index
-    """Possible members of the first k of each of these rows, of shape (m, width)."""
+    """Candidates for the k nearest rows of each row with ties, of shape (m, width)."""
     levels: Index
-    """Their order: ties share a number, and padding has the largest."""
+    """Rank of each candidate: ties share a number, and padding has the largest."""
 
     def break_ties(self, place: Index, lists: Index) -> Index:
         """Return the lists with ties broken in the order of `place`, a number for each row."""
@@ -74,21 +74,21 @@ class Found:
     lists: Index
     tied: bool
     ties: Ties | None = None
-    """The tied candidates, unless there are too many."""
+    """Tied candidates; None if there are too many."""
 
 
 @dataclass(frozen=True)
 class _Search:
-    """The parts that differ between the kinds of closeness (smaller is closer)."""
+    """Functions that depend on the kind of closeness (smaller is closer)."""
 
     panel: Callable[[Index], Any]
-    """Closeness of some rows to all rows, on any device; everything else is on the host."""
+    """Function that returns the closeness of some rows to all rows, on any device."""
     doubt: Vector
-    """Difference below which two entries of a line may be in the wrong order."""
+    """Difference below which rounding may have swapped two entries of a line."""
     exact: Callable[[Index, Index, Matrix | None], tuple[Matrix, Matrix]]
     """Function from row numbers, candidates and their closeness in the panel to exact closeness and tolerance."""
     rows: Any = None
-    """The rows, if closeness is one of `terms`."""
+    """Rows of the data; None if closeness has no single-precision bounds."""
     terms: Callable[[Matrix], filters.Terms] | None = None
 
 

@@ -18,7 +18,7 @@ class Noise:
     """A factor of an invertible covariance."""
 
     factor: Matrix
-    """Lower triangular."""
+    """Lower triangular Cholesky factor of the covariance."""
     shrinkage: float
     """Shrinkage intensity: weight of the common variance."""
 

@@ -10,9 +10,9 @@ import numpy as np
 from shesha.support.types import Matrix
 
 _MOST_COPIES = 2048
-"""Up to this many copies of the units, a transport is solved as an assignment of copies, which is much faster."""
+"""Largest number of copies of units for which a transport is solved as an assignment of copies."""
 MOST_PAIRS = 250_000
-"""Number of pairs of units up to which a linear program takes seconds."""
+"""Largest number of pairs of units for which a linear program is solved, which takes seconds."""
 
 
 def is_feasible(p: int, q: int) -> bool:

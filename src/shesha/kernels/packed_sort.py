@@ -19,7 +19,7 @@ from shesha.support.types import Index, Keys
 
 _SMALL = 1 << 14
 _CACHED = 1 << 21
-"""Above this number, keys are first distributed to groups that fit in cache."""
+"""Largest number of keys that fit in the cache; more keys are first distributed to groups."""
 _GROUP = 1 << 20
 _PIECE = 1 << 23
 """Number of keys distributed at a time, which limits the work memory."""

@@ -14,20 +14,20 @@ from shesha.support.device_arrays import elsewhere, is_numpy
 from shesha.support.types import Index, Matrix, Vector
 
 _NUMBERS = 1 << 16
-"""Number of values that a thread gathers at a time, few enough to stay in its cache."""
+"""Number of values that a thread gathers in one step, limited by the size of the cache."""
 _TAKEN = 1 << 18
-"""Entries of a condensed matrix per look-up, because their positions take more memory than the entries."""
+"""Number of entries that are looked up in one step, to limit the memory for their positions."""
 _BAND = 8
 """Number of rows that a thread interleaves at a time."""
 _ORDERS = 8
 """Number of permutations per task of a thread."""
 _WIDE = 24
-"""Number of matrices from which a separate call per row is worthwhile."""
+"""Smallest number of matrices for which a separate call per row is faster."""
 
 
 @elsewhere(device_kernels.take_condensed)
 def take_condensed(triangle: Vector, rows: Index, n: int) -> Vector:
-    """Condensed form of the given rows, in their order: all of them (relabelling) or some."""
+    """Condensed form of all or some rows, in the given order."""
     m = len(rows)
     out = np.empty(m * (m - 1) // 2, dtype=triangle.dtype)
     step = max(1, _TAKEN // max(1, m))
@@ -143,7 +143,7 @@ def _gather_rows(right: Matrix, order: Index, start: int, stop: int, moved: Matr
 
 
 def _gather_block(right: Matrix, order: Index, start: int, stop: int, moved: Matrix, workspace: Matrix) -> Matrix:
-    """Compute the same for few values per pair with whole rows at once; pairs below the diagonal meet zeros."""
+    """Gather whole rows at once, for few values per pair; entries below the diagonal are multiplied by zeros."""
     # Work memory is kept: pages that are new cost more than filling them.
     rows = np.take(right, order[start:stop], axis=0, out=workspace[: stop - start], mode="clip")
     length = (stop - start) * (len(order) - start - 1)

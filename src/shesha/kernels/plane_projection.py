@@ -11,7 +11,7 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.support.types import Index, Matrix, Vector
 
 _DENSE = 2000
-"""Up to this many features or rows, the smaller Gram matrix is decomposed; beyond, two directions are iterated."""
+"""Largest number of features or rows for which a Gram matrix is decomposed instead of iterating."""
 
 
 def principal_plane(rows: Matrix) -> tuple[Matrix, Vector]:

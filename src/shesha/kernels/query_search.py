@@ -24,13 +24,13 @@ class Rows:
 
     n_rows: int
     read: Callable[[Index], Matrix]
-    """Function that returns rows of increasing numbers."""
+    """Function that returns the rows with given numbers, which must increase."""
     starts: Iterable[int]
     """First rows of the blocks."""
     block: Callable[[int], Matrix]
 
     def blocks(self) -> Iterator[tuple[int, Matrix]]:
-        """Yield each block with the number of its first row, and read the next in the background."""
+        """Yield each block with the number of its first row, and read the next block in the background."""
         starts = list(self.starts)
         yield from zip(starts, parallel(self.block, starts), strict=True)
 
@@ -72,7 +72,7 @@ def _search(rows: Rows, queries: Matrix, numbers: Index, k: int, closeness: Clos
 def _settle(
     rows: Rows, queries: Matrix, numbers: Index, filtered: filters.Candidates, lists: Index, closeness: Closeness
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Fill the lists that exact closeness of the candidates decides; return their indices."""
+    """Fill the lists that the exact closeness of the candidates determines; return their indices."""
     k = lists.shape[1]
     settled = np.isfinite(filtered.bounds)
     # Candidates of as many queries as their rows can be held for.

@@ -21,13 +21,13 @@ Pairs = NDArray[np.uint32]
 _PIECE = 1 << 20
 """Number of entries per task of a thread."""
 _BUCKET_BITS = 10
-"""Log2 of the number of entries in a bucket, few enough to be sorted in the first-level cache."""
+"""Log2 of the number of entries in a bucket, so that a bucket can be sorted in the first-level cache."""
 _MOST_BITS = 11
-"""Number of buckets per pass; more would need more memory lines than the second-level cache holds."""
+"""Log2 of the number of buckets per pass, limited by the size of the second-level cache."""
 _WINDOW_BITS = 15
-"""Length of a stretch with random writes, which fits in cache."""
+"""Log2 of the number of entries in a block with random writes, so that the block fits in the cache."""
 MOST_PLACES = 1 << 32
-"""Up to this many entries, position and rank are packed into one integer."""
+"""Largest number of entries for which position and rank fit in one integer."""
 _KEEP_KEYS, _KEEP_INDICES, _PUT_PLACES, _MULTIPLY = range(4)
 
 
@@ -37,11 +37,11 @@ class FixedPoint:
 
     low: float
     scale: float
-    """(value - low) scale is in [0, 1)."""
+    """Factor that brings the differences of values from `low` into the range [0, 1)."""
     key_bits: int
     index_bits: int
     gap: int
-    """Keys that differ by at most this may represent tied values."""
+    """Largest difference of two keys that may represent tied values."""
 
 
 def sort_keys(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) -> float:
@@ -113,7 +113,7 @@ def write_ranks(order: Index, ranks: Vector | None, centre: float, scale: float,
 
 
 def write_many_ranks(order: Index, ranks: Vector | None, centre: float, scale: float, room: Keys) -> Vector:
-    """Do the same for a long vector, grouped by stretches of memory.
+    """Write (rank - centre) * scale for each value of a long vector, block by block.
 
     Needs no more memory than `room`, of the length of the order, because the result takes the place of the order.
     """
@@ -170,7 +170,7 @@ def _dealt(values: Vector, form: FixedPoint, keys: Keys, indices: Places | None 
 
 
 _Group = tuple[Index, float]
-"""Outputs of `shesha_sort_buckets`: its numbers, the number of entries, and the sum of squares."""
+"""Outputs of `shesha_sort_buckets`: an array of statistics, and the sum of squared run lengths."""
 
 
 def _sort_groups(

@@ -10,7 +10,7 @@ from scipy.linalg import cholesky, solve_triangular
 from shesha.support.types import Matrix
 
 _LARGE = 256
-"""Number of dimensions from which products are faster than reflections."""
+"""Smallest number of dimensions for which matrix products are faster than reflections."""
 
 
 class Frame(Protocol):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from scipy.stats import rankdata
 
 from shesha.kernels import device_kernels, native, radix_sort
 from shesha.kernels.argsort import (
@@ -23,12 +24,14 @@ from shesha.kernels.argsort import (
 )
 from shesha.kernels.threads import parallel
 from shesha.support.device_arrays import elsewhere
-from shesha.support.types import Index, Keys, Vector
+from shesha.support.types import Index, Keys, Matrix, Vector
 
 _CACHED = 1 << 21
-"""Up to this many ranks are written directly; more would be limited by memory latency."""
+"""Largest number of ranks that are written without sorting them into blocks of memory first."""
 _AT_ONCE = 1 << 18
 """Number of entries that a thread writes at a time."""
+_DIGITS = 11
+"""Number of decimals, relative to the largest distance, beyond which digits are rounding errors."""
 
 
 def spearman(
@@ -164,3 +167,17 @@ def pearson(a: Vector, b: Vector, tolerance: tuple[float, float] = (0.0, 0.0)) -
         sum(float((x[s:e] * y[s:e]).sum()) for s, e in block_bounds(len(a))) for x, y in ((a, b), (a, a), (b, b))
     ]
     return float(np.clip(products[0] / np.sqrt(products[1] * products[2]), -1.0, 1.0))
+
+
+def centred_ranks(values: Matrix) -> Matrix:
+    """Centred ranks of unit length of the finite entries of each line, others 0; NaN if all are equal."""
+    known = np.isfinite(values)
+    filled = np.where(known, values, 0.0)
+    top = np.abs(filled).max(axis=1, keepdims=True)
+    # Unknown entries rank last, and so take no part in the ranks of the others.
+    ranks = rankdata(np.where(known, np.round(filled / np.where(top > 0, top, 1.0), _DIGITS), np.inf), axis=1)
+    counts = known.sum(axis=1, keepdims=True)
+    ranks = np.where(known, ranks - (counts + 1) / 2, 0.0)
+    lengths = np.sqrt((ranks**2).sum(axis=1, keepdims=True))
+    unit_ranks: Matrix = ranks / np.where(lengths > 0, lengths, np.nan)
+    return unit_ranks

@@ -15,7 +15,7 @@ Hashes = NDArray[np.uint64]
 
 _ENTRIES = 1 << 18
 _FEW = 16
-"""Number of columns that distinguish most rows; only rows that agree in them are read in full."""
+"""Number of evenly spaced columns that are hashed first; only rows that agree in them are read in full."""
 
 
 @lru_cache(maxsize=2)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from shesha.support.types import Index, Matrix, Vector
 
 PENALTIES = np.geomspace(1e-6, 1e4, 31)
-"""Penalties in units of the largest variance of the training rows; the last ones predict almost only the mean."""
+"""Penalties to choose from, in units of the largest variance of the training rows."""
 _RANK = 1e-12
-"""Variances below this share of the largest are rounding errors."""
+"""Share of the largest variance below which a variance is a rounding error."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Training:
     variances: Vector
     """Sums of squares along the axes, largest first."""
     axes: Matrix
-    """Columns."""
+    """Principal axes of the training rows, one per column."""
 
 
 def decompose_folds(rows: Matrix, fold: Index, n_folds: int) -> list[Training]:

@@ -11,13 +11,13 @@ from shesha.support.device_arrays import largest
 from shesha.support.types import Matrix
 
 ROUNDING = 2.0**-45
-"""Rounding level of a distance, relative to the squared length of the rows: distances closer than this tie."""
+"""Difference of two distances, relative to the squared length of the rows, below which the distances tie."""
 CLOSE = 1e-4
-"""Squared distances below this share of the squared lengths lose digits in a Gram matrix and are recomputed."""
+"""Ratio to the squared lengths below which a squared distance from a Gram matrix is recomputed directly."""
 _HUGE = 2.0**450
 """Size above which sums of squares might overflow."""
 MAX_SPAN = 4
-"""A chain of near-ties longer than this many tolerances counts as data, not rounding noise."""
+"""Largest span, in tolerances, of a chain of near-ties that is attributed to rounding errors."""
 
 
 def length_unit(X: Any) -> float:

@@ -20,10 +20,10 @@ from shesha.support.types import Index, Matrix, Vector
 Cube = NDArray[np.float64]
 
 BLOCK = 16
-"""Rows of a block."""
+"""Number of rows per block."""
 _PER_BLOCK = BLOCK * (BLOCK - 1) // 2
 _ENTRIES = 1 << 18
-"""Number of values that are gathered at once; fixed, so that sums do not depend on the available memory."""
+"""Number of values gathered in one step. It is fixed so that sums do not depend on the available memory."""
 
 
 def row_matching_correlations(

@@ -21,15 +21,15 @@ Rows = Callable[[Index], Matrix]
 """Function that reads rows by number as finite float64."""
 
 _ENTRIES = 1 << 18
-"""Number of values that are gathered at once: larger arrays leave the cache, and the system takes their memory back.
+"""Number of values gathered in one step, limited by the size of the cache.
 
-Fixed, so that sums do not depend on the available memory.
+It is fixed so that sums do not depend on the available memory.
 """
 _DIRECT = 1 / 16
 _OFTEN = 0.5
-"""Share of distinct rows among those drawn below which each is computed once."""
+"""Largest share of distinct rows among the drawn rows at which quantities are computed once per distinct row."""
 _HELD = 1 << 24
-"""Maximum number of values of such rows in memory."""
+"""Maximum number of values in memory for rows that were drawn repeatedly."""
 
 
 @dataclass(frozen=True)
@@ -182,9 +182,9 @@ class _Directions:
     inverse_second: Matrix
     """Inverse length in each half; NaN for rows without a direction."""
     sums: Matrix | None
-    """Sums over the first half, for centring within halves (over both halves they are zero)."""
+    """Sum of each row over the first half of the features, for centring; the sum over both halves is zero."""
     few: NDArray[np.bool_]
-    """Rows that are almost entirely in the first half, so that their second half must be computed directly."""
+    """Rows that are nearly zero in the second half of the features, which is therefore computed directly."""
 
     def take(self, rows: Index) -> _Directions:
         """Return the quantities of some rows."""
@@ -202,14 +202,14 @@ class _Side:
 
     @classmethod
     def build(cls, x: Matrix, metric: Metric, draws: Masks | Planes) -> _Side:
-        """Compute the quantities that do not depend on the other row."""
+        """Compute the quantities that do not depend on a row's partner."""
         if metric == "correlation":
             x -= x.mean(axis=1, keepdims=True)
         projected = draws.project(x)
         return cls(x, projected, _half_directions(x, projected, metric, draws))
 
     def take(self, rows: Index) -> _Side:
-        """Return the same for some rows, in any order."""
+        """Return the rows and quantities at some positions, in any order."""
         return _Side(self.rows[rows], tuple(matrix[rows] for matrix in self.projected), self.directions.take(rows))
 
 

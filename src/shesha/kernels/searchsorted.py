@@ -9,7 +9,7 @@ from shesha.support.types import Index, Matrix, Vector
 _CELLS = 8
 """Number of table cells for each sorted number."""
 _MOST = 8
-"""Up to this many sorted numbers per cell, a linear search is faster than bisection."""
+"""Largest number of sorted numbers per cell for which a linear search is faster than bisection."""
 
 
 def insertion_places(levels: Vector, values: Matrix) -> Index:

@@ -7,7 +7,7 @@ import numpy as np
 from shesha.support.types import Index, Matrix
 
 _N_NEAREST = 4
-"""Number of nearest rows that link clusters, so that groups of up to four rows join the nearest cluster."""
+"""Number of nearest rows that link clusters. Groups of up to four rows thereby join the nearest cluster."""
 
 
 def separate_clusters(gram: Matrix) -> Index:

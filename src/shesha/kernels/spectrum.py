@@ -14,7 +14,7 @@ from shesha.support import memory as memory
 from shesha.support.types import Matrix, Vector
 
 ENTRIES = 1 << 19
-"""Number of values read at once; fixed, so that sums do not depend on the available memory."""
+"""Number of values read in one step. It is fixed so that sums do not depend on the available memory."""
 
 
 class Sliced(Protocol):

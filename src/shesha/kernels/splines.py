@@ -7,9 +7,9 @@ import numpy as np
 from shesha.support.types import Matrix, Vector
 
 MOST_TERMS = 4
-"""Default maximum number of terms; more would fit noise unless the features need them."""
+"""Maximum number of spline terms by default; more terms would often fit noise."""
 _DENSITY = 2 / 3
-"""With more terms, the density of knots is the cube root of that of the rows, so tails have knots as well."""
+"""Exponent of the gaps between values when knots are placed; below 1, the tails receive knots as well."""
 
 
 def natural_spline(values: Vector, n_terms: int) -> Matrix:

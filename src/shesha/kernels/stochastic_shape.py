@@ -10,9 +10,9 @@ from shesha.support.types import Array, Matrix
 
 _STEPS, _TOLERANCE = 1000, 1e-10
 _STARTS, _FIRST_STEPS, _FINISHED = 12, 15, 1
-"""Number of starting rotations, and of steps after which only the best one and that of the means continue."""
+"""Number of starting rotations, of steps from each, and of further starts (besides the means) that are completed."""
 _NEAREST = 1e-12
-"""Minimum distance of pairs of trials, in units of the mean distance; closer pairs are set to it."""
+"""Smallest distance of two trials in units of the mean distance; smaller distances are replaced by it."""
 
 
 def symmetric_roots(covariances: Array) -> Array:
@@ -114,7 +114,7 @@ def _best(descend: Callable[[Matrix, int], tuple[float, Matrix]], from_means: Ma
 
 
 def _starts(from_means: Matrix) -> Iterator[Matrix]:
-    """Yield the rotation that fits the means best, then others.
+    """Yield the rotation that fits the means best, then further starting rotations.
 
     Means of few conditions leave directions free: half of the others differ in these alone, and half are random.
     """

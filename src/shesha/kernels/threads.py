@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 _NAME = "shesha"
 _MOST_THREADS = 64
 _SMALL = 1 << 24
-"""Number of multiplications that one thread finishes before other threads have started."""
+"""Number of multiplications below which one thread is faster than several."""
 _blas_lock = RLock()
 _blas_depth = 0
 

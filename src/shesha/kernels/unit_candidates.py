@@ -11,10 +11,10 @@ from shesha.support.types import Index, Vector
 _ENTRIES = 1 << 22
 """Maximum number of correlations in memory."""
 _NONE = 1e-9
-"""Value of a unit without a partner, below that of any partner."""
+"""Value of leaving a unit unmatched, below the value of any partner."""
 
 Edges = tuple[Index, Index, Vector]
-"""Pairs of units of the first and second side, with their correlations."""
+"""Unit numbers of the first and second side, and the correlation of each pair."""
 
 
 def column_spreads(X: Any) -> tuple[Vector, Vector]:

@@ -43,7 +43,7 @@ class SortedVectors:
 
 
 def _runs(ordered: Vector) -> tuple[Index, Index]:
-    """For each position in an order, the first position with an equal entry, and the one after the last."""
+    """For each position in an order, the first position with an equal entry and the position after the last."""
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(ordered) else np.empty(0, np.intp)
     lengths = np.diff(np.append(starts, len(ordered)))
     return np.repeat(starts, lengths), np.repeat(starts + lengths, lengths)

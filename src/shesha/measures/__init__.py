@@ -14,7 +14,7 @@ from shesha.measures.matching import (
     soft_correlation_match,
     soft_matching,
 )
-from shesha.measures.moment_measures import takes_moments
+from shesha.measures.moment_compatibility import takes_moments
 from shesha.measures.neighbours import cycle_knn, jaccard, mutual_knn, rank_similarity, second_order_cosine
 from shesha.measures.ordinal import information_imbalance, quadruplet_similarity, triplet_similarity
 from shesha.measures.rdm import rsa, rsm_norm_difference
@@ -29,7 +29,7 @@ from shesha.measures.shape import (
     procrustes_size_and_shape,
 )
 from shesha.measures.spectra import eigenspectrum_similarity, subspace_overlap
-from shesha.measures.statistics import (
+from shesha.measures.summary_statistics import (
     concentricity_difference,
     magnitude_difference,
     stability_difference,

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterable
 
 from shesha.measures._lookup import load_entry_points
-from shesha.measures.moment_measures import takes_moments
+from shesha.measures.moment_compatibility import takes_moments
 from shesha.measures.registry import IMPLIED, Measure, registered_measures
 from shesha.report import (
     CHANGES,

@@ -1,14 +1,13 @@
 """Caveats that the cards of several measures share."""
 
 FEW_UNITS = (
-    "A small number of recorded units lowers it: two populations with the same latent signals score 0.38 with 10 "
-    "units of each and "
-    "0.99 with 1,000 (300 rows; arXiv 2502.19648). Compare equal numbers of units."
+    "A small number of recorded units lowers the score: two populations with the same latent signals score 0.38 with "
+    "10 units of each and 0.99 with 1,000 (300 rows; arXiv 2502.19648). Compare equal numbers of units."
 )
 SUPERPOSITION = (
-    "More features than units (superposition) lower it: the same 200 sparse features, projected at random on 50 units "
-    "twice, score {score} (arXiv 2604.00208). If you are interested in the features themselves, compare recovered "
-    "features with shesha.match_units."
+    "More features than units (superposition) lower the score: the same 200 sparse features, projected at random on "
+    "50 units twice, score {score} (arXiv 2604.00208). If you are interested in the features themselves, compare "
+    "recovered features with shesha.match_units."
 )
 SYMMETRIC_INPUTS = (
     "If inputs have symmetries, such as rotated images, equally good codes of a network can have different distances "

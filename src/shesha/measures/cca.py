@@ -16,7 +16,7 @@ from shesha.views import Basis
 
 FAMILY = "canonical correlation"
 _EQUAL = 1e-8
-"""Canonical correlations that differ by less count as equal, because rounding would separate their directions."""
+"""Difference below which canonical correlations are equal up to rounding."""
 
 
 def _require_freedom(*sides: Basis) -> None:
@@ -41,7 +41,7 @@ def _require_freedom(*sides: Basis) -> None:
     reference="Hotelling 1936; Weenink 2003",
     caveats=(
         "All directions have equal weight, so noise of small variance has as much weight as signal.",
-        "It rises with the number of features: independent data of rank p and q give about sqrt(max(p, q) / n).",
+        "The score rises with the number of features: independent data of rank p and q give about sqrt(max(p, q) / n).",
     ),
     self_value=1.0,
     anywhere=True,
@@ -76,9 +76,8 @@ def cca(a: Basis, b: Basis) -> float:
     reference="Raghu et al. 2017",
     caveats=(
         "If one direction has most of the variance, only this direction is compared.",
-        "A small number of recorded units lowers it: two populations with the same latent signals score 0.48 with 10 "
-        "units of each "
-        "and 0.98 with 1,000 (300 rows; arXiv 2502.19648). Compare equal numbers of units.",
+        "A small number of recorded units lowers the score: two populations with the same latent signals score 0.48 "
+        "with 10 units of each and 0.98 with 1,000 (300 rows; arXiv 2502.19648). Compare equal numbers of units.",
     ),
     self_value=1.0,
     groups=("ReSi",),

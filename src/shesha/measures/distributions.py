@@ -79,9 +79,8 @@ def _wasserstein(u: Vector, v: Vector) -> float:
     reference="Gretton et al. 2012",
     caveats=(
         "Features must correspond: a rotation of one representation counts as change.",
-        "It is biased: two samples of one distribution have a distance of about sqrt(2 (1 - mean k) / n), not 0: "
-        "sqrt(0.8 / n) with the "
-        "median bandwidth.",
+        "The distance is biased: two samples of one distribution have a distance of about sqrt(2 (1 - mean k) / n), "
+        "not 0. With the median bandwidth, this is sqrt(0.8 / n).",
     ),
     paired=False,
     equal_widths=True,

@@ -30,10 +30,10 @@ _ROTATIONS_AND_SCALE = ("orthogonal", "scaling", "translation")
     formula="||X'Y||^2 / (||X'X|| ||Y'Y||), columns centred; with a kernel <HKH, HLH> / (||HKH|| ||HLH||)",
     reference="Kornblith et al. 2019",
     caveats=(
-        "It is biased: with rows matched at random, it is sqrt(r_X r_Y) / (n - 1) on average, where r is the "
+        "The score is biased: with rows matched at random, it is sqrt(r_X r_Y) / (n - 1) on average, where r is the "
         "participation ratio. For p and q independent features of equal variance, this is about "
-        "sqrt(p q / ((n + p)(n + q))), which is near 1 for d >> n. Calibrate it, or use unbiased CKA.",
-        "A few directions of large variance dominate it.",
+        "sqrt(p q / ((n + p)(n + q))), which is near 1 for d >> n. Calibrate the score, or use unbiased CKA.",
+        "A few directions of large variance dominate the score.",
         FEW_UNITS,
         SUPERPOSITION.format(score=0.2),
     ),
@@ -78,7 +78,7 @@ def cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "
     reference="Song et al. 2012; Kornblith et al. 2019",
     caveats=(
         "Slightly negative values mean no agreement.",
-        "A few directions of large variance dominate it.",
+        "A few directions of large variance dominate the score.",
         FEW_UNITS,
         SUPERPOSITION.format(score=0.2),
     ),
@@ -122,10 +122,10 @@ def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Band
     formula="HSIC_u(X X' / p, Y Y' / q) / sqrt(S_X S_Y), S the mean of HSIC_u(x_j x_j', x_k x_k') over features j != k",
     reference="Chun, Canatar, Chung and Lee 2025 (arXiv 2502.15104); Song et al. 2012",
     caveats=(
-        "It treats rows and features as random samples; with few features, its variance is high, and it may exceed 1.",
-        "If features hardly agree, its denominator is near 0 and its value arbitrary (such as 7.9): use its interval.",
+        "The estimate treats rows and features as random samples. With few features, it is imprecise and may exceed 1.",
+        "If features hardly agree, the denominator is near 0 and the value arbitrary (such as 7.9): use the interval.",
         "Both sets of features must be sampled independently: a representation compared with itself scores above 1.",
-        "A few directions of large variance dominate it.",
+        "A few directions of large variance dominate the score.",
     ),
     estimates=(-1, 1),
     inner_product=True,
@@ -164,7 +164,7 @@ def sampled_cka(a: Gram, b: Gram) -> float:
     cost="n d^2",
     formula="tr(W_X W_Y) / sqrt(tr(W_X^2) tr(W_Y^2)), W = X X' of centred columns",
     reference="Robert and Escoufier 1976",
-    caveats=("It equals linear CKA, and is listed under its older name.",),
+    caveats=("The RV coefficient equals linear CKA, and is listed under the older name.",),
     inner_product=True,
     self_value=1.0,
     anywhere=True,
@@ -192,7 +192,7 @@ def rv(a: Gram, b: Gram) -> float:
     cost="n^2 d",
     formula="sqrt(<A, B> / (||A|| ||B||)), A and B the double-centred Euclidean distance matrices",
     reference="Szekely, Rizzo and Bakirov 2007",
-    caveats=("It is biased: independent data in many dimensions score near 1. Calibrate it.",),
+    caveats=("The score is biased: independent data in many dimensions score near 1. Calibrate the score.",),
     inner_product=True,
     self_value=1.0,
     groups=("ReSi",),
@@ -223,7 +223,7 @@ def distance_correlation(a: Gram, b: Gram) -> float:
     cost="n d^2",
     formula="linear CKA of U_X(1:k) S_X(1:k) and U_Y(1:k) S_Y(1:k), k = min(k_X, k_Y) for 99 % of the variance",
     reference="Raju 2026, section 7.8",
-    caveats=("It hardly differs from linear CKA, which depends mainly on the leading directions.",),
+    caveats=("The score hardly differs from linear CKA, which depends mainly on the leading directions.",),
     self_value=1.0,
     anywhere=True,
 )

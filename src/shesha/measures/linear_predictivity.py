@@ -34,10 +34,10 @@ def _declare(direction: Direction, **options: Any) -> Mapping[str, Any]:
     "mean of both directions",
     reference="Yamins et al. 2014; Schrimpf et al. 2018; Golub, Heath and Wahba 1979",
     caveats=(
-        "It is about 0, or slightly below, for unrelated data; below 0, predictions are worse than the mean.",
+        "Unrelated data score about 0 or slightly below. Below 0, predictions are worse than the mean.",
         "Features are weighted by their variance: scale them first if they should have equal weight.",
         "Rows that depend on one another leak between folds; groups=Groups(labels) keeps equal labels in one fold.",
-        "It is below 1 for a representation compared with itself.",
+        "A representation scores below 1 when compared with itself.",
     ),
     under=_declare,
 )

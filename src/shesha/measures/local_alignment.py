@@ -107,7 +107,10 @@ _PRODUCTS = {"frobenius": _frobenius, "trace": _trace, "unbiased": _u_statistic}
     cost="n^2 d",
     formula="<H(A.K_X)H, H(A.K_Y)H> / (||H(M_X.K_X)H|| ||H(M_Y.K_Y)H||), M the neighbour masks, A = M_X.M_Y",
     reference="Huh et al. 2024",
-    caveats=("Chance is not 0. Calibrate it.", "Inner products favour long rows, as neighbours and as weights."),
+    caveats=(
+        "Unrelated data do not score 0 on average. Calibrate the score.",
+        "Inner products favour long rows, as neighbours and as weights.",
+    ),
     self_value=1.0,
     needs_features=True,
     view_options={"metric": "dot"},

@@ -15,7 +15,7 @@ FAMILY = "matching"
 
 
 def _correlations(a: Features, b: Features) -> Matrix:
-    """Correlation of every column of one with every column of the other; 0 for columns that are constant."""
+    """Correlation of every column of one side with every column of the other side; 0 for constant columns."""
     correlations = a.correlations(b)
     for side, width in ((a, correlations.shape[0]), (b, correlations.shape[1])):
         if len(side.constant_columns) == width:
@@ -30,7 +30,7 @@ def _constant(a: Features, b: Features) -> str:
         for name, side in (("first", a), ("second", b))
         if len(side.constant_columns)
     ]
-    return f"constant features have no correlation, so it is set to 0: {' and '.join(parts)}" if parts else ""
+    return f"constant features have no correlations, so these are set to 0: {' and '.join(parts)}" if parts else ""
 
 
 def _best_matching(gain: Matrix) -> Matrix:
@@ -50,7 +50,7 @@ def _best_matching(gain: Matrix) -> Matrix:
     cost="n d^2 + d^3",
     formula="min_P ||X - Y P|| over permutations P of the columns",
     reference="Williams et al. 2021",
-    caveats=("It is in the units of the features, including offsets.",),
+    caveats=("The distance is in the units of the features, and depends on their offsets.",),
     self_value=0.0,
     groups=("ReSi",),
 )
@@ -103,7 +103,7 @@ def _column_gain(narrow: Features, wide: Features, unit: float) -> Matrix:
     formula="max_P mean_j corr(x_j, y_P(j)) over one-to-one matchings P",
     reference="Li et al. 2015",
     caveats=(
-        "It is the best of many matchings: independent data score well above 0 if n is small.",
+        "The best of many matchings is scored, so independent data score well above 0 if n is small.",
         "A constant feature, such as a unit that never fires, has correlation 0. With such a feature, a representation "
         "scores below 1 when compared with itself.",
     ),
@@ -137,7 +137,7 @@ def hard_correlation_match(a: Features, b: Features) -> float:
     formula="(mean_j max_k corr(x_j, y_k) + mean_k max_j corr(x_j, y_k)) / 2",
     reference="Li et al. 2015; Khosla and Williams 2024",
     caveats=(
-        "It is the best of many matches: independent data score well above 0 if n is small.",
+        "The best of many matches is scored, so independent data score well above 0 if n is small.",
         "A constant feature, such as a unit that never fires, has correlation 0. With such a feature, a representation "
         "scores below 1 when compared with itself.",
     ),
@@ -172,9 +172,10 @@ def soft_correlation_match(a: Features, b: Features) -> float:
     formula="max_P sum_jk P_jk corr(x_j, y_k) / mass; P >= 0, rows sum to 1/p at most, columns to 1/q, all to mass",
     reference="Khosla and Williams 2024 (arXiv 2311.09466); for mass < 1 arXiv 2602.19331",
     caveats=(
-        "It is the best of many matchings: independent data score well above 0 if n is small. Calibrate it.",
+        "The best of many matchings is scored, so independent data score well above 0 if n is small. Calibrate the "
+        "score.",
         "A smaller mass leaves out the units that match worst, which raises the score of noise as well.",
-        "With equal widths and mass=1, it equals HardCorr.",
+        "With equal widths and mass=1, the score equals HardCorr.",
         "A constant feature, such as a unit that never fires, has correlation 0. With such a feature, a representation "
         "scores below 1 when compared with itself.",
     ),

@@ -11,7 +11,7 @@ from shesha.views import Comparisons, RowRanks
 
 FAMILY = "ordinal"
 _LARGE_ERROR = 0.005
-"""Monte Carlo standard error above which a note reports it."""
+"""Smallest Monte Carlo standard error that a note reports."""
 
 
 def _agreement(a: Comparisons, b: Comparisons) -> float:
@@ -28,8 +28,9 @@ def _monte_carlo_error(a: Comparisons, b: Comparisons) -> str:
 
 
 _CAVEATS = (
-    "Chance is 1/2, not 0, if no distances tie; pairs that tie in both count as agreement and raise it.",
-    "For many rows, it is estimated from a sample of comparisons, with a standard error of at most 0.5 / "
+    "Unrelated data score 1/2, not 0, if no distances tie. Pairs that tie in both count as agreement, which raises the "
+    "score.",
+    "For many rows, the score is estimated from a sample of comparisons, with a standard error of at most 0.5 / "
     "sqrt(n_samples).",
 )
 
@@ -126,9 +127,9 @@ def quadruplet_similarity(
     formula="2 / n times the mean rank in Y of the k nearest neighbours in X",
     reference="Glielmo et al. 2022",
     caveats=(
-        "It is directed: a low value from X to Y and a high value from Y to X mean that X contains the information "
-        "in Y and more. Read both.",
-        "Chance is 1. The lowest value is (k + 1) / n, not 0: compare equal numbers of rows only.",
+        "The value depends on the direction. If it is low from X to Y but high from Y to X, X contains the information "
+        "in Y and more.",
+        "Unrelated data score 1. The lowest value is (k + 1) / n, not 0: compare equal numbers of rows only.",
     ),
 )
 def information_imbalance(a: RowRanks, b: RowRanks, *, k: int = 1, metric: Metric = "euclidean") -> float:

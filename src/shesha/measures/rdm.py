@@ -37,7 +37,7 @@ def _lacks_pairs(options: Mapping[str, Any]) -> str:
     formula="Spearman correlation of the distances of all pairs of rows",
     reference="Kriegeskorte et al. 2008",
     caveats=(
-        "The correlation metric depends on the axes, so a rotation changes it ('euclidean' and 'cosine' do not).",
+        "A rotation of the features changes the score with metric='correlation', but not with 'euclidean' or 'cosine'.",
         "Pairs that share a row are not independent: use p-values from permuted rows only.",
         SYMMETRIC_INPUTS,
         SUPERPOSITION.format(score=0.13),
@@ -84,7 +84,10 @@ def rsa(a: RankedRdm, b: RankedRdm, *, metric: Metric = "correlation", method: M
     cost="n^2 d",
     formula="norm of S - S', the matrices of Euclidean distances between rows",
     reference="Yin and Shen 2018; Klabunde et al. 2024",
-    caveats=("It is in the units of the features: a larger scale gives a larger difference.", "It grows with n."),
+    caveats=(
+        "The difference is in the units of the features: a larger scale gives a larger difference.",
+        "The difference grows with the number of rows.",
+    ),
     self_value=0.0,
     groups=("ReSi",),
     sample=sampled_estimates.SampledPairs(sampled_estimates.frobenius, metric="euclidean", lacks=_lacks_pairs),

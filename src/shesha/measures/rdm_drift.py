@@ -21,7 +21,7 @@ from shesha.views.rdm import Method
     cost="n^2 d",
     formula="1 - Spearman correlation of the cosine distances of all pairs of rows",
     reference="Raju 2026, section 10",
-    caveats=("1 means unrelated; it is not the maximum, because opposite geometries reach 2.",),
+    caveats=("Unrelated representations score 1, which is not the maximum: opposite geometries score 2.",),
     inner_product=True,
     self_value=0.0,
     sample=sampled_estimates.SampledPairs(sampled_estimates.drift),

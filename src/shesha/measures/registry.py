@@ -35,7 +35,7 @@ IMPLIED: Mapping[str, tuple[Invariance, ...]] = {
 """Invariances that each invariance implies: affine maps include linear maps, rotations, shifts, ..."""
 Cost = Literal["n d", "n d^2", "n d^2 + d^3", "n^2 d", "more"]
 COSTS: tuple[Cost, ...] = get_args(Cost)
-"""Growth of the time with n rows and d features, cheapest first."""
+"""Classes of computing time by growth with n rows and d features, cheapest first."""
 
 
 @dataclass(frozen=True)
@@ -56,20 +56,20 @@ class Measure:
     reference: str = field(repr=False)
     caveats: tuple[str, ...] = field(default=(), repr=False)
     paired: bool = True
-    """Whether row i of both must be the same input; if not, the numbers of rows may differ."""
+    """Whether row i of both representations must be the same input; if not, the numbers of rows may differ."""
     inner_product: bool = False
     """True if the value depends only on `a.inner(b)` and the function also accepts an array of such inner products.
     Layer grids and null distributions then need only one matrix product per permutation."""
     anywhere: bool = False
-    """Whether view and function accept arrays of any library on their device (such as a GPU), or NumPy arrays only."""
+    """Whether view and function accept arrays of any library on any device (such as a GPU), or NumPy arrays only."""
     equal_widths: bool = False
-    """Whether feature j must be the same feature in both."""
+    """Whether feature j must be the same feature in both representations."""
     needs_features: bool = False
-    """Whether features are needed even though distances suffice for the view."""
+    """Whether the measure needs features although distances suffice for its view."""
     self_value: float | None = None
-    """Value for a representation compared with itself, if it is always the same."""
+    """Value for a representation compared with itself; None if this value varies."""
     estimates: tuple[float, float] | None = None
-    """Range of the estimated quantity, if the estimate itself can lie outside it."""
+    """Range of the estimated quantity, if estimates can lie outside this range."""
     groups: frozenset[str] = frozenset()
     view_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Options of the view that the measure fixes."""
@@ -82,7 +82,7 @@ class Measure:
     sample: SampledRows | SampledPairs | None = field(default=None, repr=False)
     """Estimation of the value from sampled rows or pairs."""
     under: Callable[..., Mapping[str, Any]] | None = field(default=None, repr=False)
-    """Function of the options that returns the fields which depend on them."""
+    """Function that returns the declared properties that depend on the options."""
 
     @cached_property
     def parameters(self) -> dict[str, Any]:

@@ -29,7 +29,7 @@ class PairSample:
 
 
 Estimate = tuple[float, Vector]
-"""Function for the value and the influence of each tuple, with mean 0 and the sampling error as spread."""
+"""Value, and influence of each tuple on the value. Influences have mean 0 and the spread of the sampling error."""
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ def orthogonal_procrustes(a: Features, b: Features) -> float:
     cost="n d^2 + d^3",
     formula="sqrt(||X||^2 + ||Y||^2 - 2 ||X'Y||_*), columns centred",
     reference="Kendall 1984; Williams et al. 2021",
-    caveats=("It is in the units of the features: a larger scale gives a larger distance.",),
+    caveats=("The distance is in the units of the features: a larger scale gives a larger distance.",),
     self_value=0.0,
     groups=("ReSi",),
     anywhere=True,
@@ -179,8 +179,8 @@ def _declare(center: bool, scale: bool, published: bool) -> Mapping[str, Any]:
     formula="1 - ||X - Y R||^2 / (||X||^2 + ||Y R||^2) = ||X'Y||_*, columns centred, Frobenius norm 1",
     reference="Raju 2026, section 7.8; Schoenemann 1966",
     caveats=(
-        "It depends mainly on the leading directions; noise in many small ones has an effect as well.",
-        "With published=True, it ranges from minus infinity to 1, and f(X, Y) is not f(Y, X).",
+        "The score depends mainly on the leading directions; noise in many small directions has an effect as well.",
+        "With published=True, the score ranges from minus infinity to 1, and f(X, Y) is not f(Y, X).",
     ),
     self_value=1.0,
     anywhere=True,
@@ -211,7 +211,8 @@ def procrustes_similarity(
         check.boolean(value, name)
     if published and not (center and scale):
         raise ValueError(
-            "published must not be combined with center=False or scale=False: it centres and does not scale"
+            "published must not be combined with center=False or scale=False: the published formula "
+            "centres but does not scale"
         )
     if not center:
         return _similarity_without_centring(a, b, scale)

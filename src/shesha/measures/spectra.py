@@ -23,7 +23,10 @@ FAMILY = "spectra"
     cost="n d^2",
     formula="||U_X(1:k)' U_Y(1:k)||^2 / k, U(1:k) the first k left singular vectors of centred columns",
     reference="Raju 2026, section 10; Bjorck and Golub 1973",
-    caveats=("Chance is about k / n.", "If singular values k and k + 1 are close, the subspace is arbitrary."),
+    caveats=(
+        "Unrelated data score about k / n.",
+        "If singular values k and k + 1 are close, the subspace is arbitrary.",
+    ),
     self_value=1.0,
     anywhere=True,
 )

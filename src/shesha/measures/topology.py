@@ -61,7 +61,10 @@ def imd(a: HeatTrace, b: HeatTrace, *, k: int = 5) -> float:
     cost="more",
     formula="mean length of the H1 bars of [[0, r_X], [r_X, min(r_X, r_Y)]] and of X, Y swapped, over subsets of rows",
     reference="Barannikov et al. 2022",
-    caveats=("It takes seconds per pair.", "It grows with the size of the subsets: compare equal sizes only."),
+    caveats=(
+        "Each comparison takes seconds.",
+        "The value grows with the size of the subsets: compare equal sizes only.",
+    ),
     self_value=0.0,
     groups=("ReSi",),
 )

@@ -12,7 +12,8 @@ import numpy as np
 from shesha.kernels.threads import single_threaded_blas
 from shesha.moments.batch_checks import check_batch, require_finite
 from shesha.moments.jackknife_accumulator import MOST_PARTS, Accumulator, compact_parts
-from shesha.moments.panel_sums import Pairs, panel_rows, sum_panel
+from shesha.moments.read_ahead import read_ahead, stretch_rows
+from shesha.moments.row_panel_sums import Pairs, panel_rows, sum_panel
 from shesha.moments.sums import Sums, merge
 from shesha.support.optional import require
 
@@ -111,13 +112,11 @@ def _sum_chunk(
                 f"{name} must have the chunk shape that Dask records, {(n_rows, width)} from row {first_row:,} on, "
                 f"got {tuple(side.shape)}; correct the chunks where the array is created"
             )
-    length = max(_FEWEST_ROWS, -(-int(rows[0].shape[0]) // n_parts))
-    size = panel_rows([int(side.shape[1]) for side in rows])
+    length = max(_FEWEST_ROWS, -(-n_rows // n_parts))
     try:
         with single_threaded_blas():
             return [
-                _sum_rows([side[start : start + length] for side in rows], pairs, size)
-                for start in range(0, int(rows[0].shape[0]), length)
+                _sum_rows([side[start : start + length] for side in rows], pairs) for start in range(0, n_rows, length)
             ]
     except ValueError:
         # Say which rows they are.
@@ -125,9 +124,13 @@ def _sum_chunk(
         raise
 
 
-def _sum_rows(sides: Sequence[Any], pairs: Pairs, size: int) -> Sums:
-    starts = range(0, int(sides[0].shape[0]), size)
-    panels = (sum_panel([side[i : i + size] for side in sides], pairs) for i in starts)
+def _sum_rows(sides: Sequence[Any], pairs: Pairs) -> Sums:
+    size = panel_rows([int(side.shape[1]) for side in sides])
+    panels = (
+        sum_panel([side[i : i + size] for side in stretch], pairs)
+        for stretch in read_ahead(sides, range(0, int(sides[0].shape[0]), stretch_rows(sides)))
+        for i in range(0, int(stretch[0].shape[0]), size)
+    )
     return reduce(partial(merge, in_place=True), panels)
 
 

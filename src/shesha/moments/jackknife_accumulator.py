@@ -15,9 +15,9 @@ import numpy as np
 
 from shesha.kernels.threads import parallel
 from shesha.moments.batch_checks import is_finite
-from shesha.moments.panel_sums import Pairs, panel_rows, sum_panel
+from shesha.moments.row_panel_sums import Pairs, panel_rows, sum_panel
 from shesha.moments.sums import Sums, merge, merge_all
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.device_arrays import namespace, stays, to_host
 
 MOST_PARTS, FEWEST_PARTS = 64, 8

@@ -12,11 +12,11 @@ import numpy as np
 from shesha.kernels.threads import parallel
 from shesha.moments.batch_checks import check_batch, require_finite, storage_rounding
 from shesha.moments.jackknife_accumulator import concatenate
-from shesha.moments.panel_sums import Panel
 from shesha.moments.projections import RandomProjection
+from shesha.moments.row_panel_sums import Panel
 from shesha.moments.sums import Meeting, Sums, join_blocks
 from shesha.support import argument_types as kinds
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.types import Seed
 
 _PANEL_ROWS = 1024

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from shesha.moments import state_files as files
 from shesha.moments.batch_checks import check_batch, require_finite, storage_rounding
 from shesha.moments.jackknife_accumulator import MOST_PARTS, Accumulator, compact_parts
-from shesha.moments.panel_sums import all_pairs
 from shesha.moments.resumable_pass import count_dask, count_sides, count_stream
+from shesha.moments.row_panel_sums import all_pairs
 from shesha.moments.row_register import RowRegister
 from shesha.moments.row_sources import is_dask
 from shesha.moments.summed_views import SummedRepresentation

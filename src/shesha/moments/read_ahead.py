@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from shesha.moments.panel_sums import panel_rows
-from shesha.support import memory as memory
+from shesha.moments.row_panel_sums import panel_rows
+from shesha.support import memory
 
 Item = TypeVar("Item")
 _PANELS = 8

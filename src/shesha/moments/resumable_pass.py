@@ -13,7 +13,7 @@ import numpy as np
 from shesha.moments.batch_checks import check_batch
 from shesha.moments.dask_arrays import sum_dask
 from shesha.moments.jackknife_accumulator import Accumulator
-from shesha.moments.panel_sums import all_pairs
+from shesha.moments.row_panel_sums import all_pairs
 from shesha.moments.row_sources import describe_source, open_side, stream, stretches
 from shesha.moments.sums import Sums
 

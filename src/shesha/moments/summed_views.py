@@ -18,7 +18,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Basis, Features, Gram, Magnitude, Spectrum, Variances, View
 
 _DEGENERATE = 1e-14
-"""A squared norm below this share of the terms that it is computed from is a rounding error."""
+"""Ratio of a squared norm to the terms of its sum below which the norm is a rounding error."""
 
 
 class SummedRepresentation(SummedSource):
@@ -132,7 +132,7 @@ class SummedFeatures(Features):
         return self._deviations[1]
 
     def correlations(self, other: Features) -> Matrix:
-        """Correlation of every column of one with every column of the other; 0 for columns that are constant."""
+        """Correlation of every column of one side with every column of the other side; 0 for constant columns."""
         assert isinstance(other, SummedFeatures)
         block = self.sums.cross_products(self.index, other.index)[:-1, :-1]
         scales = [np.divide(1.0, v, out=np.zeros_like(v), where=v > 0) for v in (self._length, other._length)]

@@ -62,7 +62,7 @@ class Sums:
     n_rows: int
     sides: tuple[SideSums, ...]
     cross: dict[tuple[int, int], Matrix]
-    """Products of z of one side (rows) with z of another, for each pair that will be compared."""
+    """Products of the columns z of two sides, for each pair of sides that will be compared."""
 
     @property
     def n_bytes(self) -> int:
@@ -113,7 +113,7 @@ class Meeting:
     weight: float
     unit: float
     ratios: tuple[float, float]
-    """Each unit divided by the common unit."""
+    """Units of both sets of rows, divided by the common unit."""
     moves: tuple[Vector, Vector]
     """Vectors from the common mean row to each mean row."""
     step: Vector

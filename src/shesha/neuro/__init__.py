@@ -1,22 +1,22 @@
 """Neural recordings: scores of trials of neurons under conditions, with null distributions."""
 
-from shesha.neuro.centroid_drift import centroid_drift, permutation_null, tertiles
 from shesha.neuro.coupling_with_behaviour import behaviour_coupling
 from shesha.neuro.crossnobis import crossnobis, discriminability
 from shesha.neuro.crossnobis_significance import CrossnobisPairs, crossnobis_test
 from shesha.neuro.mouse_brain_areas import allen_areas, brain_division, brain_region
 from shesha.neuro.noise_ceiling import noise_ceiling
-from shesha.neuro.recording import Session
 from shesha.neuro.rsatoolbox import from_rsatoolbox, to_rsatoolbox
 from shesha.neuro.score_correlations import association
+from shesha.neuro.session import Session
 from shesha.neuro.session_drift import session_drift
 from shesha.neuro.session_table import session_table
 from shesha.neuro.spikes import spike_counts
+from shesha.neuro.split_half_reliability import trial_split
 from shesha.neuro.stochastic_shape import StochasticShape, stochastic_shape
 from shesha.neuro.time_by_time import over_time
 from shesha.neuro.tracked_neurons import check_tracked, shared_neurons
-from shesha.neuro.trial_split import trial_split
 from shesha.neuro.whitened_cosine import wuc
+from shesha.neuro.within_session_drift import centroid_drift, permutation_null, tertiles
 
 __all__ = [
     "CrossnobisPairs",

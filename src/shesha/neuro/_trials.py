@@ -33,7 +33,7 @@ class Trials:
     names: tuple[str, ...]
     """Names of the conditions."""
     source: Any = None
-    """The array with named axes, if the input is one."""
+    """Input array with named axes; None for other inputs."""
     notes: tuple[str, ...] = ()
 
     @classmethod

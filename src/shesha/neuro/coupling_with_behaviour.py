@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 from shesha.inputs import align_labels, split_names
 from shesha.inputs import validation as check
-from shesha.kernels.condition_distances import centred_ranks
+from shesha.kernels.ranks import centred_ranks
 from shesha.neuro._trial_permutations import Null, Orders, over_orders
 from shesha.neuro._trials import Trials, responses
 from shesha.results import TrialScore

@@ -16,7 +16,7 @@ from shesha.support.types import Index, Labels, Mask, Matrix, Seed
 
 Numbers = int | Literal["equal", "all"]
 FEWEST_IN_HALF = 2
-"""A condition with fewer trials in a half is left out; otherwise every condition would keep a single trial."""
+"""Smallest number of trials of a condition in each half; conditions with fewer are left out."""
 _UNEQUAL = 2.5
 """Ratio of the largest to the smallest number of trials above which a note is added."""
 
@@ -35,13 +35,13 @@ class EqualTrials:
     """Random choices of trials, with equal numbers per condition in each part of a recording."""
 
     numbers: int | Literal["equal"]
-    """Trials of each condition in each part; 'equal': as many as the rarest condition has in some part."""
+    """Number of trials of each condition in each part; 'equal' means as many as the rarest condition has."""
     parts: Index
     """Half or run of each trial, of shape (n_draws, n_trials)."""
     keys: Matrix
     """Random keys; trials with the smallest keys are taken."""
     fewest: int
-    """Conditions with fewer trials in some part are left out."""
+    """Smallest number of trials in each part; conditions with fewer in some part are left out."""
 
     @classmethod
     def build(cls, numbers: Numbers, halves: Halves, n_draws: int, seed: Seed) -> EqualTrials | None:

@@ -15,7 +15,7 @@ class Area:
     """An area of the Allen atlas."""
 
     area: str
-    """Its acronym."""
+    """Acronym of the area."""
     region: str
     """Functional group in appendix 13.6 of the paper."""
     division: str

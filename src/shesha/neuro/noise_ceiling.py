@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.kernels.condition_distances import Cube, centre_and_scale, centred_ranks, condition_distances, half_sums
+from shesha.kernels.condition_distances import Cube, centre_and_scale, condition_distances, half_sums
 from shesha.kernels.distances import METRICS, Metric
+from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.standardisation import centred_units
 from shesha.neuro._trials import Conditions, Trials, condition_codes
 from shesha.neuro.equal_trials import FEWEST_IN_HALF, EqualTrials, Numbers, Use, check_numbers, unused_trials
@@ -146,7 +147,7 @@ _SCALED: Mapping[Method, Callable[[Matrix], Matrix]] = {
     "pearson": _centred,
     "cosine": _unit,
 }
-"""Distances, normalised so that inner products compare them."""
+"""Functions that normalise distances, so that an inner product gives their correlation or cosine."""
 
 
 def _ceilings(draws: Cube, scaled: Callable[[Matrix], Matrix]) -> tuple[Matrix, Matrix, Vector]:

@@ -26,7 +26,6 @@ from shesha.support.types import Index, Matrix, Seed, Vector
 
 _FEWEST = 3
 _TRIALS = 1000
-"""Relative difference below which mean responses count as equal."""
 Cube = NDArray[np.float64]
 """Mean responses in halves of the trials of a session: (n_halves, n_conditions, n_neurons)."""
 Score = Callable[[Cube, Cube], Matrix]
@@ -40,7 +39,7 @@ class _Session:
     name: str
     names: tuple[str, ...]
     halves: Cube
-    """Of shape (2, n_conditions, n_neurons)."""
+    """Mean responses in odd and in even trials, of shape (2, n_conditions, n_neurons)."""
 
     @classmethod
     def build(cls, name: str, X: Any, conditions: Any) -> _Session:

@@ -14,7 +14,7 @@ from shesha.neuro._trial_permutations import NULLS, Null
 from shesha.neuro.clustered_intervals import mean_interval
 from shesha.neuro.equal_trials import Numbers, check_numbers
 from shesha.neuro.mouse_brain_areas import brain_division, brain_region
-from shesha.neuro.recording import Checked, Session
+from shesha.neuro.session import Checked, Session
 from shesha.neuro.trial_halves import HOWS, How
 from shesha.results import AreaLine, Group, GroupMean, SessionTable
 from shesha.results.base import reaches_level

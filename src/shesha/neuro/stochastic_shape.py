@@ -31,7 +31,7 @@ class StochasticShape(Result):
 
     kind: str
     distance: float
-    """Distance with all trials: 0 for clouds that are rotations of each other; biased upwards with few trials."""
+    """Distance with all trials; 0 for clouds that are rotations of each other. Few trials bias it upwards."""
     corrected: float
     """Distance corrected for few trials; 0 if the recordings differ no more than halves of one recording."""
     half_distance: float

@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import coordinate_values, split_names
 from shesha.inputs import validation as check
-from shesha.kernels.condition_distances import centred_ranks
 from shesha.kernels.distances import METRICS, Metric
+from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trial_permutations import Null, Orders
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.equal_trials import EqualTrials, Numbers, unused_trials
+from shesha.neuro.split_half_reliability import FEWEST_CONDITIONS, SplitScore
 from shesha.neuro.trial_halves import Halves, How
-from shesha.neuro.trial_split import FEWEST_CONDITIONS, SplitScore
 from shesha.nulls import summarise
 from shesha.results import OverTime
 from shesha.support.defaults import N_PERMUTATIONS
@@ -89,6 +89,7 @@ def over_time(
         trials.n_trials, n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
     )
     named = _times(times, trials)
+    options = {"how": how, "metric": metric, "normalize": bool(normalize), "null": null}
     fields: dict[str, Any] = {
         "times": named,
         "n_trials": trials.n_trials,
@@ -98,13 +99,7 @@ def over_time(
         "exchanged": orders.exchanged,
         "seed": orders.seed,
         "notes": trials.notes,
-        "options": {
-            "how": how,
-            "metric": metric,
-            "normalize": bool(normalize),
-            "null": null,
-            "trials_per_half": trials_per_half,
-        },
+        "options": {**options, "trials_per_half": trials_per_half},
     }
     equal = EqualTrials.build(trials_per_half, halves, n_splits, seed)
     if trials.n_conditions < FEWEST_CONDITIONS:

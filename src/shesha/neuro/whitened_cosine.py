@@ -14,8 +14,8 @@ from shesha.kernels.crossnobis import centred_products, crossvalidated_products
 from shesha.kernels.noise_covariance import estimate_noise, residuals
 from shesha.neuro._trial_permutations import Null, Orders, over_orders
 from shesha.neuro._trials import Conditions, Trials
+from shesha.neuro.split_half_reliability import FEWEST_CONDITIONS
 from shesha.neuro.trial_halves import Halves, How
-from shesha.neuro.trial_split import FEWEST_CONDITIONS
 from shesha.results import TrialScore
 from shesha.support.defaults import N_PERMUTATIONS
 from shesha.support.seeds import spawn

@@ -14,13 +14,13 @@ MOST_ROWS = 10
 _LEFT = 0.02
 """Maximum sum of squares within strata, in variances of the covariate, per square root of the permutable rows.
 
-Residual confounding shifts a similarity by the variance share within strata times the square root of these rows, in
-standard deviations of the null. False-positive rates stay below 8 % if the covariate has 32 times the noise variance.
+Residual confounding shifts a similarity in proportion to the variance share within strata and to that square root.
+False-positive rates stay below 8 % if the covariate has 32 times the noise variance.
 """
 _FEWEST = 0.4, 6
 """Minimum share, and minimum number, of rows that can be permuted; without permutations there is no test."""
 _PRICES = np.logspace(0, 7, 36)
-"""Trade-offs that are tried: the number of permutable rows that one unit of the sum of squares costs."""
+"""Prices of one unit of the sum of squares, in permutable rows, that the search tries."""
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,13 @@ _N_RANKED = 2000
 _MOST_ROWS = 4096
 """Maximum number of rows whose neighbours are compared with permutations of a design."""
 _SPREAD, _DIED_OUT = 256, 0.05
-"""Number of rows that are checked for drift; and the autocorrelation below which memory has ended."""
+"""Number of rows that are checked for drift, and autocorrelation below which the memory of a series ends."""
 _DISCRETE, _TIED, _COLUMNS = 0.1, 0.5, 16
-"""A representation has few values (codes, counts, sparse features) if fewer than this share of its rows are distinct,
-or if its first columns have at most this share of the number of distinct rows."""
+"""Limits for a representation with few values, such as codes or counts.
+
+They are the share of rows that are distinct, the ratio of distinct values in some columns to distinct rows, and the
+number of these columns.
+"""
 
 
 def dependence(*representations: NDArray[Any]) -> Dependence:

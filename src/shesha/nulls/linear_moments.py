@@ -24,7 +24,7 @@ class KernelSums:
     squared_norm: float
     squared_diagonal: float
     spectrum: Vector
-    """Eigenvalues, for the skewness."""
+    """Eigenvalues of the matrix, which determine the skewness of the null."""
 
 
 @dataclass(frozen=True)

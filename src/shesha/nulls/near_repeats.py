@@ -15,7 +15,7 @@ _CHANCE = 1e-4
 _ROUNDING = 64 * float(np.finfo(float).eps)
 """Rounding error of a squared distance, relative to the squared lengths from which it is computed."""
 _EVERY = 8
-"""The typical distance is estimated from one in this many rows."""
+"""Step between the rows from which the typical distance is estimated."""
 
 
 def find_near_repeats(grams: Sequence[Matrix], kept: Mask) -> Index:

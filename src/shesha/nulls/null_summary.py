@@ -11,7 +11,7 @@ from shesha.results import NullSummary
 from shesha.support.types import Vector
 
 TIE = 1e-12
-"""Scores that differ by less than this share of the largest count as equal, to allow for rounding."""
+"""Difference, relative to the largest score, below which two scores are equal up to rounding."""
 
 
 def best_value(closer: str, bounds: tuple[float, float], maximum: float | None) -> float | None:

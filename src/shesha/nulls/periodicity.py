@@ -11,18 +11,18 @@ from shesha.nulls.sampled_rows_for_checks import largest
 from shesha.support.types import Matrix, Vector
 
 FEWEST_PERIODS = 3
-"""Smallest number of periods in a series for a detection."""
+"""Smallest number of periods in a series for the period to be detected."""
 _MOST_ROWS = 1024
 """Maximum number of consecutive rows that are checked."""
 _MOST_COLUMNS = 16
 """Maximum number of features that are checked; with more, random combinations are checked."""
 _PARTS = 8
-"""Number of parts of a series whose phases must agree, unlike in a series with decaying memory."""
+"""Number of parts of a series whose phases must agree for a period to be reported."""
 _AGREEMENT = 0.8
 _SHARE = 0.08
-"""A period is reported if its frequency has more than this share of the variance."""
+"""Smallest share of the variance at one frequency for which a period is reported."""
 _LEAST = 1e-280
-"""If the largest number is below this, other numbers may have lost digits."""
+"""Size of the largest number below which smaller numbers may have lost digits."""
 _PADDING = 16
 """Factor by which frequencies are oversampled, because the phase must be constant over the whole series."""
 

@@ -12,7 +12,7 @@ from shesha.kernels.repeated_rows import Hashes, row_hashes
 from shesha.support.types import Index, Matrix, Vector
 
 FEWEST_ROWS = 12
-"""Smallest number of rows; with fewer, nothing can be detected."""
+"""Smallest number of rows in which dependence can be detected."""
 _WINDOWS, _WINDOW = 4, 128
 """Number and length of the stretches of consecutive rows that are checked, if there are many rows."""
 

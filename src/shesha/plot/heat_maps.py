@@ -152,7 +152,7 @@ def _is_significant(pair: PairScore, measure: str, level: float) -> bool:
 
 def full_name(pairs: PairwiseComparison, measure: str) -> str:
     """Return the name under which a measure was compared."""
-    from shesha.results.similarity.comparison import plain_name
+    from shesha.results.similarity.score import plain_name
 
     return next((name for name in pairs.measures if plain_name(name) == plain_name(measure)), measure)
 

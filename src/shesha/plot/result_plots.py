@@ -30,7 +30,7 @@ def stability(audit: Audit, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     audit : Audit
-        Of several representations, or one.
+        Audit of one or several representations.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 
@@ -66,7 +66,7 @@ def drift(path: DriftPath | Sequence[Mapping[str, Any]], measure: str | None = N
     ----------
     path : DriftPath, or what `DriftMonitor.history` returns
     measure : str, optional
-        Of a monitor's checks; default: the first.
+        Measure of the checks of a monitor; default: the first measure.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 

@@ -43,7 +43,7 @@ def chance_p_values(
 
 
 def fewer_rows(problem: Problem, n_pairs: int, rng: np.random.Generator) -> Problem:
-    """Return the problem of so many random rows that they have about the requested number of pairs at most.
+    """Return the problem for a random subset of rows, with at most about the requested number of pairs.
 
     Units that permutations exchange keep the same positions, so they stay exchangeable. Units are dropped only if one
     row of each is too many, and whole blocks only if two rows of each are.

@@ -9,29 +9,20 @@ from typing import Any
 
 import numpy as np
 
+from shesha.calibration.permutation_scores import KnownProduct
 from shesha.kernels.distances import n_pairs
 from shesha.kernels.sampled_feature_halves import distinct_pairs
 from shesha.kernels.weighted_ranks import SortedVectors, weighted_correlations
 from shesha.ranking.evaluations import Problem
-from shesha.stability.estimators.sampled_pairs import DEFAULT_PAIRS
-from shesha.support import memory as memory
+from shesha.stability.estimators.sampled_pairs import DEFAULT_PAIRS, sort_pairs
+from shesha.support import memory
 from shesha.support.types import Index, Matrix, Vector
 from shesha.views import RankedRdm, Representation
 
 _ARRAYS = 6
-"""Arrays of the size of the distances: values, orders, places of ties, ranks and their copies."""
+"""Number of arrays in memory that are as large as the distances: values, orders, ties, ranks and copies."""
 _FEWEST = 10_000
-"""A small memory budget allows no fewer pairs than these."""
-
-
-@dataclass(frozen=True)
-class _Known:
-    """Placeholder for two views with known inner products."""
-
-    value: Matrix | Vector
-
-    def inner(self, other: object) -> Matrix | Vector:
-        return self.value
+"""Smallest number of pairs that are drawn, even if the memory budget is small."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +34,9 @@ class DistanceVectors:
     ranked: bool
     i: Index
     j: Index
-    """The rows of each pair."""
+    """Second row of each pair; `i` has the first row."""
     ceiling_upper: float = float("nan")
-    """Mean value of each subject with the mean of all, from sampled pairs; NaN from all pairs."""
+    """Average value between a subject and the mean of all subjects, from sampled pairs; NaN if all pairs are used."""
 
     @classmethod
     def build(cls, problem: Problem, rng: np.random.Generator | None = None) -> DistanceVectors:
@@ -62,7 +53,7 @@ class DistanceVectors:
             look: Callable[[Representation], Any] = measure.look
         else:
             assert rng is not None
-            i, j = _in_reading_order(*distinct_pairs(n, size, rng))
+            i, j = sort_pairs(*distinct_pairs(n, size, rng))
             look = partial(RankedRdm.of_pairs, i=i, j=j, **dict(measure.view_key[1]))
         subjects = [look(subject) for subject in problem.subjects]
         views = [*(look(model) for model in problem.models.values()), *subjects, *_leave_one_out(measure, subjects)]
@@ -100,7 +91,7 @@ class DistanceVectors:
 
     def score(self, correlations: Matrix | Vector) -> Matrix:
         """Convert correlations to values of the measure."""
-        both = _Known(correlations)
+        both = KnownProduct(correlations)
         return np.asarray(self.problem.measure.function(both, both, **self.problem.measure.parameters))
 
 
@@ -110,11 +101,6 @@ def cells(n_models: int, n_subjects: int) -> list[tuple[int, int]]:
     found = [(subject, model) for subject in subjects for model in range(n_models)]
     found += [(b, a) for b in range(n_models) for a in range(b)]
     return found + ([(subject, subject + n_subjects) for subject in subjects] if n_subjects > 1 else [])
-
-
-def _in_reading_order(i: Index, j: Index) -> tuple[Index, Index]:
-    order = np.argsort(i, kind="stable")
-    return i[order], j[order]
 
 
 def _leave_one_out(measure: Any, subjects: Sequence[RankedRdm]) -> list[RankedRdm]:
@@ -127,7 +113,7 @@ def _leave_one_out(measure: Any, subjects: Sequence[RankedRdm]) -> list[RankedRd
 
 
 def _upper_ceiling(measure: Any, subjects: Sequence[RankedRdm]) -> float:
-    """Mean value of each subject with the mean of all subjects."""
+    """Average value between a subject and the mean of all subjects."""
     kind, options = measure.view_key
     mean = kind.average(subjects, **dict(options))
     return float(np.mean([measure.compare_views(mean, subject) for subject in subjects]))

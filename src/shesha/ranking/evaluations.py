@@ -15,7 +15,7 @@ from shesha.support.types import Index
 from shesha.views import RankedRdm, Representation
 
 ENOUGH = 0.9
-"""Minimum share of the resamples that must have all values; fewer would be a biased sample."""
+"""Minimum share of the resamples that must have all values; a smaller share would be a biased sample."""
 
 
 @dataclass(frozen=True)

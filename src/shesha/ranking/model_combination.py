@@ -20,7 +20,7 @@ _FEWEST = 4
 """Smallest number of rows of a test fold; fewer rows have too few pairs."""
 
 MOST_PAIRS = 200_000
-"""If there are more pairs, folds divide so many random ones, which give a held-out value an error of about 0.002."""
+"""Largest number of pairs in the folds. If there are more, random pairs are used, with an error of about 0.002."""
 
 
 @dataclass(frozen=True)
@@ -94,12 +94,8 @@ def _try_fold(vectors: DistanceVectors, fold: _Fold) -> Iterator[tuple[Vector, V
         yield weights, _scores(vectors, np.vstack([combined, ranks[:n_models]]), ranks[n_models:][tested])
 
 
-def fit_weights(models: Matrix, data: Matrix) -> Vector:
-    """Non-negative model weights with sum 1 that best fit the mean of the data (one line each)."""
-    return _weights(_standardise(models), _standardise(data).mean(axis=0), _lengths(models))
-
-
 def _weights(unit_models: Matrix, target: Vector, lengths: Vector) -> Vector:
+    """Non-negative model weights with sum 1 that best fit the target."""
     weights, _ = nnls(unit_models.T, target)
     scaled: Vector = weights / lengths
     return scaled / scaled.sum() if scaled.sum() > 0 else np.full(len(lengths), 1 / len(lengths))

@@ -124,27 +124,9 @@ def rank_models(
     problem = _check_problem(data, models, measure, groups, blocks, seed)
     wanted = check.optional_count(n_resamples, "n_resamples", minimum=20)
     count = wanted or (_MANY if problem.uses_correlated_distances else _FEWER)
-    if (asked := check_pairs(pairs)) is not None and not problem.uses_correlated_distances:
-        raise ValueError(f"pairs must be left out, because {problem.measure.name} does not correlate distances")
-    problem = replace(problem, pairs=asked)
-    vectors = None
-    try:
-        if problem.uses_correlated_distances:
-            vectors = DistanceVectors.build(problem, spawn(seed, _PAIRS))
-        evaluations = _evaluate(problem, vectors, count, seed)
-    except NotEstimable as reason:
-        raise ValueError(f"data and models must have a value by {problem.measure.name}, got none: {reason}") from reason
-    notes: list[str] = []
-    if problem.n_units < FEWEST_UNITS:
-        notes.append(
-            f"There are no intervals and no tests of pairs, because they need at least {FEWEST_UNITS} groups, got "
-            f"{problem.n_units}."
-        )
-    elif evaluations.values.n_resamples == 0:
-        notes.append(
-            "There are no intervals and no tests of pairs, because fewer than 90 % of the resamples have a value. "
-            "Use more rows."
-        )
+    problem = replace(problem, pairs=_pair_count(pairs, problem))
+    vectors, evaluations = _score_models(problem, count, seed)
+    notes = _resample_notes(problem, evaluations)
     permuted = problem
     if vectors is not None and not problem.exact and (vectors.sampled or vectors.n_pairs > RANKED_AGAIN):
         permuted = fewer_rows(problem, vectors.n_pairs, spawn(seed, _ROWS))
@@ -174,6 +156,14 @@ def rank_models(
         notes=tuple(notes),
         seed=number(seed),
     )
+
+
+def _pair_count(pairs: PairCount, problem: Problem) -> int | None:
+    """Return the number of pairs of rows to use; refuse it for measures that do not correlate distances."""
+    asked = check_pairs(pairs)
+    if asked is not None and not problem.uses_correlated_distances:
+        raise ValueError(f"pairs must be left out, because {problem.measure.name} does not correlate distances")
+    return asked
 
 
 def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks: Any, seed: Seed) -> Problem:
@@ -211,6 +201,17 @@ def _subjects(data: Any) -> dict[str, Any]:
     return {"data": data}
 
 
+def _score_models(problem: Problem, n_resamples: int, seed: Seed) -> tuple[DistanceVectors | None, Evaluations]:
+    """Return the distances of all sides, if the measure correlates them, and the scores of all models."""
+    vectors = None
+    try:
+        if problem.uses_correlated_distances:
+            vectors = DistanceVectors.build(problem, spawn(seed, _PAIRS))
+        return vectors, _evaluate(problem, vectors, n_resamples, seed)
+    except NotEstimable as reason:
+        raise ValueError(f"data and models must have a value by {problem.measure.name}, got none: {reason}") from reason
+
+
 def _evaluate(problem: Problem, vectors: DistanceVectors | None, n_resamples: int, seed: Seed) -> Evaluations:
     """Score all models, with resamples if there are enough units."""
     enough, rng = problem.n_units >= FEWEST_UNITS, spawn(seed, _RESAMPLING)
@@ -222,13 +223,28 @@ def _evaluate(problem: Problem, vectors: DistanceVectors | None, n_resamples: in
     return found if enough else found.drop_resamples()
 
 
+def _resample_notes(problem: Problem, evaluations: Evaluations) -> list[str]:
+    """Say why there are no intervals, if there are none."""
+    if problem.n_units < FEWEST_UNITS:
+        return [
+            f"There are no intervals and no tests of pairs, because they need at least {FEWEST_UNITS} groups, got "
+            f"{problem.n_units}."
+        ]
+    if evaluations.values.n_resamples == 0:
+        return [
+            "There are no intervals and no tests of pairs, because fewer than 90 % of the resamples have a value. "
+            "Use more rows."
+        ]
+    return []
+
+
 def _sample_note(problem: Problem, vectors: DistanceVectors, n_permuted: int) -> str:
-    """Say what stands in for all pairs, ranked again in every resample."""
+    """Return notes on approximations: sampled pairs, and resamples without new ranks."""
     notes = []
     if vectors.sampled:
         notes.append(
-            f"Values are from {vectors.n_pairs:,} random pairs of the {n_pairs(problem.n_rows):,} pairs of rows; the "
-            f"intervals include the error of this. p-values against chance are from {n_permuted:,} random rows."
+            f"Values are from {vectors.n_pairs:,} random pairs of the {n_pairs(problem.n_rows):,} pairs of rows; "
+            f"the intervals include this sampling error. p-values against chance are from {n_permuted:,} random rows."
         )
     if vectors.n_pairs > RANKED_AGAIN:
         notes.append(

@@ -13,18 +13,18 @@ from shesha.support.types import Index, Matrix, Vector
 STEP = 0.05
 """Step of the finite difference for the first-order effect of a resample."""
 RANKED_AGAIN = 11_175
-"""Up to this many pairs (150 rows), distances are ranked again in every resample; beyond, their ranks change by the
-influence of the pairs, whose error vanishes faster than the interval."""
+"""Largest number of pairs (150 rows) whose distances are ranked again in every resample. With more pairs, correlations
+change by the influence of each pair; the error of this approximation shrinks faster than the interval."""
 _AT_ONCE = 1 << 24
-"""Maximum number of counts of rows in resamples that are held together."""
+"""Maximum number of row counts of resamples that are in memory at a time."""
 _BLOCK = 1 << 21
-"""Number of weights of pairs that are made together, few enough to stay in the cache."""
+"""Number of weights of pairs that are computed at a time, small enough for the processor's cache."""
 
 
 def resampled_correlations(
     vectors: DistanceVectors, n_resamples: int, rng: np.random.Generator
 ) -> Iterator[tuple[Matrix, Matrix]]:
-    """For each resample, yield the correlations of all lines after a small step towards it, and those of it."""
+    """For each resample, yield the correlations after a small step towards it, and those of the resample itself."""
     if vectors.n_pairs > RANKED_AGAIN and not vectors.problem.exact:
         yield from _influence_estimates(vectors, n_resamples, rng)
         return

@@ -18,9 +18,9 @@ class RowResamples:
     """Values on one kind of resamples of the rows."""
 
     values: Cube
-    """Of shape (n_resamples, n_subjects, n_values)."""
+    """Value of each subject in each resample, of shape (n_resamples, n_subjects, n_values)."""
     scale: float
-    """Factor by which the variance over samples of rows is larger than that over these resamples."""
+    """Variance over samples of rows divided by the variance over these resamples."""
     noise: float
     """Number of times that the variance over resamples counts the contribution of pairs of rows."""
 
@@ -34,11 +34,11 @@ class Resampled:
     """Values of each subject, on all rows and on two kinds of resamples."""
 
     observed: Matrix
-    """Of shape (n_subjects, n_values)."""
+    """Value of each subject, of shape (n_subjects, n_values)."""
     on_rows: tuple[RowResamples, RowResamples]
-    """Two kinds of resamples; the second overcounts the contribution of pairs of rows more than the first."""
+    """Two kinds of resamples. The second kind overcounts the contribution of pairs of rows more than the first kind."""
     n_units: int
-    """Rows, or groups of rows, that are resampled."""
+    """Number of rows, or groups of rows, that are resampled."""
 
     def drop_resamples(self) -> Resampled:
         """Return the observed values alone."""

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from shesha.report.sections import PointMap
 
 SIZE = 8000
-"""Number of grid steps across a map, finer than a screen and with short numbers."""
+"""Number of grid steps across a map, which is finer than the pixels of a screen."""
 _MARGIN = 0.04
 _NAME = 300
 """Maximum length of a name on the page."""

@@ -15,7 +15,7 @@ def columns(rows: Sequence[Sequence[str]], align: str, *, indent: str = "") -> l
     align : str
         One of '<' (left) and '>' (right) per column.
     indent : str
-        What every line begins with.
+        Text at the beginning of every line.
 
     Raises
     ------

@@ -30,7 +30,7 @@ class Column:
     cells: tuple[str, ...]
     align: Literal["<", ">"] = ">"
     strips: tuple[Strip | None, ...] = ()
-    """Values that a page draws on one scale; text does not."""
+    """Numbers that an HTML page draws on one scale; the text output omits them."""
 
     @property
     def width(self) -> int:

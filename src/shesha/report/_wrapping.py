@@ -6,7 +6,7 @@ import shutil
 import textwrap
 
 NARROWEST, WIDEST = 40, 100
-"""Narrower pages would break words; longer lines are hard to read."""
+"""Smallest and largest number of characters per line of a report."""
 
 
 def page_width() -> int:

@@ -196,4 +196,4 @@ _OWN: dict[str, Any] = {
     "map_data": map_data,
     "darkest": LEVELS - 1,
 }
-"""What templates call."""
+"""Functions and constants for the templates."""

@@ -21,6 +21,6 @@ class Page:
     doubts: tuple[Part, ...] = ()
     """Possible problems, the largest effect first."""
     sections: tuple[Section, ...] = ()
-    """Every number."""
+    """Sections with every number."""
     ran: tuple[tuple[str, str], ...] = ()
     """The run: names and values that are needed to repeat it."""

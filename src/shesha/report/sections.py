@@ -57,7 +57,7 @@ class Table:
     groups: tuple[tuple[Column, ...], ...]
     title: str = ""
     head: str = ""
-    """Header of the names."""
+    """Header of the column with the names."""
     kind: ClassVar[str] = "table"
 
     @property
@@ -88,7 +88,7 @@ class HeatMap:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture, drawn when it is shown, with its description."""
+    """A picture with its description; it is drawn when the page is written."""
 
     shows: str
     draw: Callable[[], Axes] = field(compare=False)
@@ -106,9 +106,9 @@ class Explained:
     page: str = ""
     """A page of the documentation, with an anchor if there is one: `measures.md#cka`."""
     command: str = ""
-    """Command that prints more."""
+    """Command that prints a full explanation."""
     brief: str = ""
-    """A short form for terminals."""
+    """Short form of the explanation for terminals."""
     kind: ClassVar[str] = "explained"
 
 

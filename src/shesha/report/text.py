@@ -15,7 +15,7 @@ def as_text(sections: Iterable[Section], width: int | None = None) -> str:
     Parameters
     ----------
     sections : iterable of Section
-        What only a page can show is left out.
+        Sections of the report; parts that only a page can show are left out.
     width : int, optional
         Columns of the page; default: those of the terminal.
     """

@@ -5,27 +5,31 @@ from typing import TYPE_CHECKING
 from shesha.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from shesha.results.audit.audit import Audit, Faults, Meaning, RepresentationAudit
+    from shesha.results.audit.audit import Audit, Meaning, RepresentationAudit
     from shesha.results.audit.dependence import Dependence
     from shesha.results.audit.doubts import Doubt, Doubts
+    from shesha.results.audit.faults import Faults
     from shesha.results.audit.label_classes import LabelClasses
     from shesha.results.changes.diff import Diff, LayerChange, MeasureChange, MovedRow
     from shesha.results.changes.index_verdict import IndexChange, Recall
     from shesha.results.changes.kind_of_change import ClassChange, SeparationChange, StructureChange
     from shesha.results.changes.row_map import RowMap
     from shesha.results.coherence.coherence import Coherence, CoherenceTable, Link
-    from shesha.results.drift.stream import StreamVerdict, TwoSample
+    from shesha.results.drift.stream import StreamVerdict
+    from shesha.results.drift.two_samples import TwoSample
     from shesha.results.drift.verdict import CheckSequence, DriftScore, DriftVerdict, Moved
     from shesha.results.json_files import load
+    from shesha.results.neuro.score_correlations import Association
     from shesha.results.neuro.session_drift import SessionDrift, SessionPair, SessionPart
-    from shesha.results.neuro.session_table import AreaLine, AreaScore, Association, Group, GroupMean, SessionTable
+    from shesha.results.neuro.session_table import AreaLine, AreaScore, Group, GroupMean, SessionTable
+    from shesha.results.neuro.session_thirds import Tertiles
     from shesha.results.neuro.time_by_time import OverTime
-    from shesha.results.neuro.trial_score import Tertiles, TrialScore
+    from shesha.results.neuro.trial_score import TrialScore
     from shesha.results.null_summary import NullComparison, NullSummary
     from shesha.results.similarity.calibrated import Calibrated
     from shesha.results.similarity.calibrated_layers import CalibratedLayers
     from shesha.results.similarity.calibrated_many_pairs import CalibratedMany
-    from shesha.results.similarity.comparison import Comparison, Score
+    from shesha.results.similarity.comparison import Comparison
     from shesha.results.similarity.consensus import Consensus, Member
     from shesha.results.similarity.layer_comparison import LayerComparison
     from shesha.results.similarity.model_ranking import (
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     )
     from shesha.results.similarity.noise_ceiling import NoiseCeiling, NoiseCeilingFields
     from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
+    from shesha.results.similarity.score import Score
     from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
     from shesha.results.similarity.unit_matching import UnitMatching
     from shesha.results.similarity.within_classes import WithinClasses
@@ -49,7 +54,8 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "audit.audit": ("Audit", "Faults", "Meaning", "RepresentationAudit"),
+        "audit.audit": ("Audit", "Meaning", "RepresentationAudit"),
+        "audit.faults": ("Faults",),
         "null_summary": ("NullComparison", "NullSummary"),
         "similarity.calibrated": ("Calibrated",),
         "similarity.calibrated_layers": ("CalibratedLayers",),
@@ -64,7 +70,8 @@ __getattr__, __dir__ = lazy_names(
         "changes.kind_of_change": ("ClassChange", "SeparationChange", "StructureChange"),
         "changes.diff": ("Diff", "LayerChange", "MeasureChange", "MovedRow"),
         "coherence.coherence": ("Coherence", "CoherenceTable", "Link"),
-        "similarity.comparison": ("Comparison", "Score"),
+        "similarity.comparison": ("Comparison",),
+        "similarity.score": ("Score",),
         "similarity.consensus": ("Consensus", "Member"),
         "audit.dependence": ("Dependence",),
         "audit.doubts": ("Doubt", "Doubts"),
@@ -80,10 +87,13 @@ __getattr__, __dir__ = lazy_names(
         "steering.partial_correlations": ("PartialCorrelation", "PartialCorrelations"),
         "json_files": ("load",),
         "neuro.session_drift": ("SessionDrift", "SessionPair", "SessionPart"),
-        "neuro.session_table": ("AreaLine", "AreaScore", "Association", "Group", "GroupMean", "SessionTable"),
+        "neuro.session_table": ("AreaLine", "AreaScore", "Group", "GroupMean", "SessionTable"),
+        "neuro.score_correlations": ("Association",),
         "steering.steering": ("Steerability", "SteeringPredictors", "SteeringScore"),
-        "drift.stream": ("StreamVerdict", "TwoSample"),
-        "neuro.trial_score": ("Tertiles", "TrialScore"),
+        "drift.stream": ("StreamVerdict",),
+        "drift.two_samples": ("TwoSample",),
+        "neuro.trial_score": ("TrialScore",),
+        "neuro.session_thirds": ("Tertiles",),
     },
 )
 

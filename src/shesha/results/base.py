@@ -37,10 +37,10 @@ class Result:
     """A result that can be printed, compared, saved, and converted to plain values, tables and JSON."""
 
     ALIGNED: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    """Groups of fields that must have equal lengths in files."""
+    """Groups of fields that must have equal lengths in a saved file."""
 
     aliases: ClassVar[tuple[str, ...]] = ()
-    """Aliases of fields in plain values."""
+    """Names of properties that `to_dict` returns as well as the fields."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Prevent dataclass from defining an equality in which NaN differs from NaN."""

@@ -1,4 +1,4 @@
-"""Values of results as JSON: what JSON does not know carries a mark."""
+"""Values of results as JSON; values of types that JSON lacks are marked."""
 
 from __future__ import annotations
 

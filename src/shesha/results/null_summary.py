@@ -18,9 +18,11 @@ class NullComparison(Result):
     null_sd: float = NAN
     """Standard deviation of the null distribution."""
     threshold: float = NAN
-    """Chance threshold: the value of rank ceil((1 - alpha)(draws + 1)) among observed and null, from far to close."""
+    """Chance threshold: value of rank ceil((1 - alpha)(draws + 1)) among observed and null values, sorted from the
+    farthest to the closest."""
     score: float = NAN
-    """Calibrated score: 0 at the threshold, 1 at the best value; if that is unknown, the excess over the threshold."""
+    """Calibrated score: 0 at the threshold, 1 at the best value; without a best value, the excess over the
+    threshold."""
     p_value: float = NAN
     """p-value, (1 + number of draws at least as close) / (draws + 1), which is never 0."""
 
@@ -35,12 +37,12 @@ class NullSummary(NullComparison):
     """The full summary of a number and its null, in the direction of the measure."""
 
     percentile: float = NAN
-    """Share of draws that are less close, in percent; ties count half."""
+    """Percentage of null values that are less close than the observed value; ties count half."""
     centred: float = NAN
-    """Observed value minus null mean, in the direction of closer."""
+    """Observed value minus null mean; positive if the observed value is closer."""
     z: float = NAN
-    """Centred in units of the null's standard deviation; NaN if that is 0."""
+    """`centred` divided by the standard deviation of the null distribution; NaN if the deviation is 0."""
     adjusted: float = NAN
-    """Centred as a share of (best value - null mean), as the adjusted Rand index does; NaN without a best value."""
+    """`centred` divided by (best value - null mean), as in the adjusted Rand index; NaN without a best value."""
     n_lost: int = 0
-    """Number of draws without a score; they count as at least as close."""
+    """Number of draws without a score, which count as at least as close as the observed value."""

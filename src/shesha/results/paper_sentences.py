@@ -25,7 +25,7 @@ def paper_sentence(result: object) -> str:
 
 
 def has_sentence(result: object) -> bool:
-    """Whether a class of results has a sentence; parts of others have none."""
+    """Whether a class of results has a sentence for a paper; parts of results have none."""
     _load_claims()
     return claim.dispatch(type(result)) is not claim.dispatch(object)
 

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 
 def replace_non_json(value: Any) -> Any:
-    """Replace what JSON does not know: a number that is missing or infinite becomes null."""
+    """Replace values that JSON does not allow: a missing or infinite number becomes null."""
     if isinstance(value, dict):
         return {str(key): replace_non_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -23,12 +23,12 @@ def replace_non_json(value: Any) -> Any:
 
 
 def as_cell(value: Any) -> Any:
-    """Return what a cell of a table holds: several things are joined."""
+    """Return a value for the cell of a table; several values are joined into a text."""
     return "; ".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def restore(kind: Any, plain: Any) -> Any:
-    """Make what a field of this type holds from plain values."""
+    """Return the value of a field of this type from its plain values."""
     if isinstance(kind, UnionType):
         kinds = [arg for arg in get_args(kind) if arg is not type(None)]
         return None if plain is None else restore(kinds[0], plain)
@@ -47,7 +47,7 @@ def restore(kind: Any, plain: Any) -> Any:
 
 
 def as_plain_data(value: Any) -> Any:
-    """Return results and what they hold as plain values, which share nothing with them."""
+    """Return results and their contents as plain values that share no data with the results."""
     if is_dataclass(value) and not isinstance(value, type):
         if hasattr(value, "to_dict"):
             return value.to_dict()

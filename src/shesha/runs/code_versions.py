@@ -20,7 +20,7 @@ FOLLOWED = ("inputs", "kernels", "measures", "nulls", "support.device_arrays", "
 _NEUTRAL = {"shesha.kernels.threads", "shesha.measures.registry"}
 """Modules that cannot change a number, such as those for threads, registration and look-up."""
 _TOLD = {"caveats", "formula", "reference"}
-"""Arguments that contain documentation."""
+"""Names of arguments that contain documentation."""
 _COMPILED = "shesha.kernels.native"
 """The package with the sources of compiled code, whose loops are called by name."""
 _LENGTH = 12
@@ -119,7 +119,7 @@ def _home(module: str, name: str) -> str:
     """Return the module that defines a name in `from module import name`, because packages re-export names."""
     if _path(module).name != "__init__.py":
         return module
-    if _exists(f"{module}.{name}"):
+    if _path(f"{module}.{name}").exists():
         return f"{module}.{name}"
     for node in _statements(_tree(module)):
         if isinstance(node, ast.ImportFrom) and node.module is not None and _is_library(node.module):
@@ -136,10 +136,6 @@ def _path(module: str) -> Path:
     place = Path(spec.origin).parent.joinpath(*module.split(".")[1:])
     package = place / "__init__.py"
     return package if package.exists() else place.with_suffix(".py")
-
-
-def _exists(module: str) -> bool:
-    return _path(module).exists()
 
 
 @lru_cache(maxsize=256)

@@ -164,7 +164,7 @@ def require_workers(workers: int | None, scheduler: str | None) -> None:
             check.count(workers, "workers")
         return
     if workers is not None:
-        raise ValueError("workers must not be given with a scheduler: the cluster has its own")
+        raise ValueError("workers must not be given with a scheduler: the cluster has its own workers")
     _import_distributed()
     _require_listener(scheduler)
 

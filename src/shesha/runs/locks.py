@@ -52,7 +52,7 @@ def lock_for_writing(path: Path, *, wait: bool = True) -> Iterator[None]:
         owner = f"another run (process {_owner(place)})"
         if not wait:
             raise StoreError(f"store must have only one writer, but {owner} is writing {path}") from None
-        LOG.warning("%s is writing %s; this run waits until it ends", owner, path)
+        LOG.warning("%s is writing %s; this run waits until the other run ends", owner, path)
         lock.acquire()
     except OSError as error:
         raise type(error)(f"store must be in a writable folder, got {path}: {error}") from error

@@ -11,7 +11,7 @@ from typing import Any
 
 from shesha.runs.locks import lock_for_writing
 from shesha.support import argument_types as kinds
-from shesha.support import sqlite as sqlite
+from shesha.support import sqlite
 
 LAYOUT = sqlite.Layout(
     "`shesha compare --store` or `shesha study run`",

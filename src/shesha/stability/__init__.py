@@ -5,12 +5,12 @@ from shesha.stability._score_card import card
 from shesha.stability.chance import chance
 from shesha.stability.class_labels import Classes
 from shesha.stability.estimate import estimate
-from shesha.stability.scores.class_separation import class_separation_ratio
+from shesha.stability.scores.centroid_split import label_conditioned_split
+from shesha.stability.scores.class_separation import class_separation_ratio, variance_ratio, zscore_separation
 from shesha.stability.scores.discriminant import lda_stability, lda_subspace_stability
 from shesha.stability.scores.encoder_stability import encoder_stability
 from shesha.stability.scores.feature_split import basis_averaged_split, feature_split
-from shesha.stability.scores.label_alignment import supervised_alignment, variance_ratio, zscore_separation
-from shesha.stability.scores.label_conditioned import label_conditioned_split
+from shesha.stability.scores.label_alignment import supervised_alignment
 from shesha.stability.scores.rdm_drift import compute_rdm, drift_path, rdm_drift, rdm_similarity
 from shesha.stability.scores.replicates import anchor_profile_stability, replicate_stability
 from shesha.stability.scores.sample_split_and_anchor import anchor_stability, sample_split

@@ -54,7 +54,7 @@ class Variant(ViewScore):
     require_classes: Callable[[Classes], None] | None = field(default=None, repr=False)
     """Function that refuses labels that have enough classes but are unsuitable."""
     samples_pairs: bool = False
-    """Whether the estimator accepts `pairs`, and `target_se` if it averages draws."""
+    """Whether the estimator accepts the option `pairs`, and `target_se` if the estimator averages draws."""
     place: int = 100
     """Position in lists of scores, smallest first."""
     alias: str = ""
@@ -62,7 +62,7 @@ class Variant(ViewScore):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its names, the main one first."""
+        """Names of the score, the main name first."""
         return tuple(filter(None, (self.name, self.alias, self.title)))
 
     @property
@@ -149,7 +149,7 @@ class Variant(ViewScore):
 
 
 _LEADING: Mapping[Needs, int] = {"rows": 1, "labels": 2, "replicates": 2}
-"""Data arguments of each kind of function, before its options."""
+"""Names of the data arguments of each kind of function."""
 _variants: dict[str, Variant] = {}
 
 

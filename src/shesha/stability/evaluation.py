@@ -25,7 +25,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Covariates, Rdm, Rows, hint_of_distances
 
 _DRAWS = ("n_splits", "n_rotations")
-"""The documented names of n_draws."""
+"""Documented option names for the number of draws."""
 
 
 def build_request(
@@ -43,20 +43,12 @@ def build_request(
     covariates: ArrayLike | Rdm | None = None,
 ) -> Request:
     """Check the request, and the type and shape of the data."""
-    score = variant if isinstance(variant, Variant) else variant_named(variant)
-    if not score.estimand:
-        raise ValueError(
-            f"variant must have an identifiable estimand, got {score.name!r}; "
-            "use replicate_stability or anchor_profile_stability with two replicates"
-        )
-    if score.needs_labels and y is None:
-        raise ValueError(f"y must be given for the supervised variant {score.name!r}, got None")
-    if isinstance(y, str):
-        raise TypeError(f"y must be labels, one per row, got the text {y!r}; to choose a score, pass variant={y!r}")
+    score = _scored_variant(variant, y)
     chosen = _options(score, options)
     check.count(n_bootstrap, "n_bootstrap", minimum=0)
-    _require_taken("pairs", pairs, score, [v for v in registered_variants().values() if v.samples_pairs])
-    _require_taken("target_se", target_se, score, [v for v in registered_variants().values() if v.averages_draws])
+    variants = registered_variants().values()
+    _require_taken("pairs", pairs, score, [v for v in variants if v.samples_pairs])
+    _require_taken("target_se", target_se, score, [v for v in variants if v.averages_draws])
     if target_se is not None:
         check.positive(target_se, "target_se")
     n_sampled = check_pairs(pairs)
@@ -70,21 +62,34 @@ def build_request(
     if covariates is not None:
         known = Covariates.build(align_labels(source, covariates, "covariates"), n_rows)
         source, known = _remove_covariates(source, known)
-    classes = score.check_labels(ordered, n_rows) if score.needs_labels else None
-    number = int(seed) if isinstance(seed, np.integer) else seed
     return Request(
         score,
         source,
-        classes,
+        score.check_labels(ordered, n_rows) if score.needs_labels else None,
         chosen,
         n_bootstrap,
         n_permutations,
         target_se,
         n_sampled,
-        number,
+        int(seed) if isinstance(seed, np.integer) else seed,
         resolve_design(design, n_rows),
         known,
     )
+
+
+def _scored_variant(variant: str | Variant, y: Any) -> Variant:
+    """Return the variant, if it has an estimand and the labels that it needs."""
+    score = variant if isinstance(variant, Variant) else variant_named(variant)
+    if not score.estimand:
+        raise ValueError(
+            f"variant must have an identifiable estimand, got {score.name!r}; "
+            "use replicate_stability or anchor_profile_stability with two replicates"
+        )
+    if score.needs_labels and y is None:
+        raise ValueError(f"y must be given for the supervised variant {score.name!r}, got None")
+    if isinstance(y, str):
+        raise TypeError(f"y must be labels, one per row, got the text {y!r}; to choose a score, pass variant={y!r}")
+    return score
 
 
 def _require_taken(name: str, value: object, variant: Variant, takers: list[Variant]) -> None:

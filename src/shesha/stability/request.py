@@ -119,9 +119,9 @@ class Evidence:
     redrawn: bool = False
     """Whether each resample used new partitions, whose spread is then included."""
     null: Vector = field(default_factory=lambda: np.empty(0))
-    """Scores under random matchings."""
+    """Scores of the draws from the null distribution."""
     analytic_error: float = float("nan")
-    """Standard error over rows, if it is known without resampling."""
+    """Standard error over rows, if known without resampling."""
     pair_error: float = 0.0
     n_pairs: int = 0
     pairs_dropped: int = 0

@@ -15,7 +15,7 @@ from shesha.support.types import Labels, Matrix, Vector
 Method = Literal["logistic", "mean_difference", "svd"]
 METHODS = ("logistic", "mean_difference", "svd")
 ENOUGH = 1e-6
-"""Gradient tolerances of probes, for shuffled and for observed labels; below them, predictions do not change."""
+"""Gradient tolerances of probes, for shuffled and for observed labels. Smaller tolerances do not change predictions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,10 +23,10 @@ class Probe:
     """A linear classifier with its steering direction, in the coordinates of the rows."""
 
     weights: Matrix
-    """(n_classes, k): coefficients of each class."""
+    """Coefficients of each class, of shape (n_classes, k)."""
     intercepts: Vector
     direction: Vector
-    """(k,), of unit length."""
+    """Direction of unit length, of shape (k,)."""
     source: int
     target: int
 

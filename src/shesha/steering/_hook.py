@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.support import spelling as spelling
+from shesha.support import spelling
 from shesha.support.types import Vector
 from shesha.support.warnings import MeasureWarning, warn
 

@@ -22,7 +22,7 @@ _TRIES = 200
 _FEWEST_DRAWS = 19
 NO_SHUFFLES = "no shuffles were requested"
 _SAID = 1000
-"""With fewer distinct shuffles than this, a note is added, because p-values cannot be small."""
+"""Number of distinct shuffles below which a note says that p-values cannot be small."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from shesha.support.types import Index, Mask, Matrix, Seed, Vector
 
 _ROUNDING = 1e-10
 _FEW = 20
-"""With fewer models than this, a note is added, because correlations are often large by chance."""
+"""Number of models below which a note says that correlations are often large by chance."""
 
 
 def partial_correlations(

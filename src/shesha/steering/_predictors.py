@@ -16,9 +16,9 @@ from shesha.measures import procrustes_similarity
 from shesha.nulls import summarise
 from shesha.results import SteeringPredictors, SteeringScore
 from shesha.stability import estimate, supervised_alignment
-from shesha.steering._direction_agreement import agreement
 from shesha.steering._labelled_rows import NO_SHUFFLES, Labelled, check_labelled, shuffle_count
 from shesha.steering._principal_coordinates import coordinates
+from shesha.steering._shift_coherence import agreement
 from shesha.support.plurals import agree, count
 from shesha.support.progress import track
 from shesha.support.seeds import draw_seed, spawn
@@ -49,7 +49,7 @@ _SUPERVISED: dict[str, tuple[Predictor, float | None]] = {
     "silhouette": (silhouette, 1.0),
     "procrustes": (_procrustes, 1.0),
 }
-"""Scores of rows and labels, with their maximum."""
+"""Functions that score labelled rows, with the maximum of each score."""
 _NO_LABELS = "does not use labels, so shuffling them changes nothing"
 
 

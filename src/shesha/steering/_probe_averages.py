@@ -12,7 +12,7 @@ from shesha.steering._labelled_rows import NO_SHUFFLES
 from shesha.support.types import Matrix, Vector
 
 SATURATED = 0.95
-"""If max drop exceeds this share of the largest possible drop, all rows are predicted as one class."""
+"""Share of the largest possible drop above which max drop shows that all rows are predicted as one class."""
 _BEST = {"higher": 1.0, "lower": 0.0}
 
 

@@ -23,11 +23,11 @@ class Plan:
     """Labels and training rows of every probe; the first labelling is the true one."""
 
     codes: Labels
-    """(n_labellings, n_samples)"""
+    """Class code of each row under each labelling, of shape (n_labellings, n_samples)."""
     labelling: Index
-    """(n_probes,)"""
+    """Labelling of each probe, of shape (n_probes,)."""
     training: Mask
-    """(n_samples, n_probes): training rows; the other rows are steered."""
+    """Training rows of each probe, of shape (n_samples, n_probes). All other rows are steered."""
     n_splits: int
 
     @property

@@ -114,8 +114,7 @@ def steerability(
         anti_steerable=scores[4],
         random_drop=float(mean(_column(control, "max_drop"))),
         random_anti_steerable=float(mean(_column(control, "anti_steerable"))),
-        strength=float(np.median([outcome.strength for outcome in true_label_outcomes]))
-        / (rows.norm if units == "norm" else 1.0),
+        strength=_median_strength(true_label_outcomes) / (rows.norm if units == "norm" else 1.0),
         largest_drop=largest,
         alphas=tuple(grid.tolist()),
         accuracies=_mean_curve(true_label_outcomes),
@@ -141,6 +140,10 @@ def _control_outcomes(axes: Matrix, X: Coordinates, plan: Plan, probes: list[Pro
         for j, probe in enumerate(probes)
         for axis in axes
     ]
+
+
+def _median_strength(results: list[Outcome]) -> float:
+    return float(np.median([outcome.strength for outcome in results]))
 
 
 def _column(results: list[Outcome], name: str) -> Vector:

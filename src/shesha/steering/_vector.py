@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.inputs import validation as check
 from shesha.results import SteeringScore
 from shesha.results.base import Result
-from shesha.steering._direction_agreement import agreement
 from shesha.steering._directions import METHODS, Method, fit_probe
 from shesha.steering._hook import add_shift
 from shesha.steering._labelled_rows import check_labelled, shuffle_count
 from shesha.steering._principal_coordinates import coordinates
+from shesha.steering._shift_coherence import agreement
 from shesha.steering._strengths import UNITS, Units
 from shesha.support.types import Seed, Vector
 from shesha.support.warnings import MeasureWarning, warn
@@ -32,11 +32,11 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
     source: str
     target: str
     norm: float
-    """Mean length of the rows, which is one unit of 'norm'."""
+    """Mean length of the rows, which is the unit of strengths in units of 'norm'."""
     coherence: SteeringScore
     """Mean cosine between the shifts of the target's rows (from the source's mean) and their mean shift."""
     unbiased: SteeringScore
-    """Mean cosine over pairs of these shifts; 0 on average for unrelated shifts."""
+    """Mean cosine over pairs of shifts; 0 on average for unrelated shifts."""
     method: str
     C: float
     n_rows: int

@@ -15,7 +15,6 @@ from shesha.studies.checks import (
     DIFFERS,
     HOLDS_NOT,
     INCONCLUSIVE,
-    LOOSE,
     NOT_FOUND,
     NOT_RUN,
     SAID,
@@ -24,6 +23,7 @@ from shesha.studies.checks import (
 )
 from shesha.studies.claims import claims
 from shesha.studies.registry import studies
+from shesha.studies.tolerance import LOOSE
 from shesha.support.atomic_files import write_text
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ def write_appendix(folder: Path, summaries: list[dict[str, Any]], checks: pd.Dat
     ----------
     folder : path
     summaries : list of dict
-        Of the studies in the folder.
+        Summaries of the studies in the folder.
     checks : DataFrame
-        Theirs, with `study` and `counts`.
+        Checks of these studies, with the columns `study` and `counts`.
     """
     write_text(folder / EVERY, checks.to_csv(index=False, float_format="%.6g"))
     write_text(folder / APPENDIX, "\n\n".join(_parts(summaries, checks)) + "\n")
@@ -148,9 +148,10 @@ def _rules() -> Iterator[str]:
     )
     yield (
         "Several claims share a threshold. A test of level 5 % counts as valid if its rate of false positives is "
-        "below 0.075, because 200 to 400 runs cannot exclude smaller excesses. A score below 0.02 counts as zero, "
-        "because it looks like zero in a figure whose axis ends at 1. A correlation counts as absent if it is "
-        "within 0.3 of zero, below a medium correlation (Cohen 1988), unless the paper gives a threshold of its own."
+        "below 0.075, because 200 to 400 runs cannot exclude smaller excesses. Where the paper shows a score of "
+        "zero only in a figure, a score below 0.02 counts as zero: 2 % of an axis from 0 to 1. A correlation counts "
+        "as absent if it is within 0.3 of zero, below a medium correlation (Cohen 1988), unless the paper gives a "
+        "threshold of its own."
     )
     lines = [
         [

@@ -8,8 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from shesha.studies import tolerance
-from shesha.studies.tolerance import LOOSE as LOOSE
-from shesha.studies.tolerance import loosely
+from shesha.studies.tolerance import LOOSE, loosely
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,11 +108,11 @@ def judge_number(
     error, published_error : float
         One standard error of the two numbers (standard deviation of a draw, where the published one is one draw).
     decimals : int
-        Of the published number.
+        Number of printed decimals of the published number.
     why : str
         Reason, kept only if the numbers differ or there is none of ours.
     admissible : (float, float), optional
-        What our readings of a recipe give that the paper leaves open.
+        Range of our values over the choices that the paper leaves open.
 
     Returns
     -------

@@ -121,7 +121,7 @@ class Claim:
     on : str
         What ours rests on: one of `BASES`, or "" where the study says it.
     found : str
-        What was found, with the names of facts in braces.
+        Sentence on the finding, with the names of facts in braces.
     repeated, survives : Rule or None
         None: not possible here; no control needed.
     check : str
@@ -282,7 +282,7 @@ Line = tuple[str, str]
 
 
 def decide(study: str, checks: tuple[Check, ...], facts: Facts, lesser: Mapping[Line, Claim]) -> tuple[Check, ...]:
-    """Put the engine's verdicts where claims decide checks: main ones by words, lesser ones by place and label."""
+    """Set the verdicts of checks that claims decide: main claims by their words, lesser claims by place and label."""
     deciding = {claim.check: judge(claim, facts) for claim in claims_of_study(study) if claim.check}
     by_line = {line: judge(claim, facts) for line, claim in lesser.items()}
 

@@ -10,7 +10,7 @@ from typing import Any
 _WIDER = 2
 """Maximum number of extra decimals to keep the smallest number from reading as zero."""
 _FEW = 1 / 3
-"""Share of the numbers that may read as zero and are formatted separately."""
+"""Largest share of numbers that are formatted separately because they would otherwise read as zero."""
 _EXACT = 1e-9
 """Relative rounding error up to which a decimal represents a number."""
 

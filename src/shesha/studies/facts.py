@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.support.types import Index
+from shesha.support.types import Index, Vector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,17 +47,17 @@ class Fact:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The interval, or the number twice."""
+        """The limits of the interval; without an interval, both are the number itself."""
         return (self.value, self.value) if isnan(self.low) else (self.low, self.high)
 
 
 Facts = Mapping[str, Fact]
 MakeFacts = Callable[["pd.DataFrame", Any], Facts]
-"""Takes all rows, and the published numbers: a DataFrame, or None if the study declares no file of them."""
+"""Function that takes all rows and the published numbers (a DataFrame, or None without a file of them)."""
 
 
 def as_facts(values: Mapping[str, Any], prefix: str = "") -> dict[str, Fact]:
-    """Return numbers and words as facts without intervals, under names that begin alike.
+    """Return numbers and words as facts without intervals, under names with a common prefix.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def steps(rows: pd.DataFrame, axis: str, column: str, unit: Sequence[str] = ("se
 
 
 def largest(facts: Iterable[Fact]) -> Fact:
-    """Return the largest number; the limits are the largest of theirs.
+    """Return the largest number, with the largest lower limit and the largest upper limit.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def largest(facts: Iterable[Fact]) -> Fact:
 
 
 def smallest(facts: Iterable[Fact]) -> Fact:
-    """Return the smallest number; the limits are the smallest of theirs.
+    """Return the smallest number, with the smallest lower limit and the smallest upper limit.
 
     Examples
     --------
@@ -264,6 +264,15 @@ def rank_correlation(rho: float, n: float, given: int = 0) -> Fact:
     z = np.arctanh(np.clip(rho, -0.999999, 0.999999))
     half = 1.96 * np.sqrt(1.06 / (n - given - 3))
     return Fact(float(rho), float(np.tanh(z - half)), float(np.tanh(z + half)))
+
+
+def rank_correlations(rows: pd.DataFrame, first: str, second: str) -> Vector:
+    """Spearman's correlation of two columns within each draw."""
+    from scipy.stats import spearmanr
+
+    return np.array(
+        [spearmanr(group[first], group[second]).statistic for _, group in rows.groupby("seed")], dtype=np.float64
+    )
 
 
 def mean_correlation(rhos: ArrayLike, n: float, given: int = 0) -> Fact:

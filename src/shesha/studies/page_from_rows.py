@@ -10,8 +10,9 @@ from shesha.studies.checks import OWN_NUMBERS, STAND_IN, UNREACHABLE, Check, set
 from shesha.studies.claims import decide
 from shesha.studies.facts import Fact, Facts
 from shesha.studies.page import Page
+from shesha.studies.published_checks import read_published
+from shesha.studies.rules_file import lesser_claims, set_headings, study_answer
 from shesha.studies.study_definition import Study
-from shesha.studies.study_rules import lesser_claims, read_published, set_headings, study_answer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +35,7 @@ def study_facts(study: Study, rows: pd.DataFrame) -> Facts:
 
 
 def checks_of_page(study: Study, checks: Sequence[Check], facts: Facts) -> tuple[Check, ...]:
-    """Say what each check rests on, with the engine's verdicts where claims are data."""
+    """Set the basis of each check, and the verdict of checks that claims decide."""
     return set_basis(study, decide(study.name, tuple(checks), facts, lesser_claims(study)))
 
 

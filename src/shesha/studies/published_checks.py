@@ -4,18 +4,23 @@ A line of a published table says *where*, *what* and what is *published*: a numb
 what it `Found`: *ours*, by which rule it is judged (a distance within errors and rounding, or a verdict), and *why* it
 does not agree.
 
-Two kinds of lines may stand in one file (`apart`): those with a `key`, by which a study answers them (`against`), and
-those with a `row` and a `number`, as in a printed table, answered many at a time (`stand_ins`, `derived`, `models`).
+A file holds lines of two kinds (see `split_numbers_and_claims`): lines with a `key`, which a study answers one by one
+(`against`), and lines with a `row` and a `number`, as in a printed table, which are judged together (`stand_ins`,
+`models`, `text_checks`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from inspect import getsourcefile
 from math import isnan
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shesha.studies import registry
 from shesha.studies.checks import AGREES, DIFFERS, NOT_RUN, UNREACHABLE, Check, judge_number
+from shesha.studies.study_definition import Study
 from shesha.studies.tolerance import JOINT
 
 if TYPE_CHECKING:
@@ -25,7 +30,7 @@ PAPER = "Geometric Stability, "
 ABSENT = "this run does not contain the cells that decide it"
 _WORDED = "claim/"
 Table = Any
-"""A DataFrame. The stubs of pandas know neither what a row nor what a cell holds."""
+"""A DataFrame. The type stubs of pandas do not describe its rows and cells."""
 Answers = dict[str, "Found"]
 """Results by the key of the published line."""
 Ours = Callable[[str, str], float | None]
@@ -45,11 +50,11 @@ class Found:
         Reason, reported unless the numbers agree.
     verdict : str, optional
         Verdict if the data decide nothing. Otherwise numbers are judged by their difference, and words by equality.
-        Claims in words are answered by rules: see `study_rules`.
+        Claims in words are answered by rules: see `rules_file`.
     decimals : int, optional
-        Of the published number; default: what its line says, else 3.
+        Number of printed decimals; default: as in the published line, otherwise 3.
     note : str
-        What must be known even where it agrees.
+        Note that the check shows even if the numbers agree.
     """
 
     ours: float | str | None
@@ -84,7 +89,7 @@ def against(
         Columns `where`, `what`, `key`, `published` (a number or words); if need be `error`, and `decimals` (default 3).
     answers : mapping of key to Found
     missing : mapping of str to str
-        What keys that cannot be repeated begin with, and what is missing.
+        Prefixes of keys that cannot be repeated, and what is missing for them.
 
     Returns
     -------
@@ -221,3 +226,17 @@ def _what(line: Any, unit: str) -> str:
 
 def _or(value: Any, default: float) -> float:
     return default if value is None or isnan(float(value)) else float(value)
+
+
+def published_folder(study: Study) -> Path:
+    """Return the folder of a study's published numbers and rules."""
+    return registry.data_folder(study) or Path(getsourcefile(study.cell) or "").parent
+
+
+def read_published(study: Study) -> pd.DataFrame | None:
+    """Read the published numbers of a study, if it has some."""
+    import pandas as pd
+
+    if study.published is None:
+        return None
+    return pd.read_csv(published_folder(study) / study.published, comment="#")

@@ -32,7 +32,7 @@ def compare_with_published(
     numbers : sequence of str
         Columns to compare.
     decimals : int
-        Of the published numbers.
+        Number of printed decimals of the published numbers.
 
     Returns
     -------

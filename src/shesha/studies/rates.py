@@ -1,16 +1,8 @@
-"""Counted rates with intervals, and correlations within draws."""
+"""Counted rates with intervals."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
 from shesha.studies.facts import Fact, rate
-from shesha.support.types import Vector
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def binomial_limits(rate: float, n: int) -> tuple[float, float]:
@@ -58,12 +50,3 @@ def sign_difference(more: int, less: int, n: int) -> Fact:
     sign = rate(more, decided)
     low, high = ((2 * limit - 1) * decided / n for limit in sign.limits)
     return Fact((more - less) / n, low, high)
-
-
-def rank_correlations(rows: pd.DataFrame, first: str, second: str) -> Vector:
-    """Spearman's correlation of two columns within each draw."""
-    from scipy.stats import spearmanr
-
-    return np.array(
-        [spearmanr(group[first], group[second]).statistic for _, group in rows.groupby("seed")], dtype=np.float64
-    )

@@ -12,7 +12,7 @@ from pkgutil import walk_packages
 from types import ModuleType
 
 from shesha.studies.study_definition import Study
-from shesha.support import spelling as spelling
+from shesha.support import spelling
 
 GROUP = "shesha.studies"
 """Entry points of packages of studies; the folder `published` of each contains published numbers and claims."""

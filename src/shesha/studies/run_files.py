@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from traceback import extract_tb
+from typing import Any
 
 from shesha.studies.checks import as_table
 from shesha.studies.facts import as_table as facts_table
@@ -17,7 +18,7 @@ from shesha.support.atomic_files import write_text
 
 SUMMARY, CHECKS, ROWS, FACTS = "summary.json", "checks.csv", "rows.csv", "facts.csv"
 PAGE, FAILED_PAGE, FAILED_ROWS = "page.md", "page_not_made.md", "rows_without_page.csv"
-"""The last two are written next to an earlier page, whose files are kept unchanged."""
+"""`FAILED_PAGE` and `FAILED_ROWS` are written next to an earlier page, whose files are kept unchanged."""
 
 
 def write(run: StudyRun, folder: Path) -> Path:
@@ -26,7 +27,6 @@ def write(run: StudyRun, folder: Path) -> Path:
     Where no page can be made, an earlier one keeps its files, rows included. The new rows and the reason then have
     files of their own.
     """
-
     study, place = run.study, folder / run.study.name
     place.mkdir(parents=True, exist_ok=True)
     if not len(run.rows):
@@ -50,12 +50,19 @@ def write(run: StudyRun, folder: Path) -> Path:
     if found_facts:
         write_text(place / FACTS, facts_table(found_facts).to_csv(index=False, float_format="%.6g"))
     write_text(place / CHECKS, as_table(page.checks).to_csv(index=False, float_format="%.6g"))
-    summary = {
+    write_text(place / SUMMARY, json.dumps(_summary(run, page.answer), indent=1) + "\n")
+    return save_page(page, place, f"{study.name} ({study.paper})", study.question, "\n\n".join(describe_run(run, ROWS)))
+
+
+def _summary(run: StudyRun, answer: str) -> dict[str, Any]:
+    """Return what the overview of all studies shows of a run."""
+    study = run.study
+    return {
         "name": study.name,
         "version": study.version,
         "paper": study.paper,
         "question": study.question,
-        "answer": page.answer,
+        "answer": answer,
         "stand_ins": study.stand_ins,
         "grid": "quick" if run.quick else "full",
         "cells": run.n_cells,
@@ -65,8 +72,6 @@ def write(run: StudyRun, folder: Path) -> Path:
         "days": list(dict.fromkeys((run.days[0], run.days[-1]))) if run.days else [],
         "places": dict(run.places),
     }
-    write_text(place / SUMMARY, json.dumps(summary, indent=1) + "\n")
-    return save_page(page, place, f"{study.name} ({study.paper})", study.question, "\n\n".join(describe_run(run, ROWS)))
 
 
 def _write_rows(run: StudyRun, place: Path) -> None:
@@ -86,7 +91,7 @@ def has_page(study: Study, folder: Path) -> bool:
 
 
 def page_path(study: Study, folder: Path) -> Path:
-    """Return the path of the latest page in a folder, which says why if it could not be made."""
+    """Return the path of the latest page in a folder, or of the file that says why none could be made."""
     failed = folder / study.name / FAILED_PAGE
     return failed if failed.exists() else folder / study.name / PAGE
 

@@ -1,4 +1,4 @@
-"""What the cells of a study gave in one run: rows, failures, times and machines."""
+"""Results of the cells of a study in one run: rows, failures, times and machines."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Cell = Callable[..., Mapping[str, Any]]
 MakePage = Callable[["pd.DataFrame", Any], "Page"]
-"""Takes what `MakeFacts` takes."""
+"""Function that takes the same arguments as `MakeFacts`."""
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]
 """Values of each parameter, whose combinations are the cells, or the cells themselves."""
 
@@ -40,9 +40,9 @@ class Study:
 
     name: str
     paper: str
-    """The experiment that it repeats, or "new"."""
+    """Name of the experiment that the study repeats, or "new"."""
     version: int
-    """Declared version; rows of other versions are recomputed."""
+    """Version of the study; rows of other versions are recomputed."""
     full: tuple[dict[str, Any], ...]
     quick: tuple[dict[str, Any], ...]
     cell: Cell
@@ -61,7 +61,7 @@ class Study:
     fact_makers: list[MakeFacts] = field(default_factory=list)
     """The function that makes the facts by which claims are judged."""
     file: str = ""
-    """User file from which it was loaded; "" if its module can be imported."""
+    """User file from which the study was loaded; "" if its module can be imported."""
 
     def __call__(self, **parameters: Any) -> dict[str, Any]:
         """Compute one cell: its parameters, and the numbers."""
@@ -69,12 +69,12 @@ class Study:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its name."""
+        """Name of the study, as a tuple."""
         return (self.name,)
 
     @property
     def question(self) -> str:
-        """The first paragraph of its documentation."""
+        """The question of the study: the first paragraph of its docstring."""
         return " ".join((getdoc(self.cell) or "").partition("\n\n")[0].split())
 
     @property
@@ -84,7 +84,7 @@ class Study:
 
     @property
     def kind(self) -> str:
-        """Key of its rows in a store."""
+        """Key under which a store keeps the rows of the study."""
         return f"study {self.name} version {self.version}"
 
     def facts(self, function: MakeFacts) -> MakeFacts:

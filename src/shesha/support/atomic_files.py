@@ -14,7 +14,7 @@ from pathlib import Path
 DRAFT = ".part"
 """Suffix of temporary files."""
 _LONGEST = 200
-"""Number of bytes of a file name that its temporary name repeats; file systems allow 255 bytes in total."""
+"""Maximum number of bytes of a file name that the name of its temporary file repeats."""
 _DEVICES = ("/dev/", "/proc/")
 """Folders of devices and open files, such as /dev/stdout, which may be a regular file that the shell has opened."""
 

@@ -21,9 +21,9 @@ LayerAxis = int | Literal["guess"] | None
 """The layer axis of three-dimensional arrays; None if each array is one representation."""
 
 _MUCH = 3
-"""An axis this many times shorter than another is the layer axis, because there are few layers and many rows."""
+"""Ratio of two axis lengths from which the shorter axis is taken as the layer axis."""
 MOST_LAYERS = 300
-"""Maximum number of representations that are guessed from an array."""
+"""Maximum number of layers into which an array is split along a guessed axis."""
 
 
 @dataclass(frozen=True)

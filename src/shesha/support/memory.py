@@ -36,6 +36,6 @@ def require(n_bytes: float, what: str, instead: str) -> None:
     budget = memory_budget()
     if n_bytes > budget:
         raise MemoryBudgetError(
-            f"{what} must fit the memory budget of {readable(budget)}, got a need of {readable(n_bytes)}: "
+            f"{what} must fit the memory budget of {readable(budget)}, got {readable(n_bytes)}: "
             f"{instead}, or raise SHESHA_MEMORY"
         )

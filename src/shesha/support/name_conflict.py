@@ -14,7 +14,7 @@ from pathlib import Path
 from shesha._version import DISTRIBUTION as DISTRIBUTION
 
 FOREIGN = {"_rdm.py": "shesha-geometry", "constants.py": "shesha (adaptive optics)"}
-"""Files present only in the other distributions."""
+"""Files by which other distributions with the import name `shesha` are recognised."""
 
 
 def strangers(folder: Path | None = None) -> list[str]:

@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 _DELAY = 1.5
 """Seconds before a bar appears; quicker work shows no bar."""
 _EVERY = 30.0
-"""Seconds between lines without a terminal."""
+"""Seconds between progress lines if the output is not a terminal."""
 QUIET = "SHESHA_QUIET"
 """Environment variable that silences all progress, in worker processes too."""
 _muted: ContextVar[bool] = ContextVar("muted", default=False)

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 class _Called(Protocol):
     @property
     def names(self) -> tuple[str, ...]:
-        """Its names, the main one first."""
+        """Names of the item, the main name first."""
         ...
 
 

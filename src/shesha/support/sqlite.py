@@ -26,7 +26,7 @@ class Layout:
     """The tables of a kind of store; every store has a table `about` that describes it."""
 
     writer: str
-    """Name of the program that writes such stores, for messages."""
+    """Name of the program that writes stores of this kind, for messages."""
     schema: str
     """Version number of the layout."""
     tables: Sequence[str]
@@ -34,9 +34,9 @@ class Layout:
     program: str | None = None
     """Name in `about` that distinguishes this kind of store."""
     earlier: Sequence[str] = ()
-    """Other layouts that can be read."""
+    """Earlier layouts that can be read."""
     upgrade: Callable[[sqlite3.Connection], None] | None = None
-    """Function that upgrades one of them to this layout."""
+    """Function that upgrades an earlier layout to this layout."""
 
 
 def connect(path: Path, layout: Layout, *, create: bool = True) -> sqlite3.Connection:

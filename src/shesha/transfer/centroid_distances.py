@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from shesha.kernels.distances import condensed_distances
 from shesha.kernels.symmetric_matrices import square
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.transfer.class_checks import check_classes

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.support.warnings import NotEstimable
-from shesha.transfer.class_means_and_residuals import ClassedRows, class_sums
+from shesha.transfer.class_means_and_residuals import ClassedRows, class_sums, precision
 
 _ROUNDINGS = 4
 """Maximum number of rounding errors in an entry: storage, an earlier product, and centring."""
@@ -34,9 +34,3 @@ def check_classes(X: ArrayLike, y: ArrayLike) -> ClassedRows:
     if data.within_scatter() == 0 and data.between_scatter() <= len(rows) * data.negligible:
         raise NotEstimable("all rows are equal")
     return data
-
-
-def precision(X: ArrayLike) -> float:
-    """Relative rounding error of the stored numbers, larger for single precision."""
-    dtype = np.asarray(X).dtype
-    return float(np.finfo(dtype if dtype.kind == "f" else np.float64).eps)

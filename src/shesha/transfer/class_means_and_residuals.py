@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from shesha.kernels.threads import single_threaded_blas
 from shesha.support.types import Labels, Matrix, Vector
@@ -71,3 +71,9 @@ def class_sums(X: Matrix, codes: Labels) -> Matrix:
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     return np.asarray(np.add.reduceat(X[order], starts, axis=0))
+
+
+def precision(X: ArrayLike) -> float:
+    """Relative rounding error of the stored numbers, larger for single precision."""
+    dtype = np.asarray(X).dtype
+    return float(np.finfo(dtype if dtype.kind == "f" else np.float64).eps)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.transfer.class_checks import check_classes

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import single_threaded_blas
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.transfer.class_checks import precision
+from shesha.transfer.class_means_and_residuals import precision
 from shesha.transfer.not_estimable import nan_with_reason
 
 _STEP = 0.25
@@ -128,9 +128,9 @@ class Alignment:
 
     n: int
     squares: Vector
-    """Squared singular values."""
+    """Squared singular values of the features."""
     along: Matrix
-    """Squared coordinates of the targets, singular vectors x targets."""
+    """Squared coordinates of the targets, of shape (n_singular_vectors, n_targets)."""
     rest: Vector
     """Squared length of the part of each target outside the span of the features."""
 

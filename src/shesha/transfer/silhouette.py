@@ -9,7 +9,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, PANEL, Metric, find_undirected_rows, panel, standard_rows
 from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.kernels.threads import parallel
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.types import Labels, Matrix
 from shesha.support.warnings import NotEstimable
 from shesha.transfer.not_estimable import nan_with_reason

@@ -28,7 +28,7 @@ FEWEST_FREE = 4
 _ROWS_PER_TERM, _MOST_FITTED = 5, 40
 """Minimum number of rows per spline term of a numeric covariate, and maximum number of terms."""
 _NOTHING = 1e-10
-"""A residual below this share of its feature's length is a rounding error."""
+"""Length of a residual, relative to its feature, below which the residual is a rounding error."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Covariates:
     """Covariates as standardised columns, or as distances between rows if only these are known."""
 
     columns: Matrix | None
-    """Numbers with mean 0 and variance 1, and one column per class of a label."""
+    """Standardised numeric covariates, and one column per class of each label."""
     given: Rdm | None = None
     terms: Matrix | None = None
     """Regressors of the features: spline terms of each numeric covariate, and columns of labels."""

@@ -47,12 +47,12 @@ class DistanceSubsets(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """Distances suffice."""
+        """True: the view can be made from distances alone."""
         return True
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The rows, and the matrices of one subset."""
+        """Memory of the rows, and the matrices of one subset."""
         return 32 * n * d, 1000 * min(n, options["subset_size"]) ** 2
 
     def normalised_distances(self, subset: int) -> Matrix:
@@ -71,5 +71,5 @@ class DistanceSubsets(View):
         return whole
 
     def permute(self, order: Index) -> DistanceSubsets:
-        """Relabel: row i of the result is row order[i] of this."""
+        """Reorder the rows: row i of the result is row order[i] of this view."""
         return replace(self, order=order if self.order is None else self.order[order])

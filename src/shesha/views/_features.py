@@ -82,7 +82,7 @@ class Features(View):
         )
 
     def permute(self, order: Index) -> Features:
-        """Relabel: row i of the result is row order[i] of this."""
+        """Reorder the rows: row i of the result is row order[i] of this view."""
         return _Relabelled(take_rows(self.rows, order), self.unit, self.precision, self, order)
 
 
@@ -115,7 +115,7 @@ class _Relabelled(Features):
         return columns[self.order], constant
 
     def permute(self, order: Index) -> Features:  # type: ignore[override]
-        """Relabel the original once more."""
+        """Reorder the rows of the original again."""
         return self.original.permute(self.order[order])
 
 

@@ -26,12 +26,12 @@ class HeatTrace(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """Distances suffice."""
+        """True: the view can be made from distances alone."""
         return True
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The neighbours, and the powers of the graph."""
+        """Memory of the neighbours, and the powers of the graph."""
         kept, working = Neighbours.memory(n, d, **options)
         return kept, working + min(8 * 3 * n * n, 2**30)
 

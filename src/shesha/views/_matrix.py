@@ -20,5 +20,5 @@ class Plain(View):
         return cls(source.rows)
 
     def permute(self, order: Index) -> Plain:
-        """Relabel: row i of the result is row order[i] of this."""
+        """Reorder the rows: row i of the result is row order[i] of this view."""
         return Plain(self.rows[order])

@@ -14,7 +14,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views.representation import Representation, View
 
 MOST_RANKS = 64
-"""Largest rank of a neighbour; dependence between neighbourhoods grows with it."""
+"""Largest rank of a neighbour; dependence between neighbourhoods grows with the rank."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class NeighbourDistances(View):
     unit: float
     n_repeated: int
     distances: Matrix
-    """Of shape (distinct rows, ranks), in the same units."""
+    """Distances of shape (n_distinct_rows, n_ranks), in the same units as the rows."""
 
     @classmethod
     def build(cls, source: Representation) -> NeighbourDistances:
@@ -52,7 +52,7 @@ class NeighbourDistances(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The rows, and panels of distances."""
+        """Memory of the rows, and panels of distances."""
         return 16 * n * d + 56 * n, 8 * n * d + 64 * 256 * n
 
     def permute(self, order: Index) -> NeighbourDistances:

@@ -27,9 +27,9 @@ class RowRanks(View):
     """
 
     ranks: NDArray[np.float32]
-    """Row i holds the rank, from 1, of every other row; 0 for itself."""
+    """Matrix whose row i contains the rank, from 1, of every other row; the diagonal is 0."""
     own: Index
-    """Together with `nearest` and `shares`: the k nearest rows, with fractional ties."""
+    """Row numbers; each entry of `nearest` is one of the k nearest rows of the row listed here, with a tie share."""
     nearest: Index
     shares: Vector
     order: Index | None = None
@@ -51,12 +51,12 @@ class RowRanks(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """Distances suffice."""
+        """True: the view can be made from distances alone."""
         return True
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The ranks, and distances while they are found."""
+        """Memory of the ranks, and distances while they are found."""
         return 4 * n * n + 24 * n * options["k"], 24 * n * d + 16 * n_pairs(n) + 8 * n * n
 
     @property
@@ -76,7 +76,7 @@ class RowRanks(View):
         return float(other.ranks[own_ranks, nearest] @ self.shares / self.shares.sum())
 
     def permute(self, order: Index) -> RowRanks:
-        """Relabel: row i of the result is row order[i] of this."""
+        """Reorder the rows: row i of the result is row order[i] of this view."""
         return replace(self, order=order if self.order is None else self.order[order])
 
 

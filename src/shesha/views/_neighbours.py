@@ -25,7 +25,7 @@ from shesha.views.representation import STANDARDS, Representation, Standard, Vie
 
 Search = Callable[[Matrix], kernel.Found]
 _TABLE_ROWS = 4096
-"""Up to this many rows, all ranks are stored in a table; up to half as many, also all distances."""
+"""Largest number of rows for which all ranks are stored in a table; with half as many, also all distances."""
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,15 @@ class Neighbours(View):
     """
 
     lists: Index
-    """Row i contains the neighbours of row i."""
+    """Matrix whose row i contains the numbers of the neighbours of row i."""
     rows: Matrix | None
     """Rows whose inner products define the metric; None if only distances were given."""
     distances: Vector | None = None
-    """Condensed distances, if only they were given."""
+    """Condensed distances, if only distances were given."""
     tied: bool = False
     """Whether ties between equally near rows were broken by row number."""
     search: Search | None = None
-    """Name of the search method."""
+    """Function that searches for the neighbours among rows; None if only distances were given."""
     ties: kernel.Ties | None = None
     """Tied rows, if ties can be broken again without another search."""
 
@@ -88,12 +88,12 @@ class Neighbours(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """Distances suffice."""
+        """True: the view can be made from distances alone."""
         return True
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Rows, neighbours and tables; panels of distances, or rows of single precision and candidates."""
+        """Memory of rows, neighbours and tables; panels of distances, or rows of single precision and candidates."""
         k = check.count(options["k"], "k")
         tables = n * n if n <= _TABLE_ROWS else 0
         centred = bool(options.get("center", False))
@@ -240,7 +240,7 @@ class Neighbours(View):
 
 
 _GATHERED = 1 << 21
-"""Number of values that are gathered at once."""
+"""Maximum number of values that one step gathers."""
 
 
 def _all_equal(rows: Matrix) -> bool:
@@ -259,7 +259,7 @@ class Relabelled(Neighbours):
     original: Neighbours | None = None
     order: Index | None = None
     own: Neighbours | None = None
-    """The original with its own tie-breaking, if ties were broken again in this order."""
+    """Original neighbours with ties broken by row number, if `original` has ties broken in the new order."""
 
     @property
     def _original(self) -> tuple[Neighbours, Index]:
@@ -304,6 +304,6 @@ class Relabelled(Neighbours):
         return self._original[0].invariant(key, number)
 
     def permute(self, order: Index) -> Neighbours:  # type: ignore[override]
-        """Relabel the original once more."""
+        """Reorder the rows of the original again."""
         original, first_order = self._original
         return (self.own or original).permute(first_order[order])

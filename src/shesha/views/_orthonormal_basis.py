@@ -42,7 +42,7 @@ class Basis(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The features, the directions, and the work of the decomposition."""
+        """Memory of the features, the directions, and the work of the decomposition."""
         return 40 * n * d, 40 * n * d + 48 * min(n, d) ** 2
 
     @property
@@ -116,7 +116,7 @@ class Basis(View):
         return np.clip(singular_values(self.overlap(other)), 0.0, 1.0)
 
     def permute(self, order: Index) -> Basis:
-        """Relabel: row i of the result is row order[i] of this."""
+        """Reorder the rows: row i of the result is row order[i] of this view."""
         return Basis(take_rows(self.directions, order), self.singular_values, self.unit, self.n_features, self.loadings)
 
 

@@ -18,7 +18,7 @@ class Projections(View):
     """The rows projected on random unit directions, each projection sorted."""
 
     values: Matrix
-    """One line per direction."""
+    """Sorted projections, one line per direction."""
     n_features: int
 
     @classmethod

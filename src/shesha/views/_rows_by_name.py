@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from shesha.inputs import orders
 from shesha.support.types import Index
-from shesha.views._rows import Rows
+from shesha.views._lazy_rows import Rows
 from shesha.views.rdm_input import Rdm
 from shesha.views.representation import Representation
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.kernels import feature_halves
-from shesha.kernels import subset_splits as subset_scores
+from shesha.kernels import subset_split_scores as subset_scores
 from shesha.kernels.distances import PANEL, Metric, panel, standard_rows
 from shesha.kernels.random_rotations import Axes
 from shesha.kernels.rounding_and_scaling import length_unit
@@ -55,7 +55,7 @@ class Concentricity(Scalar):
         mean = rows.mean(axis=0)
         length = float(np.linalg.norm(mean))
         if length <= np.finfo(float).eps * float(np.abs(rows).max()):
-            raise NotEstimable("the mean row is zero, so cosines with it are undefined")
+            raise NotEstimable("the mean row is zero, so cosines with the mean row are undefined")
         return cls(float((source.standard("cosine") @ (mean / length)).mean()))
 
 
@@ -64,7 +64,7 @@ class Uniformity(Scalar):
     """Log of the mean, over all n^2 pairs, of exp(-2 squared distance)."""
 
     beyond: float
-    """Contribution to the value of pairs of different rows; pairs of a row with itself contribute -log n."""
+    """Contribution of pairs of different rows to the value; pairs of a row with itself contribute -log n."""
     n_rows: int
 
     def difference(self, other: Uniformity) -> float:
@@ -97,7 +97,7 @@ class Uniformity(Scalar):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The features, and panels of distances."""
+        """Memory of the features, and panels of distances."""
         return 24 * n * d, 24 * n * d + 64 * PANEL * n
 
 
@@ -135,5 +135,5 @@ class SplitStability(Scalar):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The features, and the distances of both halves."""
+        """Memory of the features, and the distances of both halves."""
         return SplitHalves.memory(n, d)

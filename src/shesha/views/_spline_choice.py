@@ -12,7 +12,7 @@ from shesha.support.types import Matrix, Vector
 
 _COUNTS = (6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40)
 _MORE = 1.5
-"""Factor on the number of terms that cross-validation chooses, because tests of many rows detect smaller curvature."""
+"""Factor by which the number of terms from cross-validation is increased, because tests detect small curvature."""
 _MOST_FEATURES = 256
 _MOST_JUMPS, _OF_A_JUMP = 3, 2
 """Maximum number of jumps of each covariate, and the degrees of freedom of a jump with an unknown position."""

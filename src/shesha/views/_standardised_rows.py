@@ -54,7 +54,7 @@ class Standard(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """Distances suffice."""
+        """True: the view can be made from distances alone."""
         return True
 
     @property
@@ -80,7 +80,7 @@ class Standard(View):
         return distance_rounding(self.rows, self.metric)
 
     def permute(self, order: Index) -> Standard:
-        """Relabel: row i of the result is row order[i] of this."""
+        """Reorder the rows: row i of the result is row order[i] of this view."""
         if self.rows is None:
             return Standard(self.metric, None, self._square[np.ix_(order, order)])
         return Standard(self.metric, self.rows[order], None)

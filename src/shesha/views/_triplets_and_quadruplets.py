@@ -21,7 +21,7 @@ from shesha.views.representation import Representation, View
 
 Shape = Literal["triplets", "quadruplets"]
 _TABLE_ROWS = 4096
-"""Up to this many rows, all distances are stored; with more, only compared distances are computed."""
+"""Largest number of rows for which all distances are stored; with more, only compared distances are computed."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Comparisons(View):
     """Signs of d(i, j) - d(k, l) for triplets (k = i) or quadruplets of different rows."""
 
     tuples: Index
-    """Of shape (4, n_comparisons): the rows i, j, k, l."""
+    """Rows i, j, k and l of each comparison, of shape (4, n_comparisons)."""
     n_rows: int
     tolerance: float
     """Difference below which distances count as equal."""
@@ -66,12 +66,12 @@ class Comparisons(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """Distances suffice."""
+        """True: the view can be made from distances alone."""
         return True
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The distances or rows, and the tuples."""
+        """Memory of the distances or rows, and the tuples."""
         kept = 8 * n_pairs(n) if n <= _TABLE_ROWS else 8 * n * d
         return kept + 33 * options["n_samples"], 24 * n * d + 48 * options["n_samples"] + 8 * n_pairs(
             min(n, _TABLE_ROWS)
@@ -91,7 +91,7 @@ class Comparisons(View):
         return pair_distances(self.rows, first, second, self.metric, squared=True)
 
     def permute(self, order: Index) -> Comparisons:
-        """Relabel: row i of the result is row order[i] of this."""
+        """Reorder the rows: row i of the result is row order[i] of this view."""
         return replace(self, order=order if self.order is None else self.order[order])
 
     def __getstate__(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from shesha.support.types import Index, Vector
 from shesha.views.representation import Representation, View
 
 if TYPE_CHECKING:
-    from shesha.views._rows import Rows
+    from shesha.views._lazy_rows import Rows
 
 
 _ENTRIES = 1 << 18
@@ -25,7 +25,7 @@ class Variances(View):
 
     shares: Vector
     moments: FourthMoments
-    """Further sums for corrections by the number of rows or columns."""
+    """Sums for corrections for a small number of rows or columns."""
 
     @classmethod
     def build(cls, source: Representation) -> Variances:

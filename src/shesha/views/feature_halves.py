@@ -20,7 +20,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views.representation import Representation, View
 
 Draw = Index | np.random.Generator
-"""The random draw that defines a partition: a permutation of the features, or the generator of a rotation."""
+"""Random draw that defines a partition: a permutation of the features, or the generator of a rotation."""
 Found = TypeVar("Found")
 Item = TypeVar("Item")
 
@@ -59,7 +59,7 @@ class SplitHalves(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The features, and the distances of both halves."""
+        """Memory of the features, and the distances of both halves."""
         return 24 * n * d, 24 * n * d + 8 * n * n * (7 if n <= feature_halves.DENSE_ROWS else 3)
 
     def sampler(self, seed: Seed) -> Callable[[], Draw]:

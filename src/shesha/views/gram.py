@@ -35,9 +35,9 @@ Kernel = Literal["linear", "rbf", "distance"]
 KERNELS: tuple[Kernel, ...] = ("linear", "rbf", "distance")
 Bandwidth = float | Literal["median", "published"]
 _DEGENERATE = 1e-14
-"""A centred kernel matrix with less than this share of the norm before centring is a rounding error."""
+"""Ratio of the norms after and before centring below which a kernel matrix is constant up to rounding."""
 _LARGE = 2**26
-"""Copies of features with more bytes than this are not kept for other views."""
+"""Maximum number of bytes of a copy of the features that is kept for other views."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Gram(View):
     n_rows: int
     unbiased: bool
     factor: Matrix | None
-    """Centred rows whose inner products are the entries, for the linear kernel."""
+    """Centred rows whose inner products are the entries of the matrix, for the linear kernel."""
     given: tuple[Vector, Vector] | None = None
-    """Upper triangle and diagonal, if they were computed."""
+    """Upper triangle and diagonal of the matrix, if already computed."""
     size: float = 1.0
     """Norm of the matrix; above 1 if features are a sample, because the norm refers to all features."""
 
@@ -182,7 +182,7 @@ class Gram(View):
         return inner + diagonal_correction(self._lengths, other._lengths) if self.unbiased else inner
 
     def permute(self, order: Index) -> Gram:
-        """Relabel: row i of the result is row order[i] of this."""
+        """Reorder the rows: row i of the result is row order[i] of this view."""
         if self.factor is not None:
             return Gram(self.n_rows, self.unbiased, take_rows(self.factor, order), size=self.size)
         triangle, diagonal = self.entries
@@ -268,7 +268,7 @@ def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vec
         scale = max((bandwidth / unit) ** 2, np.finfo(float).tiny)
     similarities = symmetric_matrices.gaussian(squared, scale)
     if spread(similarities) == 0:
-        raise NotEstimable("the bandwidth makes all rows equally similar; pass one near the typical distance")
+        raise NotEstimable("the bandwidth makes all rows equally similar; pass a bandwidth near the typical distance")
     return _append_diagonal(similarities, source.n_rows, 1.0)
 
 

@@ -78,7 +78,7 @@ class QueryNeighbours(Neighbours):
 
 
 _GATHERED = 1 << 24
-"""Number of values that are gathered at a time; each time, a stored array may be read completely."""
+"""Maximum number of values that one step gathers; each step may read a stored array completely."""
 
 
 def _ranks(lists: Index, others: Index) -> Index:

@@ -27,7 +27,7 @@ _ROUNDED = 8 * np.finfo(float).eps
 _SAME_SUM = 1e-12
 """Relative difference below which sums of unit ranks count as equal."""
 _LEFT = 1e-7
-"""Residual ranks below this share of the length of the ranks are rounding errors."""
+"""Length of residual ranks, relative to the ranks, below which residuals are rounding errors."""
 _EQUAL = "all distances between rows are equal, so the correlation is undefined"
 
 
@@ -43,7 +43,7 @@ class RankedRdm(View):
 
     n_rows: int
     ranks: Vector
-    """One entry per pair i < j in condensed order; all NaN if the distances are equal."""
+    """Centred ranks of all pairs i < j in condensed order; all NaN if the distances are equal."""
 
     @classmethod
     def build(cls, source: Representation, *, metric: Metric = "correlation", method: Method = "spearman") -> RankedRdm:
@@ -80,7 +80,7 @@ class RankedRdm(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """Distances suffice."""
+        """True: the view can be made from distances alone."""
         return True
 
     @classmethod
@@ -120,7 +120,7 @@ class RankedRdm(View):
         return cls(n_rows, ranks.unit_ranks(distances, tolerance, distances if overwrite else None))
 
     def permute(self, order: Index) -> RankedRdm:
-        """Relabel: row i of the result is row order[i] of this."""
+        """Reorder the rows: row i of the result is row order[i] of this view."""
         return RankedRdm(self.n_rows, take_condensed(self.ranks, order, self.n_rows))
 
     def symmetric(self) -> Symmetric:
@@ -174,7 +174,7 @@ class Distances(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """Distances suffice."""
+        """True: the view can be made from distances alone."""
         return True
 
     @classmethod
@@ -188,7 +188,7 @@ class Distances(View):
         return 24 * n * d + 8 * n_pairs(n), 24 * n * d + 8 * n_pairs(n)
 
     def permute(self, order: Index) -> Distances:
-        """Relabel: row i of the result is row order[i] of this."""
+        """Reorder the rows: row i of the result is row order[i] of this view."""
         return Distances(self.n_rows, take_condensed(self.condensed, order, self.n_rows))
 
 

@@ -77,7 +77,7 @@ class Rdm:
 
 
 _LARGEST = 5000
-"""Matrices with more rows than this are not checked for symmetry."""
+"""Largest number of rows of a matrix that is checked for symmetry."""
 
 
 def looks_like_distances(array: Any) -> bool:

@@ -84,7 +84,7 @@ class View:
         return False
 
     def permute(self, order: Index) -> Self:
-        """Relabel: row i of the result is row order[i] of this."""
+        """Reorder the rows: row i of the result is row order[i] of this view."""
         raise NotImplementedError
 
     def cache_for_pair(self, other: View, name: str, work: Callable[[], Result]) -> Result:
@@ -114,7 +114,7 @@ class Representation:
 
     def __init__(self, array: NDArray[np.float64] | Rdm, precision: float) -> None:
         self._array = array
-        """The values; on a device, an array of that device's library."""
+        """Values of the representation; an array of another library if they are on a device."""
         self.precision = precision
         """Relative rounding error of the stored numbers, coarser for single precision."""
         self.names: Names | None = None

@@ -14,7 +14,7 @@ from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed, Vector
-from shesha.views._rows import Rows
+from shesha.views._lazy_rows import Rows
 from shesha.views.feature_halves import Draw, draw_sampler, half_metric
 from shesha.views.undirected_rows import UndirectedRowsError
 

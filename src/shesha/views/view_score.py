@@ -22,24 +22,24 @@ class ViewScore:
 
     name: str
     function: Callable[..., float] = field(repr=False)
-    """The function of a view (and classes)."""
+    """Function that computes the score from a view, and from classes if needed."""
     view: type[View]
     title: str
     bounds: tuple[float, float]
     means: str = field(repr=False)
     """What the score means, in a sentence."""
     means_not: str = field(repr=False)
-    """Limits of the interpretation."""
+    """What the score does not mean."""
     reference: str = field(repr=False)
     invariant: frozenset[str] = frozenset()
     """Transformations under which the value with default options is invariant: 'scaling', 'translation',
     'orthogonal'."""
     audited: bool = False
-    """Whether it is part of every audit."""
+    """Whether every audit includes the score."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its names, the main one first."""
+        """Names of the score, the main name first."""
         return self.name, self.title
 
     def number(self, *data: Any, **options: Any) -> float:

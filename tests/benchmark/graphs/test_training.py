@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import torch
 
+from shesha.benchmark.domains import domain
 from shesha.benchmark.graphs import extract, fit, hyperparameters, pgnn
 from shesha.benchmark.graphs.altered_data import extraction_shortcuts
 from shesha.benchmark.graphs.catalogue import NETWORKS
 from shesha.benchmark.graphs.data import Graph
-from shesha.benchmark.model_descriptions import Kind, Model, Setting, Weights, domain
+from shesha.benchmark.model_descriptions import Kind, Model, Setting, Weights
 
 ARCHITECTURES = ("GCN", "SAGE", "GAT", "PGNN")
 pytestmark = pytest.mark.usefixtures("library")

@@ -5,7 +5,7 @@ import pytest
 from shesha.benchmark import run_suite
 from shesha.benchmark.run_plan import trials
 from shesha.benchmark.run_suite import run
-from shesha.benchmark.store_results import accuracies
+from shesha.benchmark.stored_results import accuracies
 
 from .reading import key_of
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from shesha.benchmark import store_results
+from shesha.benchmark import stored_results
 from shesha.benchmark.data_folders import MissingDataError
-from shesha.benchmark.model_descriptions import domain
+from shesha.benchmark.domains import domain
 from shesha.benchmark.run_plan import required_models, trials
 from shesha.benchmark.run_status import status
 from shesha.benchmark.run_suite import run
@@ -137,7 +137,7 @@ def same(found: pd.DataFrame, expected: pd.DataFrame, tolerance: float) -> None:
 
 
 def test_an_earlier_store_has_the_scores_that_it_had(earlier: Path, scores: pd.DataFrame, toy) -> None:
-    same(store_results.results(earlier, toy), scores, 1e-12)
+    same(stored_results.results(earlier, toy), scores, 1e-12)
 
 
 def test_an_earlier_store_is_complete(earlier: Path, toy) -> None:

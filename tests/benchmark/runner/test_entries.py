@@ -10,20 +10,13 @@ import pytest
 
 import shesha
 import shesha.measures as measures
-from shesha.benchmark.measure_entries import (
-    N_PERMUTATIONS,
-    PlainMeasure,
-    _orders,
-    calibrated,
-    entries,
-    entry_version,
-    make_entry,
-)
+from shesha.benchmark.calibrated_measure import _orders, calibrated
+from shesha.benchmark.measure_entries import N_PERMUTATIONS, PlainMeasure, entries, entry_version, make_entry
 from shesha.benchmark.measure_ranks import rank
 from shesha.benchmark.run_status import failures
 from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Entry, Store
-from shesha.benchmark.store_results import runtimes
+from shesha.benchmark.stored_results import runtimes
 from shesha.benchmark.suites import suite
 from shesha.measures import choose
 
@@ -72,7 +65,7 @@ def test_calibrated_measures_are_measures_of_their_own():
 @pytest.mark.parametrize("name", ["MagDiff", "IMD"])
 def test_what_has_no_best_value_cannot_be_calibrated(name):
     with pytest.raises(
-        ValueError, match=f"measure must compare rows and have a best value to be calibrated, got {name}"
+        ValueError, match=f"measure must compare rows and have a best possible value to be calibrated, got {name}"
     ):
         entries([f"calibrated {name}"])
 

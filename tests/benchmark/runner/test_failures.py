@@ -11,7 +11,7 @@ from shesha.benchmark import Store, run_suite
 from shesha.benchmark._markdown_report import report
 from shesha.benchmark.run_status import describe_missing_rows, status
 from shesha.benchmark.run_suite import run
-from shesha.benchmark.store_results import accuracies, comparisons, results
+from shesha.benchmark.stored_results import accuracies, comparisons, results
 
 from .reading import cells, key_of
 

@@ -8,7 +8,7 @@ from shesha.benchmark import _store_schema
 from shesha.benchmark._markdown_report import report
 from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Store, StoreError
-from shesha.benchmark.store_results import comparisons, results
+from shesha.benchmark.stored_results import comparisons, results
 
 from .reading import cells
 

@@ -18,7 +18,7 @@ from shesha.benchmark.pair_scoring import ScoreRow
 from shesha.benchmark.run_status import status
 from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Store
-from shesha.benchmark.store_results import list_trials, results
+from shesha.benchmark.stored_results import list_trials, results
 from shesha.benchmark.suites import Suite, setting_groups
 from shesha.benchmark.tests import BenchmarkTest, _registry
 from shesha.benchmark.trained_models import Archive
@@ -186,7 +186,7 @@ def test_the_benchmarks_tests_count_as_the_paper_counts():
         ({"name": "shortcut"}, "name must not be that of a test of the benchmark, got 'shortcut'"),
         ({"rows": ("twins", "jsd")}, "rows must not be names of another test, got jsd"),
         ({"counts": {"twins": "median"}}, "counts must name rows and qualities of twins, got median of twins"),
-        ({"differences": {"jsd": max}}, "differences must not have names of those of another test, got 'jsd'"),
+        ({"differences": {"jsd": max}}, "differences must not have names of differences of another test, got 'jsd'"),
     ],
 )
 def test_what_cannot_be_registered(own, change, message):

@@ -12,11 +12,12 @@ import pytest
 
 from shesha.benchmark import run_suite
 from shesha.benchmark.data_folders import MissingDataError
-from shesha.benchmark.model_descriptions import Model, Setting, domain
+from shesha.benchmark.domains import domain
+from shesha.benchmark.model_descriptions import Model, Setting
 from shesha.benchmark.run_status import status
 from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Cell, Store, StoreError, Trained, lock_run
-from shesha.benchmark.store_results import results
+from shesha.benchmark.stored_results import results
 from shesha.benchmark.suites import Suite
 from shesha.support import sqlite
 
@@ -199,7 +200,10 @@ def test_a_second_run_waits_and_finds_everything_done(here, toy, monkeypatch, ca
         time.sleep(0.01)
     second = run(toy, **options)
     running.join()
-    assert f"another run (process {os.getpid()}) is writing a.sqlite; this run waits until it ends" in caplog.text
+    assert (
+        f"another run (process {os.getpid()}) is writing a.sqlite; this run waits until the other run ends"
+        in caplog.text
+    )
     assert second.equals(first[0])
     calls = (here / "calls").read_text().splitlines()
     assert len(calls) == len(set(calls)) == 63

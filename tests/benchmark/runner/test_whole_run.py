@@ -19,7 +19,7 @@ from shesha.benchmark.run_plan import Trial, trials
 from shesha.benchmark.run_status import status
 from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Store
-from shesha.benchmark.store_results import COLUMNS, accuracies, comparisons, list_trials, results, runtimes
+from shesha.benchmark.stored_results import COLUMNS, accuracies, comparisons, list_trials, results, runtimes
 from shesha.benchmark.trained_models import Archive
 
 RTD = "RTD(n_subsets=2, subset_size=30)"

@@ -111,10 +111,10 @@ def test_rows_without_a_direction_are_left_out_and_told(rng):
     found = tests.augmentation(groups, ["CKA", "Jaccard"])
     assert found["value"].tolist() == whole["value"].tolist() == [1] * 4
     assert (whole["reason"] == "").all()
-    note = "rows without a direction left out of 5 comparisons, up to 3"
+    note = "rows without a direction were left out of 5 comparisons, at most 3 each"
     assert found["reason"].tolist() == ["", "", note, note]
     layered = tests.layer_monotonicity([[*groups["a"], a], [*groups["b"], b]], "Jaccard")
-    assert set(layered["reason"]) == {"rows without a direction left out of 4 comparisons, up to 2"}
+    assert set(layered["reason"]) == {"rows without a direction were left out of 4 comparisons, at most 2 each"}
 
 
 def test_seeds_repeat(classifiers):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from shesha.benchmark import tests
-from shesha.benchmark.known_answer_scores import groups, layers, spearman
+from shesha.benchmark.measure_quality import groups, layers, spearman
 from shesha.measures import get
 
 CKA, LINREG, RTD = get("CKA"), get("LinReg"), get("RTD")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
-from shesha.benchmark.known_answer_scores import spearman
 from shesha.benchmark.mantel import rank_correlation
+from shesha.benchmark.measure_quality import spearman
 from shesha.benchmark.pair_scoring import score_prediction
 from shesha.measures import get
 

@@ -1,4 +1,4 @@
-"""Rows of sentences by the layers of a causal language model, with three poolings, and by encoders."""
+"""Embeddings of sentences by the layers of a causal language model, with three poolings, and by encoders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from shesha_studies.sentences import read_set
 CAUSAL = "SmolLM2"
 DEPTHS = tuple(range(3, 31, 3))
 POOLINGS = ("mean", "later tokens", "last token")
-"""All tokens, as published; all but the first, whose state is long and similar in every text; the last token."""
+"""Poolings: all tokens, as published; all but the first, whose state is long and similar in every text; the last
+token."""
 CAUSAL_FAMILIES = tuple(f"{CAUSAL}, {pooling}" for pooling in POOLINGS)
 CAUSAL_ENCODERS = tuple(f"{family}: layer {depth}" for family in CAUSAL_FAMILIES for depth in DEPTHS)
 SINK = (
@@ -77,7 +78,7 @@ def pool_layers(texts: Sequence[str], depths: Sequence[int]) -> dict[tuple[str, 
 
 
 def pooled(states: Array) -> dict[str, Matrix]:
-    """Make one row of each text in three ways, of states (n, n_tokens, d) that are NaN where a text has ended."""
+    """Pool states (n, n_tokens, d) into one row per text, in three ways; states are NaN after the end of a text."""
     import torch
 
     from shesha.extract.pooling import last, later, mean

@@ -1,4 +1,4 @@
-"""Data sets that we may not distribute, in the folder named by SHESHA_DATA, and optional libraries."""
+"""Data sets that we may not distribute (in the folder SHESHA_DATA), and optional libraries."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from shesha.studies.study_definition import Unreachable
 
 PUBLISHED = Path(__file__).with_name("published")
-"""Published numbers and claims."""
+"""Folder with published numbers and claims."""
 
 
 def place(*names: str, source: str = "") -> Path:
-    """Return where a file is.
+    """Return the path of a file.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def place(*names: str, source: str = "") -> Path:
 
 
 def library(name: str, package: str | None = None) -> Any:
-    """Return a module of a library that studies need and the rest of shesha does not.
+    """Return a module of a library that only studies need.
 
     Raises
     ------

@@ -50,7 +50,7 @@ class Model:
 
 @cache
 def smollm2() -> Model:
-    """Load a causal model of 135 million weights, from a file of four bits.
+    """Load a causal model of 135 million weights from a four-bit file.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def package(module: str, distribution: str, installed: str = "") -> Path:
 
 
 def opened(place: Any, options: dict[str, Any], final: str) -> Model:
-    """Read a network and its tokenizer from a folder, or by a name that transformers finds without a network."""
+    """Read a network and its tokenizer from a folder, or from local files that transformers finds by name."""
     import torch
 
     from shesha.extract.pretrained import quiet

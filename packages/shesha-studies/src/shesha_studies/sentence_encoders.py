@@ -1,4 +1,4 @@
-"""Sentence encoders available: layers of MiniLM, trained or not, and five that know words only."""
+"""The available sentence encoders: layers of MiniLM, trained or untrained, and five encoders of words."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def encoded(sentences: str, encoder: str) -> Matrix:
 
 @cache
 def _transformer(texts: tuple[Text, ...], trained: bool) -> dict[str, Matrix]:
-    """Layers 0 to 6 by the mean over tokens, 1 to 6 by the first token; untrained: fresh weights."""
+    """Encode by layers 0 to 6 (mean over tokens) or 1 to 6 (first token); untrained layers have random weights."""
     torch, tokenizer, model = _model(trained)
     layers: dict[str, list[Matrix]] = {}
     kind = "MiniLM" if trained else "untrained"
@@ -83,7 +83,7 @@ def _model(trained: bool) -> tuple[Any, Any, Any]:
 
 @cache
 def _words(texts: tuple[Text, ...]) -> dict[str, Matrix]:
-    """Counts, weighted counts, counts of one length, trigrams, word vectors: nothing here knows an order of words."""
+    """Encode without word order: counts, weighted counts, counts of one length, trigrams or word vectors."""
     bags = [f"{first} {second}".lower().split() for first, second in texts]
     counts = _word_counts(bags)
     weighted = counts * np.log(len(bags) / (counts > 0).sum(axis=0))
@@ -103,7 +103,7 @@ def _word_counts(bags: Sequence[Sequence[str]]) -> Matrix:
 
 
 def _vectors(bags: Sequence[Sequence[str]]) -> Matrix:
-    """Mean of the word vectors available; other words count as zeros."""
+    """Return the mean of the word vectors; words without a vector count as zeros."""
     arrays = opened("word2vec_1000", "word2vec_1000.npz")
     vectors = dict(zip(arrays["words"].tolist(), arrays["vectors"], strict=True))
     unknown = np.zeros(300)
@@ -111,7 +111,7 @@ def _vectors(bags: Sequence[Sequence[str]]) -> Matrix:
 
 
 def _trigrams(bags: Sequence[Sequence[str]]) -> Matrix:
-    """Counts of three letters, hashed into as many numbers as the other encoders have."""
+    """Return counts of three-letter sequences, hashed into as many features as the other encoders have."""
     counts = np.zeros((len(bags), WIDTH))
     for row, bag in zip(counts, bags, strict=True):
         text = " ".join(bag)

@@ -17,13 +17,13 @@ NEGATIVE = ("poor", "bad", "mediocre", "lacking", "subpar", "terrible", "awful",
 N_ROWS = 800
 SETS = ("Synthetic", "SST-2", "MNLI")
 Text = tuple[str, str]
-"""A single sentence with an empty second part, or premise and hypothesis."""
+"""A sentence and an empty text, or a premise and a hypothesis."""
 Words = NDArray[np.str_]
 
 
 @cache
 def grammar() -> dict[str, Words]:
-    """The 512 different sentences of the published grammar, with their label, template and adjective."""
+    """Return the 512 different sentences of the published grammar, with their label, template and adjective."""
     rows = [
         (f"{context}, the {noun} was {adjective}", label, f"{context}/{noun}", adjective)
         for label, adjectives in (("negative", NEGATIVE), ("positive", POSITIVE))

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from shesha.support.types import Matrix
 
 N, LATENT, D = 200, 50, 256
-"""Rows, latent factors and features of "Geometric Stability", section 7.1."""
+"""Numbers of rows, latent factors and features of "Geometric Stability", section 7.1."""
 
 
 def mixture(share: float, rng: np.random.Generator) -> Matrix:
-    """Share of a low-rank signal, the rest isotropic noise; the signal has entries of unit variance (7.1.1).
+    """Draw a mixture of a low-rank signal with entries of unit variance and isotropic noise (7.1.1).
 
     The text divides the signal by its Frobenius norm, which would drown it at every share but 1; unit variance is the
     reading that gives the published scores.
@@ -22,7 +22,8 @@ def mixture(share: float, rng: np.random.Generator) -> Matrix:
 
 
 def noise(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Independent entries: "Gaussian", "Student's t" (3 degrees), "Laplace", "mixture" (normal, around -3 or 3)."""
+    """Draw independent entries: "Gaussian", "Student's t" (3 degrees), "Laplace" or "mixture" (normal around -3 or
+    3)."""
     if kind == "Gaussian":
         return rng.standard_normal(shape)
     if kind == "Laplace":
@@ -33,13 +34,13 @@ def noise(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> NDArra
 
 
 def power_law(rng: np.random.Generator) -> Matrix:
-    """Rows with singular values 100, 50, 33, ... and random axes (7.1.3)."""
+    """Draw rows with singular values 100, 50, 33, ... and random axes (7.1.3)."""
     left, right = (np.linalg.qr(rng.standard_normal((size, size)))[0] for size in (N, D))
     return np.asarray((left * (100 / np.arange(1, N + 1))) @ right[:, :N].T)
 
 
 def remove_top_components(X: Matrix, k: int) -> Matrix:
-    """Take away the top k principal components; the mean row, which is none, stays, as in the published numbers."""
+    """Remove the top k principal components, but keep the mean row, as in the published numbers."""
     mean = X.mean(axis=0)
     left, sizes, right = np.linalg.svd(X - mean, full_matrices=False)
     sizes[:k] = 0
@@ -47,7 +48,7 @@ def remove_top_components(X: Matrix, k: int) -> Matrix:
 
 
 def shared(strength: float, d: int, n: int, rank: int, rng: np.random.Generator) -> tuple[Matrix, Matrix]:
-    """Two representations with a common low-rank signal, each with noise of its own of unit variance."""
+    """Draw two representations with a common low-rank signal and independent noise of unit variance."""
     latent = rng.standard_normal((n, rank))
     pair = []
     for _ in range(2):

@@ -65,7 +65,7 @@ def _refuse_for_positions(model: Model, hyper: Hyper) -> None:
 
 
 _COMMON: dict[str, Plain] = {"layers": 3, "activation": "relu", "dropout": 0.5, "shortcut_rows": "training"}
-_TOO_LARGE = "it needs the distances between all nodes"
+_TOO_LARGE = "the network needs the distances between all nodes"
 
 NETWORKS = {
     "GCN": GraphNetwork(

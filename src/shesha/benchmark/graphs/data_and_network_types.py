@@ -36,8 +36,9 @@ class GraphNetwork(NetworkPart):
     """Function that builds the network from the numbers of features and classes, with new weights from torch's
     current state.
 
-    It is called with the features (a tensor, or a sparse matrix that a tensor can be multiplied with), what `passage`
-    made of the edges, and the rows asked for; it returns their logits and each hidden layer's output there.
+    The network takes the features (a tensor, or a sparse matrix that a tensor can be multiplied with), the edges as
+    returned by `passage`, and the requested rows. It returns the logits and the outputs of each hidden layer for
+    these rows.
     """
     passage: Callable[[Tensor, int], Any]
     """Function that converts the edges, (2, n_edges), and the number of nodes into the format of message passing."""

@@ -23,23 +23,24 @@ class Hyper(Hyperparameters):
     """Settings of training and extraction of a graph network, besides data, architecture, setting and seed."""
 
     hidden: int = option(count())
-    """Channels of a hidden layer."""
+    """Number of channels of a hidden layer."""
     layers: int = option(count(2))
-    """Hidden layers, and the classifier."""
+    """Number of layers: the hidden layers and the classifier."""
     activation: str = option(choice_of_words("relu", "elu"))
     dropout: float = option(PART)
-    """Probability that a value is set to zero."""
+    """Probability with which dropout sets a value to zero."""
     learning_rate: float = option(POSITIVE)
     """Learning rate of Adam, which also applies the weight decay."""
     weight_decay: float = option(NOT_NEGATIVE)
     epochs: int = option(count())
-    """Steps on the whole graph."""
+    """Number of training steps, each of which uses the whole graph."""
     heads: int = option(count(), 1)
     """Number of attention heads (GAT only)."""
     shortcut_rows: str = option(choice_of_words("training", "fixed"), "training")
-    """Shortcuts of the nodes at extraction, for models trained with shortcuts. "training": those of the model's
-    training, as in the published results. "fixed": the same random ones for all models, as the paper describes."""
+    """Shortcuts of the nodes at extraction, for models trained with shortcuts. "training": the shortcuts from the
+    model's training, as in the published results. "fixed": the same random shortcuts for all models, as the paper
+    describes."""
 
     def for_setting(self, setting: Setting) -> Hyper:
-        """Return the same with more layers, in the deep setting."""
+        """Return the hyperparameters for a setting; the setting "deep" has more layers."""
         return replace(self, layers=_DEEP_LAYERS) if setting.kind == "deep" else self

@@ -17,15 +17,16 @@ from shesha.benchmark.graphs.sparse_products import SparseMatrix
 class LoopedEdges:
     """Edges as matrices of shape (n_nodes, n_edges), including each node's edge to itself.
 
-    Their products sum over the edges of a node, and those of their transposes hand a node's values to its edges.
+    Products with these matrices sum over the edges of a node. Products with their transposes copy a node's values to
+    its edges.
     """
 
     outgoing: SparseMatrix
-    """One where the node is the source of the edge."""
+    """Matrix with 1 where the node is the source of the edge, otherwise 0."""
     incoming: SparseMatrix
-    """One where the node is the target of the edge."""
+    """Matrix with 1 where the node is the target of the edge, otherwise 0."""
     target: Tensor
-    """Number of the target of each edge, int64."""
+    """Index of the target node of each edge, int64."""
 
 
 Passage = SparseMatrix | LoopedEdges | None

@@ -13,7 +13,7 @@ from shesha.benchmark.language.hyperparameters import Hyper
 from shesha.benchmark.model_descriptions import Plain, hash_arrays
 
 _SUBSET_SEED = 2024
-"""All models see the same rows."""
+"""Seed of the choice of a subset of rows, which is the same for all models."""
 
 
 def load(dataset: str, hyper: Hyper) -> tuple[Texts, Texts]:
@@ -35,7 +35,7 @@ def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
     Returns
     -------
     str
-        The same for the same texts in the same order.
+        Hash, which is equal for equal texts in the same order.
 
     Raises
     ------

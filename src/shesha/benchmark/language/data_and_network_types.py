@@ -20,7 +20,7 @@ class Texts:
 
     first: tuple[str, ...]
     second: tuple[str, ...] | None
-    """The hypotheses, if `first` contains premises."""
+    """Second text of each pair, such as the hypothesis to a premise; None for single sentences."""
     labels: NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -53,13 +53,14 @@ class TextNetwork(NetworkPart):
     """A transformer that classifies texts."""
 
     config: Callable[[Mapping[str, Any]], Any] = bert_config
-    """Function that returns its transformers configuration for given sizes, if it starts from random weights."""
+    """Function that returns the network's transformers configuration for given sizes, for training from random
+    weights."""
     pretrained: Callable[[int], tuple[str, str]] | None = None
-    """Function that returns the local folder and the repository of its pretrained weights for a seed; None for random
+    """Function that returns the local folder and the repository of the pretrained weights for a seed; None for random
     weights."""
     package: str | None = None
     """The installed package with the pretrained weights, instead of a repository."""
     decoder: bool = False
-    """Whether it continues texts, so that it classifies by the next word of a prompt."""
+    """Whether the network is a causal language model, which classifies by the next word of a prompt."""
     pooler: bool = True
-    """Whether an encoder classifies with its pooler rather than directly."""
+    """Whether the classifier of an encoder reads the output of the pooler instead of the first token."""

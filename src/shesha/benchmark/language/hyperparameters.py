@@ -27,9 +27,9 @@ class Hyper(Hyperparameters):
     """Settings of training and extraction of a transformer, besides data, architecture, setting and seed."""
 
     epochs: int = option(count(), 3)
-    """Passes over the training rows."""
+    """Number of passes over the training rows."""
     steps: int | None = option(count(), None)
-    """Updates of the weights, instead of epochs."""
+    """Number of updates of the weights; None uses the number of epochs."""
     batch_size: int = option(count(), 64)
     learning_rate: float = option(POSITIVE, 5e-5)
     """Highest learning rate, reached after the warm-up."""
@@ -49,7 +49,7 @@ class Hyper(Hyperparameters):
     train_file: str | None = option(Check("the name of a csv file", _is_file), None)
     """Training file, if the local folder contains samples; the full sets have only one."""
     test_shortcut_rate: float | None = option(SHARE, None)
-    """Rate at which the shortcut of a test row names its class; None uses the share of the most frequent training
+    """Share of test rows whose shortcut names the true class; None uses the share of the most frequent training
     class."""
     reduced: bool = option(SWITCH, False)
     """Build a tiny architecture with random weights and words as tokens, which needs no pretrained files."""

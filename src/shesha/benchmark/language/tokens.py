@@ -27,7 +27,7 @@ class Vocabulary(Protocol):
     """A mapping from texts to token numbers."""
 
     size: int
-    """Number of tokens; the numbers of shortcuts start here."""
+    """Number of tokens, which is also the index of the first shortcut token."""
     pad: int
     start: int
     """The token before a text, for encoders."""

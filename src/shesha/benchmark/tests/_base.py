@@ -14,7 +14,7 @@ from shesha.support.types import Seed
 
 if TYPE_CHECKING:
     from shesha.benchmark.model_descriptions import Model
-    from shesha.benchmark.suites import Task
+    from shesha.benchmark.tasks import Task
 
 Grounding = Literal["prediction", "design"]
 
@@ -23,7 +23,7 @@ class Output(NamedTuple):
     """Representations and outputs of a model."""
 
     probabilities: ArrayLike
-    """Of shape (n_rows, n_classes), rows summing to one."""
+    """Class probabilities, of shape (n_rows, n_classes); each row sums to one."""
     labels: ArrayLike | None
     """The true class of each row, if known."""
 
@@ -72,15 +72,15 @@ class BenchmarkTest(ABC):
     grounding: Grounding
     """Whether models are distinguished by their predictions or by their training."""
     rows: tuple[str, ...]
-    """The names of its results in tables."""
+    """Names of the test's results in tables."""
     qualities: tuple[str, ...]
-    """The scores of each result."""
+    """Names of the scores of each result."""
     counts: Mapping[str, str] = field(hash=False)
-    """The results that count in ranks, each with its score."""
+    """Results that determine ranks, each with the name of its score."""
     differences: Mapping[str, Difference] = field(default_factory=dict, hash=False)
-    """The differences of outputs that are needed for each pair of models, by name."""
+    """Functions for the differences of outputs that the test needs, by name."""
     layered: ClassVar[bool] = False
-    """Whether it compares all layers of a model, not only the last hidden one."""
+    """Whether the test compares all layers of a model, not only the last hidden layer."""
 
     def takes_part(self, task: Task) -> bool:
         """Return whether a task has the models that the test needs."""

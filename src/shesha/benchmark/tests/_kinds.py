@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from shesha.benchmark.model_descriptions import Model
-    from shesha.benchmark.suites import Task
+    from shesha.benchmark.tasks import Task
     from shesha.benchmark.user_representations import Choices, Models
 
 

@@ -16,7 +16,7 @@ from shesha.benchmark.tests._layer_monotonicity import LAYER_MONOTONICITY
 from shesha.benchmark.tests._output import OUTPUT
 from shesha.benchmark.tests._shortcut import SHORTCUT
 from shesha.support import argument_types as kinds
-from shesha.support import spelling as spelling
+from shesha.support import spelling
 
 Test = TypeVar("Test", bound=BenchmarkTest)
 ENTRY_POINTS = "shesha.benchmark.tests"
@@ -55,7 +55,7 @@ def register(test: Test) -> Test:
         raise ValueError(f"rows must not be names of another test, got {', '.join(taken)}")
     for kind, difference in test.differences.items():
         if any(other.differences.get(kind, difference) is not difference for other in others):
-            raise ValueError(f"differences must not have names of those of another test, got {kind!r}")
+            raise ValueError(f"differences must not have names of differences of another test, got {kind!r}")
     for row, quality in test.counts.items():
         if row not in test.rows or quality not in test.qualities:
             raise ValueError(f"counts must name rows and qualities of {test.name}, got {quality} of {row}")

@@ -41,7 +41,7 @@ class Dots:
 
     classes: NDArray[np.int64]
     corners: NDArray[np.int64]
-    """Of shape (n_images, 2): row and column of the upper left corner of the square around the dot."""
+    """Row and column of the upper left corner of the square around each dot, of shape (n_images, 2)."""
     colours: Pixels
     diameter: int
 

@@ -1,4 +1,4 @@
-"""The parts of each network that ships: its body, where its layers are, and its head."""
+"""The parts of each network of the library: its body, the names of its blocks, and its head."""
 
 from __future__ import annotations
 

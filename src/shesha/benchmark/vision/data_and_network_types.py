@@ -21,9 +21,9 @@ class Parts(NamedTuple):
 
     body: nn.Module
     blocks: tuple[str, ...]
-    """The parts after which a representation can be read, in order."""
+    """Names of the parts after which a representation can be read, in order."""
     head: str
-    """The linear classifier; its input is the last hidden representation."""
+    """Name of the linear classifier, whose input is the last hidden representation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,4 +46,4 @@ class ImageNetwork(NetworkPart):
     feature maps (n, channels, height, width), or tokens (n, n_tokens, n_features).
     """
     tokens: bool = False
-    """Whether its blocks return tokens, the CLS token first."""
+    """Whether the network's blocks return tokens, the CLS token first."""

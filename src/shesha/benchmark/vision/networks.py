@@ -54,9 +54,9 @@ def build(architecture: str, n_classes: int, hyper: Hyper, *, seed: int, pretrai
     n_classes
         How many logits it returns.
     hyper
-        Of these `image_size` and `reduced` matter.
+        Hyperparameters, of which only `image_size` and `reduced` are used.
     seed
-        Of the random weights; torch's own generator is left as it was.
+        Seed of the random weights; torch's global generator is not changed.
     pretrained
         Whether ViTs of the paper start from their pretrained weights.
     """

@@ -11,12 +11,12 @@ from shesha.benchmark.data_folders import local_folder, missing_data_error
 from shesha.support.optional import require
 
 SMALL_IMAGE = 64
-"""Up to this many pixels per side a ResNet keeps its resolution at the start."""
+"""Largest side of images, in pixels, for which the first layer of a ResNet keeps the resolution."""
 CHECKPOINTS = {
     "ViT B32": ("google/vit-base-patch32-224-in21k", (768, 12, 12)),
     "ViT L32": ("google/vit-large-patch32-224-in21k", (1024, 24, 16)),
 }
-"""Name of the pretrained weights, and width, number of layers and of heads."""
+"""Name of the pretrained weights, width, number of layers and number of attention heads."""
 
 
 def resnet(depth: int, n_classes: int, image_size: int) -> nn.Module:

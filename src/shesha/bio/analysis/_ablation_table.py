@@ -11,7 +11,7 @@ import pandas as pd
 
 from shesha.bio.analysis._bootstrap_ranks import rank_correlations
 from shesha.bio.analysis._correlations import correlation, derive_seed
-from shesha.bio.complete_lines import complete_lines
+from shesha.bio.missing_values import complete_lines
 from shesha.results.base import Result
 from shesha.support import argument_types as kinds
 

@@ -10,7 +10,7 @@ from shesha.support.types import Matrix, Vector
 _ENTRIES = 1 << 22
 """Number of array entries for one batch of resamples."""
 _NOTHING_LEFT = 1e-10
-"""If the covariates leave less than this share of a variance, they are taken to explain all of it."""
+"""Unexplained share of a variance below which covariates are taken to explain the variance completely."""
 
 
 def bootstrap_rank_correlations(columns: Matrix, n_bootstrap: int, rng: np.random.Generator) -> Vector:

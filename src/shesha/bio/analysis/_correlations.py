@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.bio.analysis._bootstrap_ranks import bootstrap_rank_correlations, rank_correlations
-from shesha.bio.complete_lines import complete_lines
+from shesha.bio.missing_values import complete_lines
 from shesha.inputs import validation as check
 from shesha.results.base import Result
 from shesha.support import argument_types as kinds
@@ -20,7 +20,7 @@ from shesha.support.types import Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn
 
 _LOST = 0.05
-"""A warning is raised if the correlation is undefined in more than this share of the resamples."""
+"""Share of resamples with an undefined correlation above which a warning is raised."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from shesha.bio.analysis._bootstrap_ranks import rank_correlations
 from shesha.bio.analysis._correlations import numbers
-from shesha.bio.complete_lines import complete_lines
+from shesha.bio.missing_values import complete_lines
 from shesha.support import argument_types as kinds
 
 

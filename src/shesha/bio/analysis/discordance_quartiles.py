@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from shesha.bio.analysis._correlations import parts
-from shesha.bio.complete_lines import complete_lines
 from shesha.bio.discordance import as_deviations
+from shesha.bio.missing_values import complete_lines
 from shesha.support import argument_types as kinds
 from shesha.support.types import Vector
 

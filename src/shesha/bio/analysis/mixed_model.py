@@ -10,7 +10,7 @@ import pandas as pd
 
 from shesha.bio.analysis._correlations import parts
 from shesha.bio.analysis.random_intercept import RandomIntercept, random_intercept
-from shesha.bio.complete_lines import complete_lines
+from shesha.bio.missing_values import complete_lines
 from shesha.inputs import validation as check
 from shesha.kernels.standardisation import z_scores
 from shesha.results.base import Result
@@ -40,7 +40,7 @@ class MixedModel(Result):
     """Variance of the intercepts; 0 if the estimate is on the boundary or the response was centred within data sets."""
     residual_variance: float
     fitted: str
-    """The method of the fit: restricted maximum likelihood."""
+    """Fitting method: restricted maximum likelihood."""
     n: int
     n_datasets: int
     notes: tuple[str, ...] = ()
@@ -144,7 +144,9 @@ def _notes(response: str, fixed: Sequence[str], centre: bool, between_variance: 
             "by construction"
         )
     elif between_variance == 0:
-        notes.append("the estimated variance between data sets is 0, its lower bound, so it has no standard error")
+        notes.append(
+            "the estimated variance between data sets is 0, the lower bound, so the estimate has no standard error"
+        )
     return tuple(notes)
 
 

@@ -29,7 +29,7 @@ class NullTableComparison(Result):
     """Mean of the statistic over the null tables. It reflects group sizes and noise only."""
     low: float
     high: float
-    """Ends of the central 95 % of the values in null tables."""
+    """Limits of the central 95 % of the values in null tables."""
     p_value: float
     """(1 + number of null tables with a value at least as large) / (number of tables + 1)."""
     n_tables: int

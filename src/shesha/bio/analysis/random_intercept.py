@@ -20,7 +20,7 @@ class RandomIntercept:
     betas: Vector
     errors: Vector
     between: float
-    """Variance of the intercepts: exactly 0 if the likelihood is highest there."""
+    """Variance of the intercepts; exactly 0 if the likelihood has its maximum at 0."""
     residual: float
 
 

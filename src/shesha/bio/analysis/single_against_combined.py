@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.bio.analysis._correlations import correlation, derive_seed, numbers
-from shesha.bio.complete_lines import complete_lines
+from shesha.bio.missing_values import complete_lines
 from shesha.results.base import Result
 from shesha.support import argument_types
 from shesha.support.types import Matrix, Vector

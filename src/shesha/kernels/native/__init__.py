@@ -23,9 +23,9 @@ _ABI = 2
 _LEVELS = ("plain", "avx2", "avx512")
 """Names of the instruction sets, in the order of their numbers in the library."""
 _SMALL = 16
-"""Number of grid cells up to which any instruction set is faster than the BLAS."""
+"""Largest number of grid cells for which compiled loops outpace the BLAS with every instruction set."""
 _CELL = 4
-"""Cells are padded to a multiple of this number, unless they are smaller."""
+"""Number of values to a multiple of which each cell is padded, unless the cell is smaller."""
 
 
 @lru_cache(maxsize=1)

@@ -9,43 +9,18 @@ from typing import TYPE_CHECKING, Any, Self
 from shesha.report import Metric, Page, as_text
 from shesha.results.audit.dependence import Dependence
 from shesha.results.audit.doubts import Doubts
-from shesha.results.audit.first_screen import first_screen
+from shesha.results.audit.faults import Faults
 from shesha.results.audit.label_classes import LabelClasses
-from shesha.results.audit.sections import list_indices, sections
 from shesha.results.base import Result
 from shesha.results.paper_sentences import sentence_sections
 from shesha.results.plot_docstring import draws_axes
 from shesha.results.stability.chance import Chance
 from shesha.results.stability.drift_path import DriftPath
 from shesha.results.stability.estimate import Estimate
-from shesha.support.plurals import agree
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True)
-class Faults(Result):
-    """Faults in the numbers of a representation; row and column numbers count from 0."""
-
-    not_finite: int = 0
-    """Number of entries that are NaN or infinite."""
-    not_finite_rows: tuple[int, ...] = ()
-    zero_rows: tuple[int, ...] = ()
-    duplicate_rows: tuple[int, ...] = ()
-    """Rows that repeat an earlier row exactly."""
-    constant_columns: tuple[int, ...] = ()
-
-    def lines(self) -> list[str]:
-        """Describe each fault: its number and location."""
-        faults = [
-            (f"NaN or infinite entries: {self.not_finite:,} (row", self.not_finite_rows),
-            (f"rows of zeros: {len(self.zero_rows):,} (row", self.zero_rows),
-            (f"rows that repeat an earlier row: {len(self.duplicate_rows):,} (row", self.duplicate_rows),
-            (f"constant columns: {len(self.constant_columns):,} (column", self.constant_columns),
-        ]
-        return [f"{text}{agree(len(where), '', 's')} {list_indices(where)})" for text, where in faults if where]
 
 
 @dataclass(frozen=True)
@@ -54,11 +29,11 @@ class Meaning(Result):
 
     title: str
     line: str
-    """Meaning and limits."""
+    """Meaning and limits of the number, in one text."""
     asks: str = ""
-    """The meaning alone."""
+    """Meaning of the number."""
     caution: str = ""
-    """The limits alone."""
+    """Limits of the number."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +63,8 @@ class RepresentationAudit(Result):
     supervised_chances: dict[str, Chance] = field(default_factory=dict)
     """Chance levels of the scores that need labels, from permuted labels."""
     same_width: Estimate | None = None
-    """The feature split of random subsets of features, as wide as the narrowest representation; None if all widths are
-    equal."""
+    """Feature split of random subsets of the features, with as many features as the narrowest representation has; None
+    if all representations have equally many."""
 
     @property
     def ranking_score(self) -> Estimate | None:
@@ -188,9 +163,9 @@ class RepresentationAudit(Result):
 
 
 _LEADING = ("feature_split", "basis_averaged_split")
-"""Columns that come first, even if nothing could be scored."""
+"""First columns of the table, which it has even if nothing could be scored."""
 _DESCRIPTORS = ("effective_rank", "participation_ratio", "corrected_participation_ratio", "anisotropy")
-"""Columns that a table has even if nothing could be scored."""
+"""Other columns that the table has even if nothing could be scored."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +175,7 @@ class Audit(Result):
     representations: tuple[RepresentationAudit, ...]
     drift: DriftPath | None = None
     drift_reason: str = ""
-    """Reason for missing drift despite several representations."""
+    """Reason why no drift was computed although there are several representations."""
     options: dict[str, Any] = field(default_factory=dict)
     meanings: dict[str, Meaning] = field(default_factory=dict)
     """Title, meaning and limits of each number, in the order of the report."""
@@ -273,10 +248,14 @@ class Audit(Result):
 
     def full_text(self) -> str:
         """Return all findings as text, with their meaning and limits; `print` shows one screen."""
+        from shesha.results.audit.sections import sections
+
         return as_text([*sections(self), *sentence_sections(self)])
 
     def __str__(self) -> str:
         """Print one screen: the verdict, the main scores, the largest problem, and how to get the rest."""
+        from shesha.results.audit.first_screen import first_screen
+
         return as_text(first_screen(self))
 
 

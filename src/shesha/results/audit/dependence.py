@@ -9,19 +9,20 @@ from shesha.support.plurals import agree, count, lowercase_start
 
 LEVEL = 0.002
 """Significance level of the test for close neighbours, so low that independent rows rarely raise a warning."""
-MANY, FEW = 0.05, 3
-"""Smallest share and number of repeated rows that raise a warning."""
+_MANY, _FEW = 0.05, 3
+"""Smallest share of repeated rows, and smallest number of them, that raise a warning."""
 LONG_ENOUGH = 30
 """Smallest ratio of length to memory at which circular shifts keep their error rate (see docs/calibration.md)."""
 
 DRIFT = (
     "Rows drift smoothly over the whole series. No permutation, circular shift or random segment distinguishes a "
-    "shared drift from a relation. Remove the drift (covariates=time, with its powers), or compare sessions"
+    "shared drift from another relation between representations. Pass time and its powers as covariates= to remove the "
+    "drift, or compare sessions"
 )
 ALTERNATION = (
-    "Rows two apart are similar and neighbouring rows are not. Two representations with the same alternation look "
-    "related even if they are not. Pass the alternating variable (the condition, or odd against even rows) as within= "
-    "or covariates="
+    "Rows two positions apart are similar, but neighbouring rows are not. Two representations with the same "
+    "alternation look related even if they are not. Pass the alternating variable (the condition, or odd against even "
+    "rows) as within= or covariates="
 )
 DRIFTS = 1.5
 """Smallest persistence that counts as drift; stationary series of sufficient length rarely exceed 1."""
@@ -42,7 +43,8 @@ class Dependence(Result):
 
     n_rows: int
     p_value: float
-    """p-value of the distance between neighbouring rows under random orders; the largest of all representations."""
+    """p-value of the mean distance between neighbouring rows, from random orders; the largest of all
+    representations."""
     closeness: float
     """Mean rank of the distance between neighbouring rows, from 0 to 1; about 0.5 in a random order."""
     memory: float
@@ -57,13 +59,13 @@ class Dependence(Result):
     """Whether a representation has so few distinct values that repeated rows are expected."""
 
     persistence: float = 0.0
-    """Autocorrelation at lags of an eighth to a quarter of the rows, in units of its chance level for a decaying
-    memory; that of the weakest representation."""
+    """Autocorrelation at lags of an eighth to a quarter of the number of rows, divided by its expected size if the
+    memory decays; the smallest of all representations."""
     period: float = 0.0
-    """Period that all representations share, with one phase over the whole series; 0 if there is none."""
+    """Period in rows that all representations share, with a constant phase over the series; 0 if there is none."""
     alternation_p_value: float = 1.0
-    """p-value of neighbours being farther apart than random rows with every other row closer, for the weakest
-    representation."""
+    """p-value of an alternation (neighbouring rows are far apart, rows two positions apart are close); the largest of
+    all representations."""
 
     @property
     def has_drift(self) -> bool:
@@ -77,7 +79,7 @@ class Dependence(Result):
 
     @property
     def has_alternation(self) -> bool:
-        """Whether rows two apart are similar and neighbouring rows are not."""
+        """Whether rows two positions apart are similar, but neighbouring rows are not."""
         return self.alternation_p_value <= LEVEL
 
     @property
@@ -85,7 +87,7 @@ class Dependence(Result):
         """Whether more than a few rows repeat, although the values are not discrete."""
         share = len(self.repeated) / self.n_rows + len(self.nearly_repeated) / max(1, self.n_looked_at)
         number = len(self.repeated) + len(self.nearly_repeated)
-        return share >= MANY and number >= FEW and not self.discrete
+        return share >= _MANY and number >= _FEW and not self.discrete
 
     @property
     def is_dependent(self) -> bool:

@@ -26,7 +26,7 @@ class Doubt(Result):
     p_value: float | None
     """p-value of the problem under the null hypothesis that it is absent; None if it was counted, not tested."""
     text: str
-    """The problem, with its numbers."""
+    """Description of the problem, with the measured numbers."""
     advice: str
     """What to do about the problem."""
     rows: tuple[int, ...] = ()
@@ -55,7 +55,7 @@ class Doubts(Result):
     value: float | None = None
     """The value of this score for the checked rows; None if no check needed it, or it could not be computed."""
     n_looked_at: int = 0
-    """Number of checked rows; lengths, repeats and columns are checked for all rows."""
+    """Number of rows on which the checks ran. Checks of row lengths, repeated rows and columns used all rows."""
     reason: str = ""
     """Reason for skipped checks; empty if all checks ran."""
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from shesha.results.stability.chance import Chance
 
 SCREEN = 30
-"""Lines of a first screen, 80 columns wide."""
+"""Largest number of lines that `print` shows, for lines of up to 80 characters."""
 _FEWEST = 3
-"""Minimum number of rows of a table."""
+"""Smallest number of representations in the table."""
 _FAULTS = 3
 _SCALE = (
     "Do random halves of the features have the same geometry? Reference values: unrelated features 0, an untrained "
@@ -61,7 +61,8 @@ def first_screen(audit: Audit, words: Callable[[str], str] = str, more: Section 
 
 def _table(audit: Audit, shown: Sequence[RepresentationAudit], several: int, *, brief: bool) -> Section:
     """The leading score with its chance level and verdict in words."""
-    title, name = ("Stability", "feature_split") if _has_stability(shown) else ("Agreement", "supervised_alignment")
+    stability = any(finding.feature_split is not None for finding in shown)
+    title, name = ("Stability", "feature_split") if stability else ("Agreement", "supervised_alignment")
     chances = [finding.chances.get(name) or finding.supervised_chances.get(name) for finding in shown]
     columns = (
         Column(_HEADS[title], tuple(interval(find_estimate(finding, name), 2) for finding in shown), "<"),
@@ -100,10 +101,6 @@ def _farthest(audit: Audit) -> str:
     )
 
 
-def _has_stability(scored: Sequence[RepresentationAudit]) -> bool:
-    return any(finding.feature_split is not None for finding in scored)
-
-
 def _threshold(chance: Chance | None) -> str:
     return "" if chance is None or chance.threshold != chance.threshold else f"{chance.threshold:.2f}"
 
@@ -127,7 +124,7 @@ def _first_faults(audit: Audit, words: Callable[[str], str]) -> Section | None:
     section = data(audit, words)
     if section is None or len(section.parts) <= _FAULTS:
         return section
-    more = Text(f"The full report lists {len(section.parts) - _FAULTS} more.")
+    more = Text(f"The full report lists {len(section.parts) - _FAULTS} more faults.")
     return Section(section.title, (*section.parts[:_FAULTS], more))
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _ALIGNMENT = "supervised_alignment"
 _NAMED = 3
-"""Largest number of representations that a sentence names; it counts any more."""
+"""Largest number of representations that a sentence lists by name."""
 
 
 def headline(audit: Audit, *, brief: bool = False) -> Section:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _WITHIN_ONE = ("supervised_alignment", "variance_ratio", "zscore_separation", "label_conditioned_split")
-"""Scores that need labels and fit on the axis of the split scores."""
+"""Scores that need labels and have values of at most 1, as the split scores have."""
 
 
 def draw(audit: Audit, ax: Axes | None) -> Axes:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 _MANY_FEATURES = 100
 _SHORT = 0.1
-"""Smallest relative underestimate of the number of directions that the report mentions."""
+"""Smallest relative underestimation of the number of directions that the report mentions."""
 Which = Callable[["RepresentationAudit"], bool]
 
 
 def readings(audit: Audit) -> Section | None:
-    """Return explanations for these numbers; a number without a rule is explained by its own caution."""
+    """Return explanations of the numbers of an audit, where they could mislead."""
     scored = [finding for finding in audit.representations if not finding.reason]
     hints = _unequal_rows(audit) + [
         text
@@ -148,7 +148,7 @@ _RULES: dict[str, list[tuple[Which, str]]] = {
         (
             _has_full_rank,
             "{names}: the variance is spread over most of the available directions. A higher rank is not better, "
-            "because noise has the highest.",
+            "because noise has the highest rank.",
         )
     ],
     "participation_ratio": [
@@ -162,15 +162,15 @@ _RULES: dict[str, list[tuple[Which, str]]] = {
         (
             _has_too_few_rows,
             "{names}: there are too few rows to observe all directions. Effective rank (RankMe) and participation "
-            "ratio are too low, and would rise with more rows. Report the corrected participation ratio. Compare the "
-            "other two only between equal numbers of rows.",
+            "ratio are too low, and would rise with more rows. Report the corrected participation ratio. Compare "
+            "the uncorrected numbers only between equal numbers of rows.",
         )
     ],
     "anisotropy": [
         (
             lambda one: one.anisotropy > 0.5,
-            "{names}: most of the variance is along one direction. It may be a strong signal or an artefact, so "
-            "inspect it.",
+            "{names}: most of the variance is along one direction. This direction may be a strong signal or an "
+            "artefact, so inspect it.",
         )
     ],
     "supervised_alignment": [
@@ -200,4 +200,4 @@ _RULES: dict[str, list[tuple[Which, str]]] = {
     ],
     "label_conditioned_split": [],
 }
-"""For each number: sentences, each with the condition under which it is printed."""
+"""Sentences about each number, with the condition under which each sentence is printed."""

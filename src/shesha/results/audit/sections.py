@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from shesha.report import Column, Either, Section, Table, Text
 from shesha.results.audit.doubts_section import doubts
+from shesha.results.audit.faults import list_indices
 from shesha.results.audit.headline import headline
 from shesha.results.audit.reading_hints import readings
 from shesha.results.audit.tables import list_names, tables
@@ -15,19 +16,12 @@ from shesha.support.plurals import agree, count
 if TYPE_CHECKING:
     from shesha.results.audit.audit import Audit, RepresentationAudit
 
-_NAMED = 5
 _DRIFT = (
-    "Drift is 1 - rank correlation of all distances between rows: 0 for the same geometry, about 1 for an unrelated "
-    "one. Rotations and rescalings do not change it."
+    "Drift is 1 minus the rank correlation of all distances between rows. It is 0 for the same geometry and about 1 "
+    "for an unrelated one. Rotations and rescalings do not change it."
 )
 _STABLE = "A stable geometry is not necessarily correct, and an unstable one has not necessarily lost information."
 _MORE = "`shesha scores NAME` explains the meaning and limits of a number."
-
-
-def list_indices(where: tuple[int, ...]) -> str:
-    """Name the first few of some rows or columns."""
-    text = ", ".join(map(str, where[:_NAMED]))
-    return text if len(where) <= _NAMED else f"{text}, ..."
 
 
 def sections(audit: Audit, words: Callable[[str], str] = str) -> list[Section]:

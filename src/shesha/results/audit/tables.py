@@ -45,7 +45,7 @@ def _kind(
         ]
     parts: list[Part] = [Table(tuple(row.name for row in findings), tuple(map(tuple, groups)), title, "representation")]
     if any(cell.endswith(_TIES) for group in groups for column in group for cell in column.cells):
-        parts.append(Text("= after a rank means that its interval overlaps that of the rank above."))
+        parts.append(Text("= after a rank means that the interval overlaps the interval of the next better rank."))
     parts += [_explain(name, audit.meanings[name]) for name in names if audit.meanings[name].asks]
     parts += [Text(words(text)) for text in _missing_reasons(audit, names, findings)]
     return Section(title, tuple(parts))

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 NEAR_ZERO = 0.1
 """Score below which individual distances are mostly noise, even if the score is above chance."""
 GRADES = ((NEAR_ZERO, "mostly noise"), (0.3, "weak"), (0.6, "moderate"), (float("inf"), "strong"))
-"""Words for scores below each of these values: a convention, as for correlations, not a test."""
+"""Upper limits of scores, and the words that describe scores below each limit; a convention, as for correlations."""
 _GAP = 0.05
-"""Smallest difference of two scores that is reported, even if smaller ones are significant."""
+"""Smallest difference between two scores that is reported; smaller differences are ignored even if significant."""
 
 
 def verdict(finding: RepresentationAudit) -> str:

@@ -10,10 +10,7 @@ from shesha.report import Page
 from shesha.results.base import Result
 from shesha.results.changes.index_verdict import IndexChange
 from shesha.results.changes.kind_of_change import ClassChange, SeparationChange, StructureChange
-from shesha.results.changes.page import diff_page
 from shesha.results.changes.row_map import RowMap
-from shesha.results.changes.sentences import headline
-from shesha.results.changes.text import diff_text
 from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
@@ -29,7 +26,7 @@ class MeasureChange(Result):
 
     measure: str
     change: float
-    """Change: 0 for the same geometry, about 1 for an unrelated one (RDM drift). If NaN, there is a reason."""
+    """Change by the measure. For RDM drift: 0 for the same geometry, about 1 for an unrelated one. NaN if unknown."""
     low: float
     """Lower end of the interval of the change, for other rows of the same kind."""
     high: float
@@ -55,7 +52,7 @@ class LayerChange(Result):
     noise: float
     """Largest difference between encodings of an unchanged model."""
     limit: float
-    """The change exceeds noise if its lower end is above this limit."""
+    """Noise limit. The change exceeds noise if the lower end of its interval is above this limit."""
     scores: tuple[MeasureChange, ...] = ()
 
     def __getitem__(self, measure: str) -> MeasureChange:
@@ -85,9 +82,9 @@ class MovedRow(Result):
     name: str
     """Text or name of the row, or its number."""
     neighbours_lost: float
-    """Share of its nearest neighbours that changed."""
+    """Share of the row's nearest neighbours that changed."""
     movement: float
-    """1 - correlation of its distances to all other rows, before and after."""
+    """1 minus the correlation of the row's distances to all other rows before and after the change."""
     noise: float
     """Largest share of neighbours lost in an encoding of the unchanged model; NaN without such encodings."""
     label: str = ""
@@ -110,23 +107,23 @@ class Diff(Result):
     noise_source: str
     """Source of the noise floor."""
     n_noise: int
-    """Number of pairs of unchanged encodings."""
+    """Number of pairs of encodings of the unchanged model."""
     k: int
     """Number of neighbours per row."""
     notes: tuple[str, ...] = ()
     seed: int | None = None
     index: IndexChange | None = None
-    """Whether an index of old vectors may be kept, if requested."""
+    """Verdict on keeping an index of old vectors; None if it was not requested."""
     structure: StructureChange | None = None
     """Kind of change in `moved_layer`."""
     classes: tuple[ClassChange, ...] = ()
-    """Pairs of classes in `moved_layer`, smallest p-values first."""
+    """Changes of the distances between classes in `moved_layer`, smallest p-values first."""
     separation: SeparationChange | None = None
-    """Held-out classification of the classes."""
+    """Held-out accuracy of classifying the rows before and after the change."""
     lost_by_class: dict[str, float] = field(default_factory=dict)
     """Mean share of nearest neighbours that the rows of each class lost in `moved_layer`, the largest first."""
     row_map: RowMap | None = None
-    """Map of the rows of `moved_layer` before and after, if requested."""
+    """Map of the rows of `moved_layer` before and after; None if it was not requested."""
 
     def __iter__(self) -> Iterator[LayerChange]:
         """Iterate over the layers."""
@@ -180,11 +177,17 @@ class Diff(Result):
     @property
     def headline(self) -> str:
         """The answer: which layers changed, where the change begins, and whether it exceeds noise."""
+        from shesha.results.changes.sentences import headline
+
         return headline(self)
 
     def _page(self) -> Page:
+        from shesha.results.changes.page import diff_page
+
         return diff_page(self)
 
     def __str__(self) -> str:
         """Print the headline, one line per layer, the rows that moved most, and notes."""
+        from shesha.results.changes.text import diff_text
+
         return diff_text(self)

@@ -32,8 +32,8 @@ class StructureChange(Result):
     """Share of the variance after the change that the best linear map of the old vectors explains on held-out
     rows."""
     new: float
-    """Share of the variance after the change that no linear map explains, relative to the share of the old vectors that
-    a map fitted on as many rows explains."""
+    """Share of the variance after the change that no linear map explains, corrected for the share that a map would miss
+    because few rows were used to fit it."""
     scale: float
     """Ratio of the spread after the change to the spread before."""
     rank_before: float

@@ -116,8 +116,8 @@ def _index(result: Diff) -> tuple[Section, ...]:
 
 
 _INDEX = (
-    "Recall is the share of a query's {} nearest rows among new vectors that it also finds among old vectors. Maps "
-    "are fitted on one half of {} rows and tested on the other half. In a larger index more vectors are near each "
+    "Recall is the share of a query's {} nearest rows among new vectors that the query also finds among old vectors. "
+    "Maps are fitted on one half of {} rows and tested on the other half. In a larger index more vectors are near each "
     "other, so the loss is larger."
 )
 
@@ -142,6 +142,6 @@ def _movement_sections(result: Diff) -> tuple[Section, ...]:
 
 
 _MOVED = (
-    "Neighbours lost is the share of the {} nearest rows that changed. Moved is 1 - correlation of the row's "
-    "distances to all other rows before and after."
+    "The column 'neighbours lost' has the share of the {} nearest rows that changed. The column 'moved' has 1 "
+    "minus the correlation of the row's distances to all other rows before and after."
 )

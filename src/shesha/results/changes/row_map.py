@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shesha.report import Column, Item, Page, PointMap, Section, Table, wrap
-from shesha.report import page_width as page_width
+from shesha.report import Column, Item, Page, PointMap, Section, Table, page_width, wrap
 from shesha.results.base import Result
 from shesha.results.generic_page import run_details
 from shesha.results.plot_docstring import draws_axes
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LISTED = 50
-"""Number of rows in the table of those that moved most."""
+"""Largest number of rows in the table of the rows that moved most."""
 _MOST = 0.5
 """Smallest share of the squared distances at which a plane shows most of the geometry."""
 
@@ -26,7 +25,7 @@ class RowMap(Result):
     """Rows as points in a plane, for one representation or for two of the same inputs."""
 
     coordinates: dict[str, tuple[tuple[float, float], ...]]
-    """Points by representation, one per row; the second is rotated onto the first."""
+    """Coordinates of the rows in the plane, by representation; the second plane is rotated onto the first."""
     row_names: tuple[str, ...]
     labels: tuple[str, ...]
     """The label of each row; empty without labels."""
@@ -149,5 +148,6 @@ _TRUST = (
     "and about 0.5 for a random map. Base conclusions on all dimensions, which `shesha.compare` and `shesha.diff` use."
 )
 _MOVED = (
-    "Neighbours lost is the share of the {} nearest rows, in all dimensions, that differ in the second representation."
+    "The column 'neighbours lost' has the share of the {} nearest rows, in all dimensions, that differ in the "
+    "second representation."
 )

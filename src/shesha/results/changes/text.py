@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from shesha.results.changes.diff import Diff, LayerChange
 
 _SCREEN = 30
-"""Largest number of lines on a screen."""
+"""Largest number of lines of the text."""
 _FEWEST = 5
 _ROWS = 3
 _PAIRS = 3
 ENOUGH = 19
-"""Smallest number of pairs of unchanged encodings whose largest difference is the limit; with fewer, it is doubled."""
+"""Smallest number of pairs of encodings of the unchanged model for which their largest difference is the noise limit.
+With fewer pairs, the limit is twice that difference."""
 LEVEL = 0.05
 """Significance level for the corrected p-values of class distances."""
 _WIDE = 44
@@ -73,7 +74,7 @@ def _change_lines(result: Diff, width: int) -> list[str]:
 def _class_sentence(result: Diff) -> str:
     significant = [pair for pair in result.classes if pair.p_adjusted <= LEVEL]
     if not significant:
-        return "Classes: no distance changed more than with permuted labels."
+        return "Classes: no distance between classes changed more than with permuted labels."
     first = "; ".join(
         f"{pair.in_words} ({pair.change:+.3f}, p = {pair.p_adjusted:.2g})" for pair in significant[:_PAIRS]
     )

@@ -27,7 +27,8 @@ class Coherence(NullComparison):
     n: int
     """Number of rows of the group."""
     coherence: float
-    """Mean cosine of the shifts with their mean. The null, the p-value and the interval refer to it."""
+    """Mean cosine between the shift of a row and the mean shift. The null, the p-value and the interval refer to this
+    value."""
     ci_low: float = NAN
     ci_high: float = NAN
     unbiased: float = NAN
@@ -48,11 +49,11 @@ class Coherence(NullComparison):
     spread: float = NAN
     """Mean distance of the rows from their mean."""
     snr: float = NAN
-    """Magnitude over spread."""
+    """Magnitude divided by spread."""
     n_controls: int = 0
     n_draws: int = 0
     p_adjusted: float = NAN
-    """p-value corrected for the groups of a table (Benjamini and Hochberg)."""
+    """p-value corrected for the number of groups in the table (Benjamini and Hochberg)."""
     alpha: float = 0.05
     confidence: float = 0.95
     reason: str = ""
@@ -246,7 +247,7 @@ _PRINTED = {
     **{"n": 0, "unbiased": 3, "unbiased_ci_low": 3, "unbiased_ci_high": 3, "p_adj": 4, "verdict": 0},
     "magnitude": 2,
 }
-"""Printed columns and their decimals."""
+"""Printed columns, with their numbers of decimals."""
 _COLUMNS = {
     "group": "name",
     "n": "n",
@@ -270,7 +271,7 @@ _COLUMNS = {
     "spread": "spread",
     "snr": "snr",
 }
-"""Columns of the table, and their fields."""
+"""Columns of the table, with the fields that they contain."""
 
 
 def _list_names(groups: list[Coherence]) -> str:

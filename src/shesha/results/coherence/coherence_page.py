@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _MOST = 200
-"""Maximum number of groups on a page; `to_frame` has all."""
+"""Maximum number of groups on a page; `to_frame` returns all groups."""
 _PICTURE = (
     "Unbiased coherence and magnitude of each group, without the contribution of noise. The chance level is that of "
     "groups of the same size."

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 
 from shesha.report import Metric, Page, columns, page_width, wrap
 from shesha.results.base import Result
-from shesha.results.drift.verdict_page import short_names, verdict_page
 from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class Moved(Result):
 
     name: str
     movement: float
-    """1 - correlation of its distances to all other rows before and after."""
+    """1 minus the correlation of the row's distances to all other rows before and after."""
     floor: float = NAN
     """Largest movement in any re-encoding of the unchanged model; NaN without re-encodings."""
     label: str = ""
@@ -71,9 +70,9 @@ class CheckSequence(Result):
     shiryaev_roberts: float
     """Evidence accumulated over all possible times of change; it raises the alarm at `threshold`."""
     cusum: float
-    """Evidence since the most suspicious earlier check, for comparison; it raises no alarm."""
+    """CUSUM: evidence since the most suspicious earlier check. It raises no alarm and is given for comparison."""
     alarm_since: int = 0
-    """The check that raised an unacknowledged alarm; 0 if there is none."""
+    """Number of the check that raised an alarm which nobody acknowledged; 0 if there is none."""
     threshold: float = NAN
     """Evidence that raises the alarm, chosen for a mean run length of `run_length`; NaN in results of earlier versions,
     which used `run_length` itself."""
@@ -92,7 +91,8 @@ class DriftVerdict(Result):
     level: float
     """Share of checks in which a score exceeds its threshold without a change."""
     realised: float
-    """Upper limit (95 % confidence) of that share for this monitor, whose threshold is an estimate."""
+    """Upper limit (95 % confidence) of the share of false alarms of this monitor, because its threshold is an
+    estimate."""
     tolerance: float
     """Largest drift that raises no alert."""
     rows: tuple[Moved, ...] = ()
@@ -106,7 +106,7 @@ class DriftVerdict(Result):
     reason: str = ""
     """Reason for a missing value of the primary score."""
     about: dict[str, str] = field(default_factory=dict)
-    """Recorded conditions of these encodings, such as model revision and batch size."""
+    """Recorded conditions of the checked encodings, such as model revision and batch size."""
 
     @property
     def needs_attention(self) -> bool:
@@ -146,6 +146,8 @@ class DriftVerdict(Result):
         return _SAID[self.state]
 
     def _page(self) -> Page:
+        from shesha.results.drift.verdict_page import verdict_page
+
         in_a_row = "" if self.sequence is None else _sequence_line(self.sequence)
         return verdict_page(self, _rates(self), in_a_row)
 
@@ -182,6 +184,12 @@ class DriftVerdict(Result):
 
 def _paragraph(text: str) -> list[str]:
     return wrap(text, page_width(), hanging="")
+
+
+def short_names(scores: tuple[DriftScore, ...]) -> dict[str, str]:
+    """Omit options if names alone distinguish measures."""
+    bases = [score.measure.partition("(")[0] for score in scores]
+    return {s.measure: base if bases.count(base) == 1 else s.measure for s, base in zip(scores, bases, strict=True)}
 
 
 def _score_table(verdict: DriftVerdict) -> list[str]:

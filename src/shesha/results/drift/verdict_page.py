@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from shesha.report import Column, Drawing, Explained, Item, Page, Part, Section, Strip, Table, Text
+from shesha.results.drift.verdict import DriftScore, DriftVerdict, Moved, short_names
 from shesha.results.generic_page import run_details
-
-if TYPE_CHECKING:
-    from shesha.results.drift.verdict import DriftScore, DriftVerdict, Moved
 
 _TIERS = {
     "primary": "Raises the alarm",
@@ -25,7 +22,7 @@ _NO_FLOOR = (
 _DRIFT = "Drift is 0 without a change. RDM drift is about 1 for an unrelated geometry."
 _QUESTION = "Has the model changed? That is, do the same {} inputs, encoded again, keep the distances of the reference?"
 _DRAWN, _MOST = 3.0, 1000
-"""Multiples of the threshold: the largest that is drawn, and the largest that is printed."""
+"""Largest multiple of the threshold that is drawn, and largest multiple that is printed."""
 _PICTURE = "Each drift (dot) and its threshold (tick), on a logarithmic scale."
 _TITLES = {
     "ok": "no change found",
@@ -62,8 +59,8 @@ def verdict_page(verdict: DriftVerdict, rates: str, in_a_row: str) -> Page:
 
 
 _MOVED = (
-    "Moved is 1 - correlation of a row's distances to all other rows before and after. The last column is the largest "
-    "value in any re-encoding of the unchanged model."
+    "The column 'moved' has 1 minus the correlation of a row's distances to all other rows before and after. The "
+    "last column has the largest such value in any re-encoding of the unchanged model."
 )
 
 
@@ -106,12 +103,6 @@ def _scores(verdict: DriftVerdict) -> Table:
     )
     names = short_names(scores)
     return Table(tuple(names[score.measure] for score in scores), (columns,), "Scores", "measure")
-
-
-def short_names(scores: tuple[DriftScore, ...]) -> dict[str, str]:
-    """Omit options if names alone distinguish measures."""
-    bases = [score.measure.partition("(")[0] for score in scores]
-    return {s.measure: base if bases.count(base) == 1 else s.measure for s, base in zip(scores, bases, strict=True)}
 
 
 def _judgement(score: DriftScore) -> str:
@@ -165,10 +156,12 @@ def _explanations(verdict: DriftVerdict) -> Iterator[Part]:
 
 
 _SEES = {
-    "RDM drift": " It is 1 - rank correlation of all distances between the rows.",
-    "unbiased CKA": " It is 1 - alignment of the inner products of rows, dominated by directions of large variance.",
-    "Procrustes similarity": " It is the difference after the best rotation, and detects small changes of single rows.",
-    "mutual kNN": " It is the share of each row's nearest neighbours that changed.",
+    "RDM drift": " The score is 1 minus the rank correlation of all distances between rows.",
+    "unbiased CKA": " The score is 1 minus the alignment of the inner products of rows. Directions of large "
+    "variance dominate it.",
+    "Procrustes similarity": " The score is the difference that remains after the best rotation. It detects "
+    "small changes of single rows.",
+    "mutual kNN": " The score is the share of each row's nearest neighbours that changed.",
 }
 
 

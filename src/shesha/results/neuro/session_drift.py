@@ -39,7 +39,7 @@ class SessionPair(Result):
     first: str
     second: str
     n_shared: int
-    """Number of neurons that both sessions share; the null uses as many."""
+    """Number of neurons that both sessions share; the null distribution uses the same number."""
     n_conditions: int
     """Number of conditions that both sessions share."""
     parts: tuple[SessionPart, ...] = ()

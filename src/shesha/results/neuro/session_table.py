@@ -23,7 +23,7 @@ class AreaScore(NullComparison):
     value: float
     reason: str = ""
     n_unused: int = 0
-    """Trials left unused to give conditions equal numbers, averaged over draws."""
+    """Number of trials left unused so that conditions have equally many, averaged over draws."""
     dropped: tuple[str, ...] = ()
     """Conditions left out because a half has too few trials."""
 
@@ -57,9 +57,9 @@ class GroupMean(Result):
     chance: float
     """Mean of the chance levels."""
     n: int
-    """Number of areas and sessions with a value."""
+    """Number of pairs of area and session with a value."""
     n_beyond: int
-    """Number of areas and sessions above chance (uncorrected)."""
+    """Number of pairs of area and session beyond chance (uncorrected)."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class SessionTable(Result):
     lines: tuple[AreaLine, ...]
     groups: tuple[Group, ...]
     excluded: tuple[tuple[str, str, str], ...]
-    """What was left out: session, area ('' for all areas) and reason."""
+    """Data that were left out: session, area ('' for all areas) and reason."""
     by: str
     interval: str
     """Unit of the intervals: 'animal' or 'session'."""
@@ -236,33 +236,3 @@ def _format_interval(group: GroupMean) -> str:
     if group.low != group.low:
         return _number(group.mean)
     return f"{group.mean:.3f} [{group.low:.2f}, {group.high:.2f}]"
-
-
-@dataclass(frozen=True)
-class Association(Result):
-    """Rank correlation of two columns of a table of sessions with clustered lines."""
-
-    first: str
-    second: str
-    covariates: tuple[str, ...]
-    """Columns that are controlled for."""
-    value: float
-    low: float
-    high: float
-    p_value: float
-    """p-value from Student's t over clusters; for independent lines it would be `naive_p`."""
-    naive_p: float
-    n: int
-    n_clusters: int
-    clusters: str
-    confidence: float
-
-    def __str__(self) -> str:
-        """Print the correlation with its interval."""
-        controls = f", controlling for {' and '.join(self.covariates)}" if self.covariates else ""
-        text = (
-            f"{self.first} and {self.second}{controls}: rho = {self.value:+.3f} [{self.low:+.2f}, {self.high:+.2f}], p "
-            f"= {self.p_value:.2g} over {self.n_clusters} {self.clusters}s ({self.n} lines; p = {self.naive_p:.2g} if "
-            "they were independent)"
-        )
-        return "\n".join(wrap(text, page_width()))

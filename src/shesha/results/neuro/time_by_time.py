@@ -27,11 +27,11 @@ class OverTime(NullComparison):
     values: tuple[tuple[float, ...], ...]
     """Agreement between halves of the trials at times i and j."""
     chance: tuple[tuple[float, ...], ...]
-    """Mean of each entry over permutations."""
+    """Mean of each entry of `values` over permutations."""
     p_values: tuple[tuple[float, ...], ...]
     """p-value of each entry, from the null of the largest entry, which corrects for the number of entries."""
     observed: float
-    """The largest entry."""
+    """Largest entry of `values`."""
     n_trials: int
     n_neurons: int
     n_conditions: int

@@ -6,17 +6,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shesha.report import page_width, wrap
-from shesha.results.base import Result, reaches_level
+from shesha.results.base import reaches_level
 from shesha.results.null_summary import NAN, NullSummary
 from shesha.results.plot_docstring import draws_axes
 from shesha.support.plurals import count
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 SIDES = {"higher": "above", "lower": "below", "either": "beyond"}
-"""Side of chance on which a score is significant, for each direction of an effect."""
+"""Words for a significant score, by the direction of its effect: above, below or beyond chance."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class TrialScore(NullSummary):
     n_conditions: int = 0
     """Number of conditions in the score; 0 for a score without conditions."""
     n_unused: int = 0
-    """Trials left unused to give conditions equal numbers, averaged over draws."""
+    """Number of trials left unused so that conditions have equally many, averaged over draws."""
     dropped: tuple[str, ...] = ()
     """Conditions left out because a half has too few trials."""
     alpha: float = 0.05
@@ -44,7 +43,7 @@ class TrialScore(NullSummary):
     """Reason for a missing score."""
     notes: tuple[str, ...] = ()
     further: dict[str, float] = field(default_factory=dict)
-    """Other numbers of the same trials, by name."""
+    """Additional numbers computed from the same trials, by name."""
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -97,35 +96,3 @@ def _score_sentence(score: TrialScore) -> str:
     if score.exchanged in ("all rows", "circular shifts"):
         return {"all rows": "permutations"}.get(score.exchanged, score.exchanged)
     return f"permutations, {score.exchanged}"
-
-
-@dataclass(frozen=True)
-class Tertiles(Result):
-    """Cosines between the mean responses of the thirds of a session."""
-
-    early_middle: TrialScore
-    middle_late: TrialScore
-    difference: TrialScore
-    """`early_middle` minus `middle_late`: positive if the change occurs late."""
-
-    @property
-    def gradual(self) -> bool:
-        """Whether the difference between both steps is not significant."""
-        return not self.difference.significant
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row per step, and one of their difference."""
-        import pandas as pd
-
-        columns = ("name", "observed", "null_mean", "null_sd", "p_value", "n_permutations")
-        parts = (self.early_middle, self.middle_late, self.difference)
-        return pd.DataFrame([{name: getattr(part, name) for name in columns} for part in parts])
-
-    @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the null of the difference with the observed value."""
-        return self.difference.plot(ax)
-
-    def __str__(self) -> str:
-        """Print the three numbers."""
-        return "\n".join(str(part) for part in (self.early_middle, self.middle_late, self.difference))

@@ -24,7 +24,7 @@ class Calibrated(NullSummary):
     """Whether 'higher' or 'lower' values mean more similar."""
     observed: float
     maximum: float | None
-    """Value of perfect agreement, or None."""
+    """Value of perfect agreement; None if the measure has no such value."""
     alpha: float
     n_permutations: int
     n_rows: int

@@ -44,9 +44,9 @@ class CalibratedLayers(NullComparison):
     best: tuple[str, str]
     """The closest pair of layers."""
     observed: float
-    """The aggregate of the grid."""
+    """The observed value of the aggregate (see `aggregate`), which summarises the grid."""
     maximum: float | None
-    """Value of perfect agreement, or None."""
+    """Value of perfect agreement; None if the measure has no such value."""
     alpha: float
     n_permutations: int
     n_rows: int
@@ -57,9 +57,9 @@ class CalibratedLayers(NullComparison):
     interrupted: bool = False
     options: dict[str, Any] = field(default_factory=dict)
     family: str = ""
-    """The family of the measure."""
+    """Name of the family of the measure."""
     doubts: Doubts | None = None
-    """Possible problems with the closest pair; None in results that were saved without them."""
+    """Possible problems with the closest pair; None if they were not checked."""
 
     @property
     def significant(self) -> bool:
@@ -161,7 +161,7 @@ class CalibratedLayers(NullComparison):
         """The values of randomly matched rows, and the calibrated value."""
         kind = "calibrated value" if self.maximum is not None else "excess over the threshold"
         return (
-            f"Randomly matched rows give {self.null_mean:.3g} +- {self.null_sd:.2g}, and at most "
+            f"Random matchings of the rows give {self.null_mean:.3g} +- {self.null_sd:.2g}, and at most "
             f"{100 * self.alpha:.3g}% of them are closer than {self.threshold:.3g}. The {kind} is {self.score:.3g}."
         )
 

@@ -29,10 +29,11 @@ class CalibratedMany(Result):
     holm: tuple[float, ...]
     benjamini_hochberg: tuple[float, ...]
     correction: str
-    """The correction that determines significance."""
+    """Name of the correction for several tests that determines significance."""
     seed: int | None = None
     interrupted: bool = False
-    """Whether Ctrl-C ended the run, so that pairs are missing and the last has fewer permutations than requested."""
+    """Whether Ctrl-C ended the run. If so, pairs are missing, and the last pair has fewer permutations than
+    requested."""
 
     @property
     def corrected_p_values(self) -> tuple[float, ...]:

@@ -3,97 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from shesha.report import Metric, Page, page_width, wrap
 from shesha.results.audit.doubts import Doubts
 from shesha.results.base import Result
-from shesha.results.null_summary import NullComparison
 from shesha.results.similarity.held_out_sections import held_out_lines
-from shesha.results.similarity.noise_ceiling import NoiseCeilingFields
 from shesha.results.similarity.pair_sentences import pair_sentences
 from shesha.results.similarity.recommended_measures import RECOMMENDED
-from shesha.support import argument_types as kinds
+from shesha.results.similarity.score import Score, format_range, plain_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _MANY = 8
 """Number of scores above which the text recommends the measures to read first."""
-
-
-@dataclass(frozen=True)
-class Score(NullComparison, NoiseCeilingFields):
-    """The value of one measure for one pair of representations."""
-
-    measure: str
-    family: str
-    value: float
-    """NaN, with a reason, if it cannot be computed."""
-    closer: str
-    """Whether 'higher' or 'lower' values mean more similar."""
-    possible_low: float
-    """Smallest possible value."""
-    possible_high: float
-    """Largest possible value."""
-    seconds: float = 0.0
-    """Computing time, including a share of the time for intermediate results that several measures use."""
-    reason: str = ""
-    interval_low: float = float("nan")
-    """Lower end of the interval of the value for other rows of the same kind."""
-    interval_high: float = float("nan")
-    note: str = ""
-    """Note on parts that could not be computed."""
-    corrected_p_value: float = field(default=float("nan"), kw_only=True)
-    """p-value corrected for the number of measures of a pair, or for the number of pairs of a measure."""
-    held_out: float | None = field(default=None, kw_only=True)
-    """The value on held-out rows; None if the measure fits no map, or if the value was not requested."""
-    expected: float = field(default=float("nan"), kw_only=True)
-    """Chance level: mean over all matchings of the rows, if there is a closed form."""
-    sampling_error: float | None = field(default=None, kw_only=True)
-    """Monte Carlo standard error of a value from sampled rows or pairs; None if the value is exact."""
-    sampling_low: float | None = field(default=None, kw_only=True)
-    """Lower end of the interval for the exact value, estimated from the sample."""
-    sampling_high: float | None = field(default=None, kw_only=True)
-    aliases: ClassVar[tuple[str, ...]] = ("calibrated",)
-
-    @property
-    def observed(self) -> float:
-        """The value, under the name that all results with a null distribution use."""
-        return self.value
-
-    @property
-    def calibrated(self) -> float:
-        """The calibrated score: 0 at the threshold, 1 at the best value."""
-        return self.score
-
-    @property
-    def has_interval(self) -> bool:
-        """Whether the value has an interval."""
-        return self.interval_low == self.interval_low
-
-    @property
-    def has_value(self) -> bool:
-        """Whether there is a value."""
-        return self.value == self.value
-
-    @property
-    def deciding_p_value(self) -> float:
-        """The corrected p-value, or the p-value if there is no correction."""
-        return self.corrected_p_value if self.corrected_p_value == self.corrected_p_value else self.p_value
-
-    def __str__(self) -> str:
-        """Print the value and its direction."""
-        if not self.has_value:
-            return f"{self.measure}: not estimable ({self.reason})"
-        possible = format_range(self.possible_low, self.possible_high)
-        return f"{self.measure}: {self.value:.4g} ({self.closer} is closer, {possible})"
-
-
-def format_range(low: float, high: float) -> str:
-    """Print the possible values."""
-    return f"from {low:.4g}" if high == float("inf") else f"{low:.4g} to {high:.4g}"
 
 
 @dataclass(frozen=True)
@@ -138,12 +63,12 @@ class Comparison(Result):
         return pd.DataFrame([score.to_dict() for score in self.scores])
 
     def _page(self) -> Page:
-        from shesha.results.similarity.pages import comparison_page
+        from shesha.results.similarity.comparison_pages import comparison_page
 
         return comparison_page(self)
 
     def _metrics(self, model: str) -> list[Metric]:
-        from shesha.results.similarity.pages import comparison_metrics
+        from shesha.results.similarity.comparison_pages import comparison_metrics
 
         return comparison_metrics(self)
 
@@ -191,29 +116,32 @@ def _reading_advice(scores: list[Score]) -> list[str]:
     if len(scores) <= _MANY or not there:
         return []
     return [
-        f"Read these measures first: {', '.join(there)}. The others show how much the answer depends on the measure."
+        f"Read these measures first: {', '.join(there)}. The other measures show how much the answer depends on "
+        "the measure."
     ]
 
 
 _NOTE = (
-    "Values are not calibrated. Chance is the mean value over all matchings of the rows, if there is a formula. For "
-    "other measures the mean is rarely 0 and grows with the number of features. `--calibrate` (`calibrate=True`) adds "
-    "intervals and p-values. `shesha measures NAME` explains what a measure responds to and when it misleads."
+    "Values are not calibrated. The chance level is the mean value over all matchings of the rows, if there is a "
+    "formula. For other measures this mean is rarely 0 and grows with the number of features. `--calibrate` "
+    "(`calibrate=True`) adds intervals and p-values. `shesha measures NAME` explains what a measure responds to "
+    "and when it misleads."
 )
 
 
 _CALIBRATED_NOTE = (
-    "Chance is the mean value for randomly matched rows. Calibrated is 0 up to the chance threshold and 1 at the best "
-    "possible value; for a measure without a best value, it is the excess over the threshold. With many measures, "
-    "some p-values are small by chance alone. Corrected p accounts for the number of measures: use it unless you "
-    "chose one measure in advance. Measures that do not depend on the matching of rows have no null distribution."
+    "The chance level is the mean value for randomly matched rows. The calibrated value is 0 up to the chance "
+    "threshold and 1 at the best possible value. For a measure without a best possible value, it is the excess over "
+    "the threshold. With many measures, some p-values are small by chance alone. Use the corrected p-value, which "
+    "accounts for the number of measures, unless you chose one measure in advance. Measures that do not depend on the "
+    "matching of rows have no null distribution."
 )
 
 
 _REPEATS_NOTE = (
     "Single repeats are noisy, so on average even the true model would score between the two ends of the ceiling. "
-    "Corrected is the value over repeats divided by the square roots of the reliabilities. It estimates the value "
-    "without noise."
+    "The corrected value is the value over repeats divided by the square roots of the reliabilities. It estimates the "
+    "value without noise."
 )
 
 
@@ -297,10 +225,3 @@ def _family_lines(scores: list[Score], head: str, cells: Callable[[Score], str])
 
 def _format_shape(shape: tuple[int, ...]) -> str:
     return f"distances of {shape[0]:,} rows" if len(shape) == 1 else " x ".join(f"{n:,}" for n in shape)
-
-
-def plain_name(name: str) -> str:
-    """Return a measure's name in the form used for look-up."""
-    base, bracket, options = kinds.text(name, "measure").lower().partition("(")
-    # Among options signs count: 1e-16 is not 1e16.
-    return "".join(c for c in base if c.isalnum()) + bracket + "".join(c for c in options if not c.isspace())

@@ -39,9 +39,9 @@ class Consensus(Result):
     """Several representations of the same rows around their mean shape."""
 
     members: tuple[Member, ...]
-    """The nearest first."""
+    """Representations, sorted by increasing distance."""
     spread: float
-    """Root mean squared distance to the mean shape of all."""
+    """Root mean squared distance to the mean shape of all representations."""
     n_rows: int
     n_features: int
     """Number of columns of the mean shape, equal to that of the widest representation."""
@@ -67,7 +67,7 @@ class Consensus(Result):
 
     @property
     def outlying(self) -> tuple[str, ...]:
-        """Representations whose distance to the others is significantly larger than theirs."""
+        """Representations that are significantly farther from the mean shape than the others."""
         return tuple(member.name for member in self.members if reaches_level(member.corrected_p_value, self.alpha))
 
     def to_frame(self) -> pd.DataFrame:

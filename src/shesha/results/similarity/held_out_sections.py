@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from shesha.report import Column, Section, Table, columns, page_width, wrap
 
 if TYPE_CHECKING:
-    from shesha.results.similarity.comparison import Score
+    from shesha.results.similarity.score import Score
 
 _NOTE = (
-    "Held out: the map is fitted on the rows outside each fold and evaluated on the rows of the fold. All rows: it is "
-    "evaluated on the rows on which it was fitted, so the representations look closer than they are."
+    "Held out: the map is fitted on the rows outside each fold and evaluated on the rows of the fold. All rows: the "
+    "map is evaluated on the rows on which it was fitted, so the representations look closer than they are."
 )
 
 

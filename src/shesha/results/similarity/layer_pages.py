@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from shesha.report import Drawing, Explained, HeatMap, Page, Part, Section, Text
 from shesha.results.generic_page import run_details
 from shesha.results.sentence_parts import equal_p
-from shesha.results.similarity.pages import NO_CHANCE, measure_explained, measures_explained, points
+from shesha.results.similarity.comparison_pages import NO_CHANCE, measure_explained, measures_explained, points
 
 if TYPE_CHECKING:
     from shesha.results.similarity.calibrated_layers import CalibratedLayers
@@ -29,7 +29,7 @@ def projection_lines(result: LayerComparison) -> list[str]:
     return (
         [
             f"{len(errors)} of {len(result.scores)} values are estimates from random projections of wide layers. Their "
-            f"standard error is at most {max(errors):.2g} (the table of scores has each)"
+            f"standard error is at most {max(errors):.2g} (see the table of scores)"
         ]
         if errors
         else []
@@ -75,15 +75,6 @@ def layers_page(result: LayerComparison) -> Page:
 
 def calibrated_layers_page(result: CalibratedLayers) -> Page:
     """Return the page of a grid of layers, with its maximum compared with chance."""
-    p_values = HeatMap(
-        "p-value of each pair, valid only if the pair was chosen in advance",
-        result.rows,
-        result.columns,
-        result.entry_p_values,
-        "lower",
-        digits=3,
-        legend="Smaller is darker.",
-    )
     says = Explained(
         result.aggregate, "The summary of the grid, compared with that of grids with randomly matched rows.",
         "calibration.md",
@@ -92,17 +83,7 @@ def calibrated_layers_page(result: CalibratedLayers) -> Page:
         title=f"{len(result.rows)} x {len(result.columns)} layers by {result.measure}",
         question="Do the two models have layers that match better than the best match by chance?",
         answer=(result.answer, result.chance_sentence, result.n_above_chance_sentence),
-        numbers=(
-            HeatMap(
-                result.measure,
-                result.rows,
-                result.columns,
-                result.grid,
-                result.closer,
-                result.framed_cells,
-                "above chance, corrected for the number of pairs" if len(result.framed_cells) > 1 else "",
-            ),
-        ),
+        numbers=(_similarity_map(result),),
         doubts=(
             *points(result.doubts),
             _BEST_OF_MANY,
@@ -113,10 +94,34 @@ def calibrated_layers_page(result: CalibratedLayers) -> Page:
         ),
         sections=(
             Section("The null", _null(result)),
-            Section("Each pair by itself", (p_values,), str(_BEST_OF_MANY.text)),
+            Section("Each pair by itself", (_p_value_map(result),), str(_BEST_OF_MANY.text)),
             Section("What the numbers mean", (says, measure_explained(result.measure, result.family, result.closer))),
         ),
         ran=run_details(result, {"n_rows": result.n_rows, "aggregate": result.aggregate}),
+    )
+
+
+def _similarity_map(result: CalibratedLayers) -> HeatMap:
+    return HeatMap(
+        result.measure,
+        result.rows,
+        result.columns,
+        result.grid,
+        result.closer,
+        result.framed_cells,
+        "above chance, corrected for the number of pairs" if len(result.framed_cells) > 1 else "",
+    )
+
+
+def _p_value_map(result: CalibratedLayers) -> HeatMap:
+    return HeatMap(
+        "p-value of each pair, valid only if the pair was chosen in advance",
+        result.rows,
+        result.columns,
+        result.entry_p_values,
+        "lower",
+        digits=3,
+        legend="Smaller is darker.",
     )
 
 

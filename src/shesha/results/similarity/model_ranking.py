@@ -23,24 +23,24 @@ class RankedModel(Result):
 
     name: str
     value: float
-    """Mean over subjects (or repeats); with one, the value itself."""
+    """Value of the measure, averaged over subjects (or repeats)."""
     low: float
     """Lower end of the interval for new rows and new subjects; NaN if there is none."""
     high: float
     rank_low: int
     """One plus the number of models that are significantly better."""
     rank_high: int
-    """The number of models minus those that are significantly worse."""
+    """The number of models minus the number of significantly worse models."""
     p_value: float = NAN
     """p-value of the value compared with chance, from permutations of the rows of the model."""
     corrected_p_value: float = NAN
-    """The same p-value, corrected for the number of models (step-down maximum)."""
+    """p-value of the comparison with chance, corrected for the number of models (step-down maximum)."""
     p_ceiling: float = NAN
     """Two-sided p-value of the difference from the lower end of the noise ceiling."""
     alone: float = NAN
     """Share of the variance of the data (of ranks, for Spearman) that the model explains by itself."""
     unique: float = NAN
-    """Share of the variance that no other model explains."""
+    """Share of the variance that only this model explains."""
     unique_low: float = NAN
     unique_high: float = NAN
 
@@ -57,7 +57,7 @@ class ModelDifference(Result):
     first: str
     second: str
     difference: float
-    """The value of the first minus that of the second."""
+    """Value of the first model minus value of the second model."""
     low: float
     high: float
     p_value: float
@@ -90,16 +90,16 @@ class ModelRanking(Result):
     closer: str
     """Whether 'higher' or 'lower' values mean closer."""
     models: tuple[RankedModel, ...]
-    """The closest first."""
+    """Models, sorted from the closest to the farthest."""
     pairs: tuple[ModelDifference, ...]
     n_subjects: int
     n_rows: int
     resampled: str
     """What the intervals cover: 'rows', or 'rows and subjects'."""
     ceiling_lower: float = NAN
-    """Lower end: average value of a subject with the mean of the other subjects; NaN with one subject."""
+    """Lower end: average value between a subject and the mean of the other subjects; NaN with one subject."""
     ceiling_upper: float = NAN
-    """Upper end: average value of a subject with the mean of all subjects."""
+    """Upper end: average value between a subject and the mean of all subjects."""
     combination: ModelCombination | None = None
     explained: float = NAN
     """Share of the variance that all models together explain, in sample."""

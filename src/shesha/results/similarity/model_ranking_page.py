@@ -9,8 +9,8 @@ from shesha.results.generic_page import run_details
 from shesha.results.similarity.model_ranking_text import (
     ceiling_sentence,
     combination_sentence,
+    format_decimals,
     format_interval,
-    format_number,
     format_place,
     format_share,
     headline,
@@ -42,21 +42,21 @@ def ranking_page(result: ModelRanking) -> Page:
 def _model_table(result: ModelRanking) -> Table:
     listed = result.models
     cells = (
-        Column("value", tuple(format_number(model.value) for model in listed)),
+        Column("value", tuple(format_decimals(model.value) for model in listed)),
         Column("interval", tuple(format_interval(model.low, model.high) for model in listed), "<"),
         Column("place", tuple(map(format_place, listed)), "<"),
-        Column("corrected p, chance", tuple(format_number(model.corrected_p_value) for model in listed)),
-        Column("p, ceiling", tuple(format_number(model.p_ceiling) for model in listed)),
+        Column("corrected p, chance", tuple(format_decimals(model.corrected_p_value) for model in listed)),
+        Column("p, ceiling", tuple(format_decimals(model.p_ceiling) for model in listed)),
     )
     return Table(tuple(model.name for model in listed), (cells,), result.measure, "model")
 
 
 def _pair_table(result: ModelRanking) -> Table:
     cells = (
-        Column("difference", tuple(format_number(pair.difference) for pair in result.pairs)),
+        Column("difference", tuple(format_decimals(pair.difference) for pair in result.pairs)),
         Column("interval", tuple(format_interval(pair.low, pair.high) for pair in result.pairs), "<"),
-        Column("p", tuple(format_number(pair.p_value) for pair in result.pairs)),
-        Column("corrected p", tuple(format_number(pair.corrected_p_value) for pair in result.pairs)),
+        Column("p", tuple(format_decimals(pair.p_value) for pair in result.pairs)),
+        Column("corrected p", tuple(format_decimals(pair.corrected_p_value) for pair in result.pairs)),
         Column("verdict", tuple("differ" if result.is_different(pair) else "tie" for pair in result.pairs), "<"),
     )
     return Table(tuple(f"{pair.first}, {pair.second}" for pair in result.pairs), (cells,), "Differences", "pair")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def headline(result: ModelRanking) -> str:
     """Return which model is closest, and which models are not significantly worse."""
     first, best = result.models[0], result.best
-    value = f"{result.measure} {format_number(first.value)}"
+    value = f"{result.measure} {format_decimals(first.value)}"
     if len(result.models) == 1:
         return f"{first.name}: {value}. A single model is not ranked."
     if not result.pairs or result.pairs[0].corrected_p_value != result.pairs[0].corrected_p_value:
@@ -39,7 +39,7 @@ def ceiling_sentence(result: ModelRanking) -> str:
         if reach
         else "every model differs from it significantly"
     )
-    low, high = format_number(result.ceiling_lower), format_number(result.ceiling_upper)
+    low, high = format_decimals(result.ceiling_lower), format_decimals(result.ceiling_upper)
     return f"The noise ceiling is {low} to {high}; {clause}."
 
 
@@ -51,8 +51,8 @@ def combination_sentence(result: ModelRanking) -> str:
     weights = sorted(combination.weights.items(), key=lambda pair: -pair[1])
     shares = ", ".join(f"{name} {weight:.2f}" for name, weight in weights[:5] if weight >= 0.005)
     return (
-        f"A weighted combination of the models reaches {format_number(combination.value)} on held-out rows (weights: "
-        f"{shares}). {combination.best_single} alone reaches {format_number(combination.best_single_value)} on the "
+        f"A weighted combination of the models reaches {format_decimals(combination.value)} on held-out rows (weights: "
+        f"{shares}). {combination.best_single} alone reaches {format_decimals(combination.best_single_value)} on the "
         "same rows."
     )
 
@@ -85,8 +85,13 @@ def _lines(result: ModelRanking) -> list[list[str]]:
     heads = ["model", result.measure.split("(")[0], "interval", "place", "p chance", "alone", "unique"]
     rows = [
         [
-            *(model.name, format_number(model.value), format_interval(model.low, model.high), format_place(model)),
-            *(format_number(model.corrected_p_value), format_share(model.alone), format_share(model.unique)),
+            *(
+                model.name,
+                format_decimals(model.value),
+                format_interval(model.low, model.high),
+                format_place(model),
+            ),
+            *(format_decimals(model.corrected_p_value), format_share(model.alone), format_share(model.unique)),
         ]
         for model in result.models
     ]
@@ -108,7 +113,7 @@ def format_place(model: RankedModel) -> str:
     return f"{model.rank_low}" if model.rank_low == model.rank_high else f"{model.rank_low} to {model.rank_high}"
 
 
-def format_number(value: float) -> str:
+def format_decimals(value: float) -> str:
     """Print three decimals; nothing for NaN."""
     return "" if value != value else f"{value:.3g}" if abs(value) < 0.001 else f"{value:.3f}"
 
@@ -120,4 +125,4 @@ def format_share(value: float) -> str:
 
 def format_interval(low: float, high: float) -> str:
     """Print an interval in brackets; nothing if there is none."""
-    return "" if low != low else f"[{format_number(low) or '0'}, {format_number(high) or '0'}]"
+    return "" if low != low else f"[{format_decimals(low) or '0'}, {format_decimals(high) or '0'}]"

@@ -15,17 +15,17 @@ class NoiseCeiling(Result):
     closer: str
     """Whether 'higher' or 'lower' values mean more similar."""
     lower: float
-    """Lower end: average value of a repeat with the mean of the other repeats, which is noisy."""
+    """Lower end: average value between a repeat and the mean of the other repeats, which is noisy."""
     upper: float
-    """Upper end: average value of a repeat with the mean of all repeats, which includes the repeat itself."""
+    """Upper end: average value between a repeat and the mean of all repeats, which includes the repeat itself."""
     reliability: float
-    """Average value of two repeats with each other."""
+    """Average value between two different repeats."""
     n_repeats: int
     n_rows: int
     left_out: tuple[float, ...] = ()
-    """Value of each repeat with the mean of the other repeats; the average is `lower`."""
+    """Value between each repeat and the mean of the other repeats; the average is `lower`."""
     included: tuple[float, ...] = ()
-    """Value of each repeat with the mean of all repeats; the average is `upper`."""
+    """Value between each repeat and the mean of all repeats; the average is `upper`."""
     reason: str = ""
     """Reason for a missing ceiling."""
     notes: tuple[str, ...] = ()
@@ -49,18 +49,18 @@ class NoiseCeiling(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseCeilingFields(Result):
-    """A value compared with repeated measurements: None without these, NaN if they give no answer."""
+    """A value compared with repeated measurements; fields are None without repeats, NaN if undefined."""
 
     over_repeats: float | None = None
     """Mean value over the repeats, to which the ceiling applies."""
     ceiling_lower: float | None = None
-    """Lower end of the ceiling: average value of a repeat with the mean of the other repeats."""
+    """Lower end of the ceiling: average value between a repeat and the mean of the other repeats."""
     ceiling_upper: float | None = None
-    """Upper end of the ceiling: average value of a repeat with the mean of all repeats."""
+    """Upper end of the ceiling: average value between a repeat and the mean of all repeats."""
     reliability_first: float | None = None
-    """Average value of two repeats of the first representation with each other."""
+    """Average value between two different repeats of the first representation."""
     reliability_second: float | None = None
-    """Average value of two repeats of the second representation with each other."""
+    """Average value between two different repeats of the second representation."""
     corrected: float | None = None
     """`over_repeats` divided by the square roots of the reliabilities, which estimates the value without noise."""
 

@@ -9,7 +9,7 @@ from shesha.results.similarity.recommended_measures import RECOMMENDED
 from shesha.support.plurals import count
 
 if TYPE_CHECKING:
-    from shesha.results.similarity.comparison import Score
+    from shesha.results.similarity.score import Score
 
 _LEVEL = 0.05
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from shesha.report import Metric, Page
 from shesha.results.base import Result
-from shesha.results.similarity.calibrated_pair_tables import measure_lines, note_lines, pair_metrics
-from shesha.results.similarity.comparison import Score, plain_name
+from shesha.results.similarity.score import Score, plain_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 PairNumber = Literal["value", "calibrated", "p_value", "corrected_p_value", "null_mean"]
-"""Numbers of a pair of representations."""
+"""Names of the numbers that a pair of representations has."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class PairwiseComparison(PairTables, Result):
     shapes: tuple[tuple[int, ...], ...]
     scores: tuple[PairScore, ...]
     symmetric: dict[str, bool]
-    """For each measure, whether it is symmetric: the value of (b, a) equals that of (a, b)."""
+    """Whether each measure is symmetric, that is, the value of (b, a) equals the value of (a, b)."""
     self_values: dict[str, float | None]
     """For each measure, the value of a representation with itself, if it is a constant."""
     seed: int | None = None
@@ -95,7 +94,7 @@ class PairwiseComparison(PairTables, Result):
     exchanged: str = ""
     """Rows that are exchangeable under the null; empty without calibration."""
     n_permutations: int = 0
-    """Number of draws of the null, which all pairs share."""
+    """Number of permutations of the rows, which all pairs share."""
     alpha: float = 0.05
 
     def matrix(self, measure: str, what: PairNumber = "value") -> pd.DataFrame:
@@ -181,15 +180,19 @@ class PairwiseComparison(PairTables, Result):
         return table
 
     def _page(self) -> Page:
-        from shesha.results.similarity.pages import pairwise_page
+        from shesha.results.similarity.comparison_pages import pairwise_page
 
         return pairwise_page(self)
 
     def _metrics(self, model: str) -> list[Metric]:
+        from shesha.results.similarity.pairwise_tables import pair_metrics
+
         return pair_metrics(self)
 
     def __str__(self) -> str:
         """Print the matrix of each measure, or one line per pair with its chance level."""
+        from shesha.results.similarity.pairwise_tables import measure_lines, note_lines
+
         parts = []
         for measure in self.measures:
             score = self._pairs_for(measure)[0].score

@@ -8,10 +8,11 @@ from shesha.results.paper_sentences import claim
 from shesha.results.similarity import paper_claims_of_many as paper_claims_of_many
 from shesha.results.similarity.calibrated import Calibrated
 from shesha.results.similarity.calibrated_layers import AGGREGATE_NAMES, CalibratedLayers
-from shesha.results.similarity.comparison import Comparison, Score
+from shesha.results.similarity.comparison import Comparison
 from shesha.results.similarity.layer_comparison import LayerComparison
 from shesha.results.similarity.noise_ceiling import NoiseCeiling
 from shesha.results.similarity.recommended_measures import RECOMMENDED
+from shesha.results.similarity.score import Score
 from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
 from shesha.results.similarity.unit_matching import UnitMatching
 from shesha.results.similarity.within_classes import WithinClasses
@@ -64,7 +65,7 @@ def _comparison(result: Comparison) -> str:
 
 
 def sort_recommended_first(scores: tuple[Score, ...]) -> list[Score]:
-    """Put the measures to begin with first; of few measures keep the order."""
+    """Return the recommended measures first; keep the order of few measures."""
     if len(scores) <= say.MOST + 1:
         return list(scores)
     return sorted(scores, key=lambda score: score.measure not in RECOMMENDED)

@@ -26,15 +26,12 @@ def _many(result: CalibratedMany) -> str:
         [_pair_clause(name, test.observed, test.null_mean, p) for name, test, p in ordered], "more pairs"
     )
     correction = _CORRECTIONS.get(result.correction, result.correction)
+    were = agree(above, "was", "were")
     return (
-        f"{above} of {say.count(len(result.pairs), 'pair')} {_verb(above)} above chance at {first.alpha:g} by "
+        f"{above} of {say.count(len(result.pairs), 'pair')} {were} above chance at {first.alpha:g} by "
         f"{add_source(first.measure)} (p corrected by {correction}): {clauses}; {first.n_rows:,} rows, "
         f"{say.draws(first.n_permutations, first.exchanged)}"
     )
-
-
-def _verb(n: int) -> str:
-    return "was" if n == 1 else "were"
 
 
 def _pair_clause(name: str, value: float, chance: float, p: float) -> str:

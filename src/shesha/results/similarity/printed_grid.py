@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _WIDTH = 120
-"""Characters of a line; a wider grid would wrap and could not be read."""
+"""Largest number of characters per line; a wider grid would wrap and be unreadable."""
 
 
 def printed_grid(measure: str, closer: str, grid: pd.DataFrame, *, digits: int = 4) -> list[str]:

@@ -5,4 +5,4 @@ RECOMMENDED = {
     "RSA": "the order of distances",
     "mutual kNN": "the nearest neighbours",
 }
-"""They answer different questions, and their chance levels do not rise with the number of features."""
+"""The recommended measures, each with what it compares; their chance levels do not rise with the number of features."""

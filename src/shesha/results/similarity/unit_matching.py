@@ -28,14 +28,15 @@ class UnitMatching(NullSummary):
     """Sum of the correlations of matched units, divided by the number of units of the narrower
     representation."""
     first: tuple[int, ...]
-    """Columns of X, the largest correlation first."""
+    """Matched columns of X, sorted by decreasing correlation."""
     second: tuple[int, ...]
-    """The matched columns of Y."""
+    """Columns of Y that match the columns in `first`."""
     correlations: tuple[float, ...]
     p_values: tuple[float, ...]
-    """p-value: share of matched units of similar activity with at least the same correlation when rows are permuted."""
+    """p-value of each match: share of units of similar activity with at least this correlation when rows are
+    permuted."""
     adjusted_p_values: tuple[float, ...]
-    """P-values after Benjamini and Hochberg's correction for the number of units."""
+    """p-values corrected for the number of units (Benjamini and Hochberg)."""
     widths: tuple[int, int]
     n_rows: int
     n_candidates: int

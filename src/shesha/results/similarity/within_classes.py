@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from shesha.report import Page
 from shesha.results.base import Result, reaches_level
 from shesha.results.plot_docstring import draws_axes
-from shesha.results.similarity.comparison import Comparison, Score
+from shesha.results.similarity.comparison import Comparison
+from shesha.results.similarity.score import Score
 from shesha.support.plurals import agree
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ class WithinClasses(Result):
     corrected: dict[str, dict[str, float]]
     """p-values by measure and class, corrected over classes (Benjamini and Hochberg)."""
     calibrated_note: ClassVar[str] = (
-        "Chance is the mean value when rows are matched at random within the class (and block). Calibrated is 0 up to "
-        "the chance threshold and 1 at the best possible value."
+        "The chance level is the mean value when rows are matched at random within the class (and block). The "
+        "calibrated value is 0 up to the chance threshold and 1 at the best possible value."
     )
     column_note: ClassVar[str] = (
         f"{calibrated_note} The line '{_ALL}' permutes rows within classes only. Its value is high because classes "

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from shesha.report import Column, Drawing, Item, Page, Part, Section, Strip, Table, Text
 from shesha.results.generic_page import run_details
-from shesha.results.similarity.pages import measure_explained
+from shesha.results.similarity.comparison_pages import measure_explained
 
 if TYPE_CHECKING:
-    from shesha.results.similarity.comparison import Score
+    from shesha.results.similarity.score import Score
     from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
     from shesha.results.similarity.within_classes import WithinClasses
 

@@ -24,7 +24,7 @@ class DriftPath(Result):
     method: str
     metric: str
     reasons: tuple[str, ...] = ()
-    """Reason for a missing drift, one per representation; empty where there is a drift."""
+    """Reasons for missing drifts, one per representation; an empty text if the drift is known."""
 
     @property
     def headline(self) -> str:

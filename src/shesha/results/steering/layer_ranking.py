@@ -56,10 +56,10 @@ class LayerRanking(Result):
     layers: tuple[RankedLayer, ...]
     """Layers in the given order."""
     best: NullSummary
-    """The largest value of any layer, compared with the largest under each shuffle."""
+    """The largest value of any layer, compared with the largest value for each shuffle of the labels."""
     level: float
     null: tuple[float, ...]
-    """The largest value of any layer under each shuffle."""
+    """The largest value of any layer for each shuffle of the labels."""
     method: str
     exchanged: str
     units: str

@@ -21,7 +21,7 @@ class PartialCorrelation(Result):
 
     predictor: str
     raw: float
-    """Spearman's correlation."""
+    """Spearman's correlation of the predictor with the target."""
     raw_low: float
     raw_high: float
     raw_p: float

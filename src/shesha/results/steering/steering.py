@@ -71,12 +71,12 @@ class Steerability(Result):
     """Share of rows that move closer to the source class than to the target class when steered to the target,
     measured by nearest neighbours."""
     random_drop: float
-    """Max drop of random directions, averaged over directions."""
+    """Largest drop in accuracy along a random direction, averaged over directions."""
     random_anti_steerable: float
     strength: float
     """Strength at which half of the rows not predicted as the target flip to the target, in the units of `units`."""
     largest_drop: float
-    """Max drop at unlimited strength, where all rows are predicted as one class."""
+    """Drop in accuracy at unlimited strength, where all rows are predicted as one class."""
     alphas: tuple[float, ...]
     accuracies: tuple[float, ...]
     """Mean accuracy at each strength."""

@@ -9,7 +9,7 @@ import numpy as np
 from shesha.kernels import bootstrap_correlations, ranks
 from shesha.kernels.argsort import Ordering, order_values
 from shesha.kernels.distances import PANEL, n_pairs
-from shesha.kernels.label_shuffles import class_sums, sums_of_pairs
+from shesha.kernels.shuffled_class_statistics import class_sums, sums_of_pairs
 from shesha.kernels.symmetric_matrices import row_start
 from shesha.stability.estimators import sampled_pairs, split_scores
 from shesha.stability.estimators.row_pairs_in_resampled_groups import Pairs
@@ -24,7 +24,7 @@ from shesha.views import Standard
 
 NOTHING_TO_RANK = "all distances between rows are equal, or all labels are equal or all different"
 _BYTES_PER_PAIR = 80
-"""Bytes per pair: distances, labels, sort keys and orders of both, and the rows."""
+"""Bytes of memory per pair of rows: distances, labels, sort keys and orders of both, and the rows."""
 _PARTS = 20
 """Number of parts into which sampled pairs are divided to estimate the sampling error."""
 

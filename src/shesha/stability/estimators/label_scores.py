@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shesha.kernels import class_statistics, label_shuffles
+from shesha.kernels import class_statistics, shuffled_class_statistics
 from shesha.kernels.discriminant import overlaps
 from shesha.stability.class_labels import Classes
 from shesha.stability.nulls import label_permutations
@@ -28,7 +28,7 @@ def estimate_variance_ratio(request: Request) -> Evidence:
         request,
         lambda X, y: class_statistics.class_variance_share(X, y.codes),
         class_statistics.class_variance_shares,
-        label_shuffles.class_variance_shares,
+        shuffled_class_statistics.class_variance_shares,
         "all rows are equal",
     )
 
@@ -39,7 +39,7 @@ def estimate_zscore(request: Request) -> Evidence:
         request,
         lambda X, y: class_statistics.mean_separation(X, y.members),
         class_statistics.mean_separations,
-        label_shuffles.mean_separations,
+        shuffled_class_statistics.mean_separations,
         "no class has two members that differ from the other rows",
     )
 

@@ -26,9 +26,9 @@ A memory budget below 137 MiB allows fewer.
 """
 _ALL = 2**31 - 1
 _BYTES = 144
-"""Bytes per sampled pair: rows, distances, ranks and influence, and copies for sorting."""
+"""Bytes of memory per sampled pair: rows, distances, ranks and influence, and copies for sorting."""
 _SPARSE = 0.5
-"""Up to this share of all pairs, a default number of pairs is drawn with replacement."""
+"""Largest share of all pairs at which the default number of pairs is drawn with replacement."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Sample:
     """Random pairs for successive partitions."""
 
     drawn: Callable[[int], list[Callable[[], Pairs]]]
-    """Function that draws the pairs of rows of the partitions that follow."""
+    """Function that draws the pairs of rows for the next partitions."""
     distinct: int
     """Total number of distinct pairs; 0 if every partition has new pairs."""
     share: float
@@ -58,7 +58,7 @@ def plan_sample(n: int, asked: int | None, n_draws: int, rng: np.random.Generato
         memory.require(_BYTES * total, f"{total:,} pairs of rows", "request fewer pairs, or leave out pairs=")
     i, j = sampled_feature_halves.distinct_pairs(n, total, rng)
     n_sets = _n_sets(total, n_draws)
-    sets = [_sort_pairs(i[start::n_sets], j[start::n_sets]) for start in range(n_sets)]
+    sets = [sort_pairs(i[start::n_sets], j[start::n_sets]) for start in range(n_sets)]
     taken = 0
 
     def draw_pairs(count: int) -> list[Callable[[], Pairs]]:
@@ -92,7 +92,7 @@ def _n_sets(total: int, n_draws: int) -> int:
     return min(n_draws, max(1, total // FEWEST_PAIRS))
 
 
-def _sort_pairs(i: Index, j: Index) -> Pairs:
+def sort_pairs(i: Index, j: Index) -> Pairs:
     """Pairs in the order in which their rows are read fastest."""
     order = np.argsort(i, kind="stable")
     return i[order], j[order]

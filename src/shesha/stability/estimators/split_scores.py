@@ -27,7 +27,7 @@ from shesha.views import Rows, SampledHalves, SplitHalves
 from shesha.views.feature_halves import CONSTANT, Draw
 
 BOOTSTRAP_PAIRS = 1_000_000
-"""With more pairs than this, the interval uses a random subset, which widens it by a few percent at most."""
+"""Largest number of pairs for the interval. A random subset of more pairs widens it by a few percent at most."""
 MAX_DRAWS = 3000
 _BATCH = 10
 
@@ -172,17 +172,13 @@ def _from_pairs(request: Request) -> Evidence:
 
     parts = draw_until(score_all, request)
     scores = np.array([part.score for part in parts])
-    defined = [part for part in parts if part.score == part.score]
-    if request.covariates is None:
-        null = sampled_row_matching.null(halves, request, draws)
-    else:
-        null = choose_null(request, request.n_features, draws[: request.options["n_draws"]]).null([], lambda *_: None)
+    null = _null_of_pairs(halves, request, draws)
     n_used = sample.distinct or n_scored
-    if not defined:
+    if np.isnan(scores).all():
         return Evidence(float("nan"), scores, null=null, reason=CONSTANT, n_pairs=n_used)
-    i, j, effect = (np.concatenate([getattr(part, name) for part in defined]) for name in ("i", "j", "influence"))
+    i, j, effect = _scored_pairs(parts)
     # Their pairs would be in memory twice.
-    del parts, defined
+    del parts
     clusters = request.exchange.clusters
     drawn = i * n + j if sample.distinct else None
     pair_error, row_error = pair_influence.standard_errors(effect, clusters[i], clusters[j], drawn, sample.share)
@@ -197,6 +193,20 @@ def _from_pairs(request: Request) -> Evidence:
         pairs_dropped=n_scored - len(i),
         notes=(note, *_draw_notes(scores, request)),
     )
+
+
+def _null_of_pairs(halves: SampledHalves, request: Request, draws: Sequence[Draw]) -> Vector:
+    if request.covariates is None:
+        return sampled_row_matching.null(halves, request, draws)
+    matchings = choose_null(request, request.n_features, draws[: request.options["n_draws"]])
+    return matchings.null([], lambda *_: None)
+
+
+def _scored_pairs(parts: Sequence[sampled_feature_halves.SampledScore]) -> tuple[Index, Index, Vector]:
+    """Return the rows of all pairs of partitions with a score, and the influence of each pair."""
+    defined = [part for part in parts if part.score == part.score]
+    i, j, effect = (np.concatenate([getattr(part, name) for part in defined]) for name in ("i", "j", "influence"))
+    return i, j, effect
 
 
 def halves_from_source(request: Request) -> SampledHalves:

@@ -19,7 +19,7 @@ from shesha.views import Rows
 ROW_SCALE = "row scale"
 _ENTRIES = 1 << 22
 _VARIES = 1e-9
-"""A quantity counts as constant if its spread is below this share of its mean."""
+"""Ratio of the spread to the mean below which a quantity counts as constant."""
 
 
 def conditional_requests(request: Request, keep: str | ArrayLike, blocks: ArrayLike | None = None) -> list[Request]:

@@ -25,11 +25,13 @@ from shesha.views import Covariates, Representation, Rows, SplitHalves
 from shesha.views.feature_halves import Draw, half_metric, restart_draw, rotate_rows
 
 ROTATIONS = 3
-"""Number of rotations over which each null draw is averaged. If the score is averaged over more rotations, the null is
-slightly wider, never narrower. The spread over rotations is usually small compared with the spread over shuffles."""
+"""Number of rotations over which each null draw is averaged.
+
+If the score is averaged over more rotations, the null is slightly wider, never narrower. The spread over rotations is
+usually small compared with the spread over shuffles.
+"""
 PAIRS = 100_000
-"""Number of pairs of rows per rotation above which random pairs are used, which makes the null slightly wider, never
-narrower."""
+"""Largest number of pairs of rows per rotation. A random subset makes the null slightly wider, never narrower."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class UnlinkedFeatures:
 
     request: Request
     rotations: Sequence[Draw]
-    """Of the score."""
+    """Rotations over which the score is averaged."""
 
     @property
     def empty_null(self) -> Vector:

@@ -12,9 +12,9 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Index
 
 ALL_ROWS = 4096
-"""Up to this many rows, all labels are shuffled for scores whose cost grows quickly with the number of rows."""
+"""Largest number of rows of which all labels are shuffled if the cost of a score grows quickly with this number."""
 NULL_ROWS = 2048
-"""Number of rows whose labels are shuffled above that limit; this null is wider, never narrower."""
+"""Number of rows whose labels are shuffled if there are more than ALL_ROWS. The null is then wider, never narrower."""
 _FEWEST = 2
 
 
@@ -23,9 +23,9 @@ class Shuffled:
     """Shuffled labels of all rows, or of a subset."""
 
     rows: Index | None
-    """None: all."""
+    """Numbers of the rows in the subset; None for all rows."""
     classes: Classes
-    """True labels of these rows."""
+    """True labels of the rows in the subset."""
     codes: Index
     """Shuffled labels, one line per shuffle."""
 
@@ -34,7 +34,7 @@ class Shuffled:
         """Return a note if the null uses fewer rows than the value."""
         if self.rows is None or not len(self.codes):
             return ()
-        return (f"the null uses the labels of {len(self.rows):,} random rows, so it is wider than with all rows",)
+        return (f"the null uses the labels of {len(self.rows):,} random rows, so the null is wider than with all rows",)
 
 
 def shuffle_labels(request: Request, *, always_all: bool = False) -> Shuffled:

@@ -37,7 +37,7 @@ class Matchings:
     orders: Sequence[Index]
     design: Exchange
     seeds: Index
-    """One exchange design per partition, for its nonzero rows, if permutations are restricted."""
+    """Seed of the permutations among the nonzero rows of each partition."""
     together: int
     """Number of partitions on which each matching is scored."""
     n_draws: int

@@ -27,7 +27,7 @@ NULL_ROWS = 4096
 _BLOCKS = 1 << 23
 """Maximum number of bytes of the rows that a thread gathers, and of their products."""
 _STRATA = 32
-"""Whole strata are chosen if at least this many fit among the matched rows."""
+"""Smallest number of strata among the matched rows at which only whole strata are chosen."""
 
 
 def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> Vector:

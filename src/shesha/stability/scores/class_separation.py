@@ -6,21 +6,23 @@ import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.kernels.class_separation import Sums, ratios_of_pairs, separation_sums, sums_of_groups
+from shesha.kernels.class_statistics import class_variance_share, mean_separation
 from shesha.kernels.distances import PANEL, Metric, n_pairs
-from shesha.kernels.label_shuffles import class_sums
+from shesha.kernels.shuffled_class_statistics import class_sums
 from shesha.stability._registry import stability
 from shesha.stability.class_labels import Classes
+from shesha.stability.estimators.label_scores import estimate_variance_ratio, estimate_zscore
 from shesha.stability.estimators.row_pairs_in_resampled_groups import count_group_pairs_once, group_codes, group_pairs
 from shesha.stability.nulls import label_permutations
 from shesha.stability.request import THINNING, Evidence, Request
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.seeds import generator, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views import Standard
+from shesha.views import Plain, Standard
 
 _ALL_PAIRS = 4096
-"""The interval uses all pairs up to this many rows; above it, the second number of random pairs."""
+"""Largest number of rows for which the interval uses all pairs, and number of random pairs for more rows."""
 _SOME_PAIRS = 1_000_000
 
 
@@ -169,3 +171,88 @@ def class_separation_ratio(
     if np.isnan(scores).all():
         raise NotEstimable("no subsample contains two classes of which one has two distinct rows")
     return float(np.nanmean(scores))
+
+
+@stability(
+    needs="labels",
+    view=Plain,
+    title="Variance between classes",
+    bounds=(0, 1),
+    means="Share of the variance that the labels explain.",
+    means_not="Random labels give about (classes - 1) / (rows - 1), not 0.",
+    reference="Raju 2026, section 3.3",
+    invariant=("scaling", "translation", "orthogonal"),
+    estimator=estimate_variance_ratio,
+    audited=True,
+    place=12,
+    alias="variance",
+)
+def variance_ratio(data: Plain, y: Classes) -> float:
+    """Share of the total variance between classes.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        At least 4 rows, finite.
+    y : array of shape (n_samples,)
+        Class labels, at least two classes.
+
+    Returns
+    -------
+    float
+        In [0, 1]: the R-squared of predicting the coordinates from the class. Labels at random
+        give about (classes - 1) / (n_samples - 1), not 0. NaN, with a warning, if all rows are equal.
+
+    Examples
+    --------
+    >>> variance_ratio([[0.0], [0.0], [1.0], [1.0]], ["a", "a", "b", "b"])
+    1.0
+    """
+    value = class_variance_share(data.rows, y.codes)
+    if np.isnan(value):
+        raise NotEstimable("all rows are equal, so there is no variance to divide")
+    return value
+
+
+@stability(
+    needs="labels",
+    view=Plain,
+    title="Distance from other classes",
+    bounds=(-1, 1),
+    means="Relative difference of distances to the own class mean and to the mean of other rows; 0 means no "
+    "separation.",
+    means_not="Random labels give slightly more than 0, especially for small classes.",
+    reference="Raju 2026, journal version, A.1",
+    invariant=("scaling", "translation", "orthogonal"),
+    estimator=estimate_zscore,
+    audited=True,
+    place=14,
+)
+def zscore_separation(data: Plain, y: Classes) -> float:
+    """Mean over classes of (inter - intra) / (inter + intra), Euclidean.
+
+    For each class with at least two members, `intra` is the mean distance of its members to their
+    own mean, `inter` their mean distance to the mean of all other rows.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        At least 4 rows, finite.
+    y : array of shape (n_samples,)
+        Class labels, at least two classes.
+
+    Returns
+    -------
+    float
+        In [-1, 1]. Labels at random give a little more than 0: about 1 / (4 m) + 1 / (4 (n - m)) for classes
+        of m among n rows. NaN, with a warning, if no class has two members, or all rows are equal.
+
+    Examples
+    --------
+    >>> zscore_separation([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1])
+    0.8181818181818182
+    """
+    value = mean_separation(data.rows, y.members)
+    if np.isnan(value):
+        raise NotEstimable("no class has two members that differ from the other rows")
+    return value

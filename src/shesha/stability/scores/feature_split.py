@@ -92,7 +92,7 @@ def feature_split(
     title="Basis-averaged stability",
     bounds=(-1, 1),
     means="Do random halves have the same geometry after random rotations? The score does not depend on the axes.",
-    means_not="If it is far above feature_split, a few axes carry the geometry.",
+    means_not="If the score is far above feature_split, a few axes carry the geometry.",
     reference="Raju 2026, section 3.2, averaged over the orthogonal group",
     invariant=("scaling", "orthogonal"),
     estimator=estimate_split,

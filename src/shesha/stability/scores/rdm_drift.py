@@ -12,7 +12,7 @@ from shesha.kernels.distances import METRICS, Metric, n_pairs
 from shesha.results import DriftPath
 from shesha.stability.undirected_row_errors import explain_undirected_rows
 from shesha.support import argument_types as kinds
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.warnings import NotEstimable
 from shesha.views import (
     Distances,
@@ -176,8 +176,8 @@ def drift_path(
     start = before = _rank_distances(sources[0], names[0], method, metric)
     for name, source in zip(names[1:], sources[1:], strict=True):
         view = _rank_distances(source, name, method, metric)
-        previous.append(_drift(before, view))
-        first.append(previous[-1] if before is start else _drift(start, view))
+        previous.append(drift_of_ranks(before, view))
+        first.append(previous[-1] if before is start else drift_of_ranks(start, view))
         before = view
     reasons = tuple(EQUAL if np.isnan([a, b]).any() else "" for a, b in zip(first, previous, strict=True))
     for name, reason in zip(names, reasons, strict=True):
@@ -222,5 +222,6 @@ def _rank_distances(source: Rows | Rdm, name: str, method: Method, metric: Metri
             return None
 
 
-def _drift(a: RankedRdm | None, b: RankedRdm | None) -> float:
+def drift_of_ranks(a: RankedRdm | None, b: RankedRdm | None) -> float:
+    """Return 1 - rank correlation of the distances; NaN if all distances of one are equal."""
     return float("nan") if a is None or b is None else float(np.clip(1.0 - a.inner(b), 0.0, 2.0))

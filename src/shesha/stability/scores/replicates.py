@@ -15,7 +15,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import RankedRdm, Standard
 from shesha.views.rdm import METHODS, Method
 
-_NOT_CORRECT = "Two fits may agree and both be wrong. A low value may be due to noise in only one of them."
+_NOT_CORRECT = "Two fits may agree and both be wrong. A low value may be due to noise in only one of the fits."
 
 
 @stability(

@@ -21,9 +21,9 @@ _FEWEST_ANCHORS, _FEWEST_PROBES = 10, 20
     view=Standard,
     title="Sample-split score",
     bounds=(-1, 1),
-    means="Kept as documented.",
-    means_not="It does not measure stability: it correlates distances of different pairs of rows, so its expected "
-    "value is about 0.",
+    means="A score of the paper, kept as documented.",
+    means_not="The score does not measure stability: it correlates distances of different pairs of rows, so the "
+    "expected value is about 0.",
     reference="Raju 2026, section 3.2",
     invariant=("scaling", "orthogonal"),
     estimand=False,
@@ -97,9 +97,9 @@ def sample_split(
     view=Standard,
     title="Anchor score",
     bounds=(-1, 1),
-    means="Kept as documented.",
-    means_not="It does not measure stability: it correlates distances of different pairs of rows, so its expected "
-    "value is about 0.",
+    means="A score of the paper, kept as documented.",
+    means_not="The score does not measure stability: it correlates distances of different pairs of rows, so the "
+    "expected value is about 0.",
     reference="Raju 2026, section 3.2",
     invariant=("scaling", "orthogonal"),
     estimand=False,

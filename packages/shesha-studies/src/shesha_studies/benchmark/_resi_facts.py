@@ -16,7 +16,7 @@ from shesha_studies.benchmark import _resi_scores as tables
 DOMAINS = ("graph", "language", "vision")
 NEIGHBOURS = ("2nd-Cos", "Jaccard", "RankSim")
 CHANCE = 1 / np.sqrt(23)
-"""Standard deviation of the rank correlation of 24 measures in unrelated orders."""
+"""Standard deviation of the rank correlation between two random orders of 24 measures."""
 _SOURCES = ("published", "small")
 
 
@@ -37,12 +37,13 @@ class Places:
         return sorted(names, key=lambda name: self.place(name, domain, source))
 
     def share(self, measure: str, domain: str, source: str = "published") -> float:
-        """Return how often it is first where data sets and networks are drawn anew."""
+        """Return how often a measure is first when data sets and networks are drawn anew."""
         return float(self.of[domain, source][f"{measure} first"])
 
 
 def make_facts(rows: pd.DataFrame) -> Facts:
-    """Places of measures in the published tables and in our small suites, and how often they keep them."""
+    """Positions of measures in the published tables and in our small suites, and how often they keep these
+    positions."""
     places = Places(rows)
     facts: dict[str, Fact] = _place_facts(places, "published")
     for name, domain in (("CKA", "language"), ("Jaccard", "vision")):
@@ -65,7 +66,8 @@ def make_facts(rows: pd.DataFrame) -> Facts:
 
 
 def _procrustes() -> dict[str, Fact]:
-    """How far apart two versions of Procrustes are, and how far one of them moves between draws of the columns."""
+    """Return the distance in rank of two versions of Procrustes, and the change in rank of one between draws of
+    columns."""
     facts: dict[str, Fact] = {}
     for source in _SOURCES:
         apart = np.array(tables.distance_by_test("OrthProc", "ProcDist", source))
@@ -147,12 +149,12 @@ _ON_BERT = {
     "BERT concentricity": (("ConcDiff",), ("label_randomization", "auprc"), 0.5),
     "uniformity": (("UnifDiff",), ("augmentation", "auprc"), 0.75),
 }
-"""Measures, test and score, and the quantile of all measures with which their mean is compared."""
+"""Measures, a test and a score, and the quantile over all measures with which the mean of these is compared."""
 _QUANTILES = {0.5: "median measure", 0.75: "first quarter from"}
 
 
 def _networks() -> dict[str, Any]:
-    """By how much scores exceed a quantile of all measures, averaged over the columns of BERT and of MiniLM."""
+    """Return by how much scores exceed a quantile of all measures, averaged over the columns of BERT and of MiniLM."""
     facts: dict[str, Any] = {}
     for key, (measures, selection, least) in _ON_BERT.items():
         for source, network in zip(_SOURCES, ("BERT", "MiniLM"), strict=True):
@@ -176,7 +178,7 @@ def _over_columns(table: pd.DataFrame, measures: Sequence[str], least: float, ne
 
 
 def _cka_positions(places: Places) -> dict[str, Any]:
-    """In how many domains CKA is not where the text says."""
+    """Count the domains in which CKA does not have the position that the text states."""
     stated = {"language": 1, "vision": 8, "graph": 11}
     positions = {source: {domain: places.place("CKA", domain, source) for domain in DOMAINS} for source in _SOURCES}
     phrases = (f"{positions['published'][domain]} / {positions['small'][domain]} ({domain})" for domain in DOMAINS)
@@ -190,7 +192,7 @@ _BETTER = ("Alignment", "RSM", "Neighbors")
 
 
 def _families(places: Places) -> dict[str, Any]:
-    """By how much the worst of the better families is ahead of the best of the others, by mean position."""
+    """Return how many positions the worst of the better families is ahead of the best other family."""
     facts: dict[str, Any] = {}
     for source in _SOURCES:
         means: dict[str, list[int]] = {}
@@ -217,7 +219,7 @@ def _drawn_families(value: float) -> Fact:
 
 
 def _for_outputs() -> dict[str, Any]:
-    """How far from the first place the measures are that the text names for the similarity of outputs."""
+    """Return the positions in the output test of the measures that the text recommends for it."""
     wanted = {"vision": "Jaccard", "language": "DistCorr", "graph": "RSA"}
     facts: dict[str, Any] = {}
     for source in _SOURCES:

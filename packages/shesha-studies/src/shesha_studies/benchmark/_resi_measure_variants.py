@@ -12,7 +12,8 @@ import pandas as pd
 
 import shesha
 from shesha.benchmark import MissingDataError
-from shesha.benchmark.model_descriptions import Model, domain
+from shesha.benchmark.domains import domain
+from shesha.benchmark.model_descriptions import Model
 from shesha.benchmark.run_plan import required_models, trials
 from shesha.benchmark.suites import suite
 from shesha.benchmark.tests import score_groups
@@ -28,13 +29,13 @@ MEASURES = ("CKA", "RSA", "mutual kNN")
 DESIGNS = ("raw", "calibrated", "within classes")
 AXES = ("feature split", "basis-averaged")
 EPOCHS, N_MODELS, N_ROWS, N_PERMUTATIONS, N_CHANCE = 40, 3, 200, 99, 200
-"""A fifth of the suite's epochs on Cora, three models of each setting instead of five, a fifth of the test nodes."""
+"""A fifth of the suite's epochs on Cora, three models per setting instead of five, and a fifth of the test nodes."""
 Values = dict[tuple[str, str], float]
 
 
 @dataclass(frozen=True)
 class _Named:
-    """What scoring asks of a measure."""
+    """Properties of a measure that scoring needs."""
 
     name: str
     closer: str = "higher"
@@ -42,7 +43,7 @@ class _Named:
 
 
 def option_scores(dataset: str, architecture: str, test: str) -> dict[str, float]:
-    """AUPRC and conformity of each measure in each design, of differences of stabilities on either axes, by chance."""
+    """Score each measure in each design, and differences of stability on given and random axes, with chance levels."""
     groups, layers, labels = _train_models(dataset, architecture, test)
     row: dict[str, float] = {}
     for measure in MEASURES:
@@ -86,7 +87,7 @@ def _fit_networks(model: Model) -> tuple[Matrix, Labels]:
 
 
 def _in_designs(name: str, layers: Mapping[str, Matrix], labels: Labels) -> dict[str, Values]:
-    """Values of all pairs: as they are, calibrated with all rows exchanged, and with those of a class only."""
+    """Values of all pairs: raw, calibrated by permuting all rows, and calibrated by permuting rows within classes."""
     measure = get(name)
     views = {key: measure.look(Representation.build(layer)) for key, layer in layers.items()}
     n = len(labels)
@@ -110,7 +111,7 @@ _ONE: dict[str, Callable[[Matrix], float]] = {
 
 
 def _row_differences(score: Callable[[Matrix], float], layers: Mapping[str, Matrix]) -> Values:
-    """How near the scores of two models are, for each pair."""
+    """Negative difference between the scores of the two models, for each pair."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         known = {name: score(layer) for name, layer in layers.items()}
@@ -123,7 +124,7 @@ def _scores(name: str, values: Values, groups: Mapping[str, list[str]]) -> dict[
 
 
 def _chance(groups: Mapping[str, list[str]]) -> dict[str, float]:
-    """Mean and the upper end of what values have that nothing of the models is in."""
+    """Mean and upper limit of the score of random values, which contain no information on the models."""
     rng, pairs = np.random.default_rng(0), list(combinations([name for group in groups.values() for name in group], 2))
     draws = [
         _scores("chance", dict(zip(pairs, rng.standard_normal(len(pairs)), strict=True)), groups)
@@ -149,7 +150,7 @@ NOTE = (
 
 
 def option_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one line per test and measure: AUPRC in each design, means over networks, with the range of chance."""
+    """Return one line per test and measure: mean AUPRC over networks in each design, with the range of chance."""
     options, records = rows[rows.part == "options"], []
     for test, lines in options.groupby("test", sort=False):
         chance = lines["chance auprc"].mean()
@@ -164,7 +165,8 @@ def option_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def option_facts(options: pd.DataFrame) -> dict[str, float]:
-    """How far each option moves the scores, and in how many tests the stability difference is above chance."""
+    """Return how much each option changes the scores, and in how many tests the stability difference is above
+    chance."""
     if not len(options):
         return {}
     scored, split = options[options.raw.notna()], options[options.raw.isna()]

@@ -58,7 +58,7 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 
 def _cora() -> pd.DataFrame:
-    """Say how far our numbers on Cora lie from the published ones; without a printed spread none is judged alone."""
+    """Compare our numbers on Cora with the published numbers, by test and score."""
     keys = [*tables.BLOCK, "measure"]
     published, suite = (table[table.dataset == "Cora"] for table in map(tables.scores, ("published", "small")))
     both = published.merge(suite, on=keys, suffixes=("", " here")).dropna(subset=["value", "value here"])

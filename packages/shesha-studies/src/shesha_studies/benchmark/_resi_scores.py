@@ -19,7 +19,7 @@ RESAMPLES = 400
 
 @cache
 def scores(source: str) -> pd.DataFrame:
-    """Return scores in long form: "published", or those of our "small" suites (24 measures), or of "all" of ours."""
+    """Return a long table of scores: "published", our "small" suites (24 measures), or "all" our suites."""
     if source == "published":
         return published()
     wide = pd.read_csv(PUBLISHED / "resi_small_suites.csv", comment="#", keep_default_na=False, na_values=[""])
@@ -44,7 +44,7 @@ def correlation(first: pd.Series[float], second: pd.Series[float]) -> float:
 
 
 def order(ranks: Matrix) -> np.ndarray:
-    """Measures from the best: by median rank, then by mean rank; those without any last.
+    """Return the measures from best to worst, by median and then mean rank; measures without ranks are last.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def order(ranks: Matrix) -> np.ndarray:
 
 
 def positions(found: pd.DataFrame, seed: int = 0) -> dict[str, tuple[int, float]]:
-    """Position of each measure, and how often it is first where data sets and networks are drawn anew.
+    """Return each measure's position, and how often it is first when data sets and networks are drawn anew.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ def _grid() -> list[dict[str, Any]]:
 
 
 def _options() -> list[dict[str, Any]]:
-    """Cells that train: a test of the benchmark on a network of Cora."""
+    """Return the scores of one test of the benchmark on networks that are trained on Cora."""
     return [
         dict(zip(NAMES, ("options", "graph", "Cora", network, "-", test, "-"), strict=True))
         for network in ("GCN", "SAGE")
@@ -109,5 +109,5 @@ resi.page(make_page)
 
 @resi.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Gather what the claims are judged by."""
+    """Return the facts by which the claims are judged."""
     return {**make_facts(rows), **as_facts(option_facts(option_table(rows)))}

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.benchmark import rank, tests
-from shesha.benchmark.measure_entries import calibrated
+from shesha.benchmark.calibrated_measure import calibrated
 from shesha.charts import PALETTE
 from shesha.data import digits_network
 from shesha.measures import get
@@ -61,7 +61,7 @@ def which_measure(data: str, widths: str, measure: str, seed: int) -> dict[str, 
 
 
 def _noise(widths: tuple[int, ...], rng: np.random.Generator) -> dict[str, list[Matrix]]:
-    """Models that share latent factors with those of their group, seen through features of their own."""
+    """Draw models that share latent factors within a group; each model has its own features."""
     groups = {}
     for name in ("first", "second"):
         latent = STRENGTH * rng.standard_normal((N, RANK))
@@ -73,7 +73,7 @@ def _noise(widths: tuple[int, ...], rng: np.random.Generator) -> dict[str, list[
 
 
 def _digits(widths: tuple[int, ...], rng: np.random.Generator) -> dict[str, list[Matrix]]:
-    """Features drawn at random from the first and from the last layer of a trained network, of the same rows."""
+    """Draw random features of the same rows from the first and the last layer of a trained network."""
     layers = digits_network()[0]
     rows = rng.choice(len(layers["trained_layer1"]), N, replace=False)
     return {

@@ -60,7 +60,7 @@ def _counts(data: str, setting: str) -> Row:
 
 
 def _reading(data: str, setting: str) -> Row:
-    """The same targets after another normalisation of the counts."""
+    """Scores of the targets after another normalisation of the counts."""
     labels = screens.papalexi().obs["target"].to_numpy()
     X = screens.components(50, setting)
     table = coherence_by_group(X, labels, screens.CONTROL, n_draws=0).to_frame()
@@ -90,7 +90,7 @@ def _size(data: str, setting: str) -> Row:
 
 
 def _fewer_cells(data: str, setting: str) -> Row:
-    """What a target scores with 25 of its cells, on average over 50 draws."""
+    """Mean score of a target over 50 draws of 25 of its cells."""
     labels, X = screens.papalexi().obs["target"].to_numpy(), screens.papalexi().obsm["X_pca"]
     cells, controls = (np.flatnonzero(labels == name) for name in (setting, screens.CONTROL))
     rng, drawn = np.random.default_rng(0), []
@@ -102,7 +102,7 @@ def _fewer_cells(data: str, setting: str) -> Row:
 
 
 def _method(data: str, setting: str) -> Row:
-    """Correlation of magnitude with both scores by one way to take shifts, compared with tables of fakes."""
+    """Correlate magnitude with both scores for one definition of shifts, and compare with tables of null groups."""
     table = screens.targets(setting, DRAWS[setting]) if data == SCREEN else screens.types()
     row: Row = {}
     for score, link in zip(SCORES, table.links, strict=True):
@@ -120,7 +120,7 @@ def _tables(data: str) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
 
 
 def _compare_row(data: str, x: str, y: str, covariates: Sequence[str] = ()) -> Row:
-    """A rank correlation with its interval, compared with the same of fakes."""
+    """Return a rank correlation with its interval, compared with that of null groups."""
     table, null_tables = _tables(data)
     rho = correlation(table, x, y, covariates=covariates)
 
@@ -155,7 +155,7 @@ def _confound(data: str, setting: str) -> Row:
 
 
 def _components(data: str, setting: str) -> Row:
-    """Correlation in the first k components, and how alike they rank the targets as 50 do."""
+    """Return the correlation in the first k components, and their rank agreement with 50 components."""
     score, _, k = setting.partition(" in ")
     labels = screens.papalexi().obs["target"].to_numpy()
     table, fifty = (
@@ -177,7 +177,7 @@ def _components(data: str, setting: str) -> Row:
 
 
 def _seeds(data: str, setting: str) -> Row:
-    """Fifteen seeds: of all cells, where nothing is random, and of 80 % of the cells."""
+    """Scores for fifteen seeds, on all cells (no randomness) and on 80 % of the cells."""
     labels, X = screens.papalexi().obs["target"].to_numpy(), screens.papalexi().obsm["X_pca"]
     share = 1.0 if setting == "all cells" else 0.8
     result = seed_ablation(X, labels, screens.CONTROL, share=share, n_bootstrap=0)
@@ -197,7 +197,7 @@ def _influence_range(data: str, setting: str) -> Row:
 
 
 def _quartiles(data: str, setting: str) -> Row:
-    """Most and least discordant quarter of the targets, compared with those of fakes."""
+    """Compare the most and the least discordant quarters of the targets with those of null groups."""
 
     def ratios(frame: pd.DataFrame) -> tuple[float, float, float]:
         quartiles = discordance_quartiles(frame, y=setting)
@@ -218,7 +218,7 @@ def _quartiles(data: str, setting: str) -> Row:
 
 
 def _mixed_model_row(data: str, setting: str) -> Row:
-    """Slopes of magnitude, size and spread, compared with their mean in fakes."""
+    """Compare the slopes of magnitude, size and spread with their means in null groups."""
     score, _, how = setting.partition(", ")
     options: dict[str, Any] = {"centre": how == "centred"}
     model = mixed_model(screens.both(), score, **options)
@@ -233,7 +233,7 @@ def _mixed_model_row(data: str, setting: str) -> Row:
 
 
 def _pool_row(data: str, setting: str) -> Row:
-    """Both data sets in one correlation, raw or on one scale, compared with fakes."""
+    """Pool both data sets in one correlation, raw or on a common scale, and compare it with null groups."""
     score, _, scaled = setting.partition(", ")
 
     def rho(frame: pd.DataFrame, n_bootstrap: int) -> Any:

@@ -1,4 +1,4 @@
-"""Published numbers of the appendix on perturbations, each with ours and a verdict."""
+"""Compare the published numbers of the appendix on perturbations with ours."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CONTRADICTED = {
     "mean rho over 15 seeds": "Table 62 has 0.953 and 0.746",
     "rho within single-gene perturbations": "Table 71 has 0.94 for Dixit",
 }
-"""Contradictions within the paper."""
+"""Keys of published numbers that contradict other numbers of the paper, with an explanation."""
 
 
 class Found:
@@ -64,14 +64,14 @@ class Found:
         return float(cast(Any, table.loc[setting, name])) if known else float("nan")
 
     def text(self, part: str, setting: str, of: str, *, fake: bool = False, data: str = SCREEN) -> str:
-        """Return a correlation with its interval, or what fakes have."""
+        """Return a correlation with its interval, or that of null groups, as text."""
         names = (f"{of}chance", f"{of}fake_low", f"{of}fake_high") if fake else (f"{of}rho", f"{of}low", f"{of}high")
         value, low, high = (self.get(name, part, setting, data) for name in names)
         return f"{value:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def numbers(statistics: Found) -> Mapping[str, float]:
-    """Ours, by the key in the file of published numbers."""
+    """Return our numbers, by the key in the file of published numbers."""
     groups = statistics.build("group")
     known = {
         "n_groups": float(len(groups)),
@@ -97,7 +97,7 @@ def numbers(statistics: Found) -> Mapping[str, float]:
 
 
 def _reasons(statistics: Found) -> dict[str, str]:
-    """Why ours differ, by key; "" is the reason of all others. Numbers are those of other readings of the recipe."""
+    """Return the reasons why our numbers differ, by key; the key "" has the reason for all other numbers."""
     reading, null = statistics.build("reading"), statistics.build("null model", data=GAUSSIAN)
     stats = {name: statistics.get(name, "reading", "10,000 counts") for name in OF_READING}
     spread, n = (", ".join(f"{rho:.2f}" for rho in reading.get(f"{name}_rho", ())) for name in ("spread", "n"))
@@ -140,7 +140,7 @@ OF_READING = ("magnitude_mean", "magnitude_sd", "magnitude_low", "magnitude_high
 
 
 def published_checks(statistics: Found, published: pd.DataFrame) -> Iterator[Check]:
-    """Go through every line of the tables and the text."""
+    """Yield a check for every line of the tables and the text."""
     values, reasons = numbers(statistics), _reasons(statistics)
     for line in cast(Any, published.itertuples(index=False)):
         what = f"{line.data}: {line.what}"
@@ -152,7 +152,7 @@ def published_checks(statistics: Found, published: pd.DataFrame) -> Iterator[Che
             yield Check(line.where, what, _interval_text(line), None, UNREACHABLE, why)
         elif key.startswith("partial"):
             reason = statistics.build("given").reason if statistics.has("given") else None
-            verdict = NOT_RUN if reason is None else DIFFERS
+            verdict = NOT_RUN if reason is None else INCONCLUSIVE
             yield Check(line.where, what, line.published, "not estimable", verdict, reasons[key])
         elif key.endswith("_p"):
             yield _p_value(line.where, what, str(line.published), values[key], reasons.get(key, reasons[""]))
@@ -198,7 +198,7 @@ def _number(line: Any, what: str, value: float, why: str, statistics: Found) -> 
 
 
 def _p_value(where: str, what: str, published: str, p_value: float, why: str) -> Check:
-    """A p-value agrees if it is as small as was said, or within a factor of three."""
+    """Check a p-value, which agrees if it is as small as published or within a factor of three."""
     if p_value != p_value:
         return Check(where, what, published, None, NOT_RUN, "this run does not contain the required cells")
     same = tolerance.p_values_agree(published, p_value)

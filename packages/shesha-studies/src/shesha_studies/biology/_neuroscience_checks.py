@@ -11,7 +11,8 @@ import pandas as pd
 from scipy.stats import spearmanr, ttest_rel
 
 from shesha.studies import tolerance
-from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, LOOSE, UNREACHABLE, Check, judge_number
+from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, UNREACHABLE, Check, judge_number
+from shesha.studies.tolerance import LOOSE
 from shesha_studies.biology._recordings import over_sessions, session_correlation
 
 SIZES = ("n_neurons", "n_trials", "rate")
@@ -44,14 +45,14 @@ _WHY = {
 
 @dataclass(frozen=True)
 class Number:
-    """Ours, with one standard error over sessions; NaN where there is none."""
+    """Our number, with its standard error over sessions; NaN if there is none."""
 
     value: float
     error: float = float("nan")
 
     @classmethod
     def build(cls, found: tuple[float, float, float]) -> Number:
-        """Take the error from an interval at 95 %."""
+        """Compute the standard error from a 95 % interval."""
         return cls(found[0], (found[2] - found[1]) / 3.92)
 
 
@@ -61,12 +62,12 @@ def session_means(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def drift_z(rows: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Add the distance of the drift to its chance, in standard deviations of the draws."""
+    """Add the distance of the drift from its chance level, in standard deviations of the null distribution."""
     return rows.assign(z=(rows["drift"] - rows[f"{name}_chance"]) / rows[f"{name}_sd"])
 
 
 def numbers(rows: pd.DataFrame) -> Mapping[str, Number]:
-    """Ours, by the key in the file of published numbers."""
+    """Return our numbers, by the key in the file of published numbers."""
     sessions = session_means(rows)
     change = sessions.accuracy_change
     values = {
@@ -133,7 +134,7 @@ def _regions(rows: pd.DataFrame) -> dict[str, Number]:
 
 
 def published_checks(rows: pd.DataFrame, published: pd.DataFrame) -> Iterator[Check]:
-    """Go through every line of the tables and the text."""
+    """Yield a check for every line of the tables and the text."""
     values = numbers(rows)
     read = {name: float(rows[name].mean()) for name in ("whitened", "nine", "nine_chance")}
     read |= {"conditions": float(rows.n_conditions.median()), "sessions": float(rows.session.nunique())}
@@ -169,7 +170,7 @@ def _why(key: str) -> str:
 
 
 def _p_value(line: Any, p_value: float, reason: str) -> Check:
-    """A p-value, which is that of another number of observations, agrees on the same side of 0.05."""
+    """Check a p-value, which agrees if it is on the same side of 0.05, because numbers of observations differ."""
     if p_value != p_value:
         return judge_number(line.where, line.what, line.published, None, why=reason)
     near = tolerance.p_values_agree(f"{line.published:g}", p_value)

@@ -28,7 +28,7 @@ TYPES = ("B", "CD14+Mono", "CD4T", "CD8T", "Dendritic", "FCGR3A+Mono", "NK")
 """Cell types of Kang et al. (2018)."""
 CONTROL = "non-targeting"
 N_TABLES = 400
-"""Number of tables of null groups with which a number is compared."""
+"""Number of tables of null groups in each comparison."""
 
 
 def _file(folder: str, where: str) -> Any:
@@ -37,7 +37,7 @@ def _file(folder: str, where: str) -> Any:
 
 @cache
 def papalexi() -> anndata.AnnData:
-    """All 20,729 cells, as the paper takes them, in 50 components of 299 genes."""
+    """Return all 20,729 cells, as in the paper, as 50 principal components of 299 genes."""
     import anndata
 
     with _file("papalexi2021", "GEO GSE153056") as file:
@@ -46,7 +46,7 @@ def papalexi() -> anndata.AnnData:
 
 
 READINGS = ("median counts", "10,000 counts", "genes of unit variance")
-"""Normalisations: that of the available data, the usual one, and the usual one followed by scaling of genes."""
+"""Normalisations: as in the available data, the usual one, and the usual one with scaled genes."""
 
 
 @cache
@@ -66,7 +66,7 @@ def components(k: int = 100, reading: str = READINGS[0]) -> Matrix:
 
 @cache
 def kang() -> anndata.AnnData:
-    """1,975 blood cells with and without interferon-beta, in 50 components of the source."""
+    """Return 1,975 blood cells with and without interferon-beta, as the 50 components of the source."""
     import anndata
 
     with _file("kang2018", "GEO GSE96583") as file:
@@ -82,7 +82,8 @@ def targets(method: str = "standard", n_draws: int = 999) -> Any:
 
 @cache
 def by_guide() -> pd.DataFrame:
-    """The same with intervals over guides: cells of a guide are no replicates."""
+    """Return the coherence of every target, with intervals over guides, because cells of one guide are not
+    replicates."""
     return bio.coherence_test(papalexi(), "target", control=CONTROL, groups="guide", n_draws=0)
 
 
@@ -137,7 +138,7 @@ def shuffled_within(labels: NDArray[Any], groups: NDArray[Any], rng: np.random.G
 
 
 def both(tables: list[pd.DataFrame] | None = None) -> pd.DataFrame:
-    """Return the two data sets in one table, or those that are given in their place."""
+    """Return the two data sets, or the given replacements, in one table."""
     first, second = tables or [targets().to_frame(), types().to_frame()]
     return pd.concat([first.assign(dataset="papalexi2021"), second.assign(dataset="kang2018")])
 

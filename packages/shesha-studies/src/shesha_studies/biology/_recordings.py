@@ -37,16 +37,17 @@ AREAS: Mapping[str, str] = {
     "Lederberg 17": "LD MEA RT VPL VPM",
     "Lederberg 18": "ACB CA3 CP LGd OT SI SNr TH ZI",
 }
-"""Areas with at least 10 neurons in the available sessions, without neurons outside any area (root)."""
+"""Brain areas with at least 10 neurons in the available sessions, by session. Neurons outside any area (root) are
+excluded."""
 FOLDER, _DEPOSIT = "steinmetz2019", "the original deposit is figshare 9598406"
 CELLS = [{"session": session, "area": area} for session, areas in AREAS.items() for area in areas.split()]
 EACH = 4
-"""Trials of each condition in each half if numbers are equalised."""
+"""Number of trials of each condition in each half if numbers are equalised."""
 
 
 @cache
 def session(name: str) -> Session:
-    """Return responses of all neurons in the 400 ms after the stimulus, both contrasts, areas, whether it was right.
+    """Return the responses in the 400 ms after the stimulus, both contrasts, areas, and correctness of the choice.
 
     Raises
     ------
@@ -63,7 +64,7 @@ def session(name: str) -> Session:
 
 
 def one_area(name: str, area: str, *, nine: bool = False) -> Session:
-    """Return a session with the neurons of one area; with nine pairs of contrasts (none, weak, full) if asked for."""
+    """Return a session with the neurons of one area; optionally with nine pairs of contrasts (none, weak, full)."""
     record = session(name)
     mask = np.asarray(record.areas) == area
     shown = as_nine(np.asarray(record.conditions)) if nine else record.conditions
@@ -71,7 +72,7 @@ def one_area(name: str, area: str, *, nine: bool = False) -> Session:
 
 
 def as_nine(contrasts: Array) -> Array:
-    """Three contrasts on either side: none, weak (0.25 and 0.5), full.
+    """Reduce the contrasts on either side to three levels: none, weak (0.25 and 0.5), full.
 
     Examples
     --------
@@ -82,7 +83,7 @@ def as_nine(contrasts: Array) -> Array:
 
 
 def session_line(recorded: Session, **options: Any) -> AreaLine:
-    """Score the one area of a session as `session_table` does."""
+    """Score a session with one area by `session_table`."""
     (line,) = session_table({"": recorded}, by="region", seed=0, **options).lines
     return line
 
@@ -105,7 +106,7 @@ def add_regions(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def over_sessions(rows: pd.DataFrame, column: str) -> tuple[float, float, float]:
-    """Return a mean over areas with its interval over whole sessions, which are what is independent."""
+    """Return a mean over areas with its interval over whole sessions, which are independent."""
     known = rows.dropna(subset=[column])
     values = known[column].to_numpy(dtype=float)
     if not len(values):
@@ -116,7 +117,7 @@ def over_sessions(rows: pd.DataFrame, column: str) -> tuple[float, float, float]
 def session_correlation(
     rows: pd.DataFrame, first: str, second: str, covariates: Sequence[str] = ()
 ) -> dict[str, float]:
-    """Return a rank correlation over areas, its interval and p over whole sessions, and p as if areas were apart."""
+    """Return a rank correlation over areas, its interval and p over whole sessions, and p for independent areas."""
     known = rows.dropna(subset=[first, second, *covariates])
     values = known[[first, second, *covariates]].to_numpy(dtype=float)
 

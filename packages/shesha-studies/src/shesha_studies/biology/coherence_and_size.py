@@ -104,7 +104,7 @@ def _formula_checks(rows: pd.DataFrame) -> Iterator[Check]:
 
 @coherence_and_size.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Scores of groups with and without an effect, by their size."""
+    """Return the scores of groups with and without an effect, by their size."""
     still, moved = (rows[(rows.effect > 0) == flag] for flag in (False, True))
     means, cells = still.groupby("n").coherence.mean(), still[still.spectrum == "as cells"].groupby("n")
     rho = still.groupby("spectrum")[["coherence", "magnitude"]].corr(method="spearman").min().min()
@@ -130,7 +130,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 
 
 def _extremes_in_words(pairs: pd.DataFrame) -> str:
-    """Say the mean farthest from 0 in standard errors, and the largest mean."""
+    """State the mean that is farthest from 0 in standard errors, and the largest mean."""
     cells = pairs.reset_index().assign(errors=lambda table: (table["mean"] / table["sem"]).abs())
     phrases = (
         f"{cell['mean']:+.4f} at {cell['n']} cells ({cell['spectrum']}), {cell['errors']:.1f} standard errors"
@@ -140,7 +140,7 @@ def _extremes_in_words(pairs: pd.DataFrame) -> str:
 
 
 def _changes(moved: pd.DataFrame) -> Iterator[Fact]:
-    """How far the pairwise score of each size is from that of the largest groups."""
+    """Return the difference between the pairwise score of each size and that of the largest groups."""
     for _, group in moved.groupby("spectrum"):
         for n in sorted(set(group.n))[:-1]:
             yield absolute(difference(*(group[group.n == size].unbiased for size in (n, group.n.max()))))

@@ -77,7 +77,7 @@ crispr.page(make_page)
 
 @crispr.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Correlations of the screen with control cells that pose as its targets, and of groups without an effect."""
+    """Return the correlations of the screen, compared with control cells in groups of the same sizes."""
     found = Found(rows)
     parts = (_magnitude, _size, _methods, _models, _gaussian, _discordance)
     return as_facts({name: value for part in parts for name, value in part(found).items()})
@@ -138,7 +138,7 @@ def _methods(results: Found) -> Mapping[str, Any]:
 
 
 def _each(methods: Any, *names: str) -> list[Fact]:
-    """Numbers of the methods, each with its limits."""
+    """Return the numbers of each method, with their limits."""
     return [Fact(*(float(row[name]) for name in names)) for _, row in methods.iterrows()]
 
 
@@ -150,7 +150,7 @@ def _excess_over_null_groups(results: Found) -> Fact:
 
 
 def _slopes(results: Found) -> Fact:
-    """How many times as steep magnitude is as size; the limits combine the ends of both intervals."""
+    """Return the ratio of the slopes of magnitude and size; its limits combine the ends of both intervals."""
     parts = [
         [results.get(f"{name}_{end}", "mixed", "coherence, centred", BOTH) for end in ("beta", "low", "high")]
         for name in ("magnitude", "log_n")

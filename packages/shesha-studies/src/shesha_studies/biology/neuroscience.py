@@ -39,7 +39,7 @@ from shesha_studies.biology._recordings import (
 
 FOUR = ("trial_split", "centroid_drift", "wuc", "behaviour_coupling")
 FEW = {"n_neurons": 20, "n_draws": 10, "n_splits": 8}
-"""Number of neurons if all areas are scored with the same number."""
+"""Number of neurons and of draws if all areas are scored with the same number of neurons."""
 SHRINKAGE = 0.1
 
 
@@ -93,7 +93,7 @@ def neuroscience(session: str, area: str) -> dict[str, float | int]:
 
 
 def _whitened_split(recording: Session) -> float:
-    """Odd and even trials after whitening with a shrinkage of 0.1: the other reading of the paper's WUC."""
+    """Agreement of odd and even trials after whitening with a shrinkage of 0.1, another reading of the paper's WUC."""
     X = np.asarray(recording.X)
     X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
     shown = np.unique(np.asarray(recording.conditions), axis=0, return_inverse=True)[1].ravel()
@@ -114,13 +114,13 @@ def whitened(X: Matrix, shown: Index, shrinkage: float) -> Matrix:
 
 @neuroscience.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
-    """Means and correlations over whole sessions, and shares of areas beyond chance."""
+    """Return means and correlations with intervals over whole sessions, and shares of areas beyond chance."""
     lines, _ = split_numbers_and_claims(published)
     published = lines.assign(published=lines.published.astype(float))
     rows = add_regions(rows).assign(step=lambda table: table.early_middle - table.middle_late)
     means = ("shesha", "shesha_chance", "equal", "equal_chance", "step")
     facts = {name: Fact(*over_sessions(rows, name)) for name in means}
-    for name in ("shesha", "equal", "shifted"):
+    for name in ("shesha", "equal", "drift", "shifted"):
         above, n = count_areas(rows, name)
         facts |= {f"beyond_{name}": rate(above, n), f"areas_{name}": Fact(n), f"areas_beyond_{name}": Fact(above)}
     for name, score in (("z", "drift"), ("z_elsewhere", "shifted")):
@@ -129,7 +129,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
 
 
 def _correlations(rows: pd.DataFrame) -> dict[str, Fact]:
-    """Of scores with behaviour, over whole sessions."""
+    """Correlations of scores with behaviour; whole sessions are resampled."""
 
     def fact(result: dict[str, float]) -> Fact:
         return Fact(result["rho"], result["low"], result["high"])
@@ -149,7 +149,7 @@ def _correlations(rows: pd.DataFrame) -> dict[str, Fact]:
 
 
 def _orders(rows: pd.DataFrame, published: pd.DataFrame) -> dict[str, Fact]:
-    """Of the regions, compared with the published order and each other."""
+    """Rank correlations of our order of the regions with the published order, and of two scores with each other."""
     n = rows.region.nunique()
     facts = {
         f"order_{name}": rank_correlation(order_of_regions(rows, published, name), n)

@@ -87,7 +87,7 @@ def odd_even(data: str, unit: str, split: str) -> dict[str, float]:
 
 
 def _wave_row(options: Mapping[str, Any], seed: int) -> dict[str, float]:
-    """Halve trials of neurons that know nothing, compared with both nulls."""
+    """Score halves of trials of untuned neurons, compared with both null distributions."""
     X, shown = slow_wave(np.random.default_rng([13, seed]))
     settings = {**_ALL, **options, "n_splits": 6, "n_permutations": 19, "seed": seed}
     shifted, free = (trial_split(X, shown, null=null, **settings) for null in ("shift", "permute"))
@@ -101,14 +101,14 @@ def _wave_row(options: Mapping[str, Any], seed: int) -> dict[str, float]:
 
 
 def slow_wave(rng: np.random.Generator) -> tuple[Matrix, Vector]:
-    """Eight neurons that know no condition but follow a slow wave, and conditions that repeat six times in a row."""
+    """Simulate eight untuned neurons that follow a slow wave, with conditions that repeat six times in a row."""
     drift, phase = 0.6 * rng.standard_normal((2, 8)), np.linspace(0, 6, 96)[:, None]
     X = rng.poisson(np.exp(1 + drift[0] * np.sin(phase) + drift[1] * np.cos(phase)))
     return X.astype(float), np.repeat(rng.permutation(np.tile(np.arange(4), 4)), 6)
 
 
 def _numbers_row(uneven: bool, seed: int) -> dict[str, float]:
-    """Score untuned neurons shown 16 conditions, equally often or as often as a session shows them."""
+    """Score untuned neurons for 16 conditions, shown equally often or as often as in a session."""
     contrasts = np.asarray(session("Forssmann 5").conditions)
     shown = np.unique(contrasts, axis=0, return_inverse=True)[1].ravel()
     labels = shown if uneven else np.arange(len(shown)) % 16
@@ -126,7 +126,7 @@ _SCORES = {"value": "all trials", "equal": "4 trials each", "wuc": "whitened unb
 
 @odd_even.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Count what is called stable, by split and null."""
+    """Make the page: the share of areas that are called stable, by split and null distribution."""
     recorded, wave, still = split_data(rows)
     shows = "Rates of false positives under slow drift; scores of recorded areas with two null values"
     picture = Picture("odd_even", _draw(recorded, wave), shows)
@@ -246,7 +246,7 @@ _NEAR, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"
 
 @odd_even.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Return what decides the claims."""
+    """Return the facts by which the claims are judged."""
     recorded, wave, still = split_data(rows)
     values: dict[str, Any] = {}
     for split, group in wave.groupby("split", sort=False):

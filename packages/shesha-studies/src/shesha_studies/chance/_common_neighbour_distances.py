@@ -9,7 +9,7 @@ from shesha.kernels.distances import condensed_distances
 from shesha.support.types import Index, Matrix, Vector
 
 _LEAST = 3
-"""Number of common neighbours that a row needs for a correlation of their distances."""
+"""Smallest number of common neighbours with which a row has a correlation of distances."""
 
 
 def neighbour_scale(X: Matrix, k: int = 10) -> float:

@@ -62,17 +62,17 @@ WITH_CAUSE: dict[str, tuple[tuple[str, ...], Callable[[Rng], Matrix]]] = {
 
 
 def is_doubted(rng: Rng, data: str) -> bool:
-    """Whether a doubt is raised that should not be, or should."""
+    """Whether any of the doubts that are listed for the data is raised."""
     names, make = (WITHOUT_CAUSE | WITH_CAUSE)[data]
     return any(name in doubts(make(rng), seed=0) for name in names)
 
 
 CONTROLS = 936
-"""Number of rows of controls and group together, for five kinds of data."""
+"""Number of rows of the controls and the group together, for five kinds of data."""
 
 
 def group_p_value(rng: Rng, size: int) -> float:
-    """P-value of the coherence of a group that is a random part of its controls, which are of several kinds."""
+    """p-value of the coherence of a group that is drawn at random from controls of several kinds."""
     kinds = 2 * rng.standard_normal((5, 10))
     rows = kinds[rng.integers(5, size=CONTROLS)] + rng.standard_normal((CONTROLS, 10))
     labels = np.where(np.arange(CONTROLS) < size, "group", "control")

@@ -39,7 +39,7 @@ def pool_rates(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def outside(table: pd.DataFrame, level: float) -> pd.Series[bool]:
-    """Lines whose limits do not hold the level."""
+    """Return the lines whose limits do not contain the level."""
     return (table["from"] > level) | (table["to"] < level)
 
 
@@ -106,12 +106,12 @@ def make_page(rows: pd.DataFrame, level: float) -> Page:
 
 
 def _measures(nothing: pd.DataFrame) -> pd.DataFrame:
-    """Pool all kinds of independent rows: one line per measure and number of rows."""
+    """Pool all kinds of independent rows, in one line per measure and number of rows."""
     return pool_rates(nothing[nothing.data != "clusters of rows"], ["score", "n"])
 
 
 def _lines(nothing: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Rates by line, and whether each is above the level even as one of so many lines."""
+    """Return the rate of each line, and whether it exceeds the level after correction for the number of lines."""
     table = pool_rates(nothing, BY)
     hits = (table.rate * table.runs).round()
     return table.assign(above=holm(binom.sf(hits - 1, table.runs, level)) <= 0.05)
@@ -135,7 +135,7 @@ def _measures_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cells(table: pd.DataFrame) -> list[str]:
-    """Rate with its limits and its runs."""
+    """Format a rate with its limits and its number of runs."""
     return [
         f"{100 * line.rate:.1f} % ({100 * line['from']:.0f} to {100 * line['to']:.0f}) of {line.runs}"
         for _, line in table.iterrows()
@@ -143,7 +143,7 @@ def _cells(table: pd.DataFrame) -> list[str]:
 
 
 def _readable(lines: pd.DataFrame, signal: pd.DataFrame) -> pd.DataFrame:
-    """False positives compared with power, where it was measured."""
+    """Tabulate false positives and, where it was measured, power."""
     table = lines[BY].rename(columns={"n": "rows"})
     table["false positives"] = [
         f"**{cell}**" if above else cell for cell, above in zip(_cells(lines), lines.above, strict=True)

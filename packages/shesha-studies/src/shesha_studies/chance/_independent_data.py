@@ -18,7 +18,7 @@ CLUSTERS, WIDTH, WIDE, RANK = 8, 8, 300, 4
 
 
 def two_clusters(rng: Rng, n: int, d: int) -> Matrix:
-    """Two clouds; which row is in which is independent in X and Y."""
+    """Draw rows in two clusters; the membership of a row is independent in X and Y."""
     return np.asarray(rng.standard_normal((n, d)) + 2 * rng.integers(0, 2, (n, 1)) * np.ones(d) / np.sqrt(d) * 3)
 
 
@@ -31,7 +31,7 @@ CLOUDS: dict[str, Callable[[Rng, int, int], Matrix]] = {
 
 
 def clouds(rng: Rng, n: int, d: int, data: str, design: str, shared: bool) -> Arguments:
-    """Independent rows of a kind; or a shared part of rank 4 with the variance of the noise; or clusters of rows.
+    """Draw independent rows, rows with a shared part of rank 4 and the variance of the noise, or clusters of rows.
 
     Rows of a cluster have an offset in X and one in Y: they are related through the clusters alone.
     """
@@ -44,7 +44,7 @@ def clouds(rng: Rng, n: int, d: int, data: str, design: str, shared: bool) -> Ar
 
 
 def features(rng: Rng, n: int, kind: str, shared: bool) -> Matrix:
-    """Independent features of a kind, with a part of rank 3 or without."""
+    """Draw independent features, with or without a part of rank 3."""
     low = rng.standard_normal((n, 3)) @ rng.standard_normal((3, 32)) * (0.7 if shared else 0.0)
     if kind == "Gaussian":
         return np.asarray(rng.standard_normal((n, 32)) + low)
@@ -58,13 +58,13 @@ def features(rng: Rng, n: int, kind: str, shared: bool) -> Matrix:
 
 
 def scaled(rng: Rng, n: int, shared: bool) -> Matrix:
-    """Rows of several scales about an offset."""
+    """Draw rows of different scales around an offset."""
     low = rng.standard_normal((n, 3)) @ rng.standard_normal((3, 32)) * (0.7 if shared else 0.0)
     return np.asarray(rng.standard_normal(32) + rng.lognormal(0, 0.5, (n, 1)) * (rng.standard_normal((n, 32)) + low))
 
 
 def count_hits(rng: Rng, n: int, shared: bool) -> Matrix:
-    """Counts whose rows differ in depth, brought to one depth; of four kinds, or of one."""
+    """Draw counts with rows of different depth, scaled to one depth; the rows are of one kind or of four."""
     rates = rng.gamma(0.5, 1, 200) * np.exp((0.8 if shared else 0.0) * rng.standard_normal((4, 200)))
     counts = _fill_design(rng.poisson(0.5 * rng.lognormal(0, 0.5, (n, 1)) * rates[rng.integers(4, size=n)]))
     return np.asarray(np.log1p(1e4 * counts / counts.sum(axis=1, keepdims=True)))
@@ -77,14 +77,14 @@ def _fill_design(counts: ArrayLike) -> Matrix:
 
 
 def one_matrix(rng: Rng, n: int, data: str, shared: bool) -> Matrix:
-    """Return a representation whose features share nothing but a scale of rows, or a part besides."""
+    """Return a representation whose features share only a scale of the rows, or also a common part."""
     if data == "row scale about an offset":
         return scaled(rng, n, shared)
     return count_hits(rng, n, shared) if data == "depth of counts" else features(rng, n, data, shared)
 
 
 def series(rng: Rng, n: int, phi: float) -> Matrix:
-    """Return an autoregressive series that has forgotten where it began."""
+    """Return an autoregressive series in its stationary state."""
     rows = rng.standard_normal((n + 200, WIDTH))
     for t in range(1, n + 200):
         rows[t] += phi * rows[t - 1]
@@ -97,7 +97,7 @@ def _series(rng: Rng, n: int, phi: float, design: str, shared: bool) -> Argument
 
 
 def _sessions(rng: Rng, n: int, phi: float, design: str, shared: bool) -> Arguments:
-    """Eight sessions of n rows with offsets of their own."""
+    """Draw eight sessions of n rows, each with its own offset."""
     both = [series(rng, n, phi) * shared for _ in range(8)]
     X, Y = (
         np.concatenate([series(rng, n, phi) + rng.standard_normal(WIDTH) + signal for signal in both]) for _ in "XY"
@@ -106,7 +106,7 @@ def _sessions(rng: Rng, n: int, phi: float, design: str, shared: bool) -> Argume
 
 
 def _subjects(rng: Rng, sizes: list[int], design: str, shared: bool) -> Arguments:
-    """Twenty groups whose rows share an offset; what X and Y share besides is of rows."""
+    """Draw twenty groups whose rows share an offset; any part that X and Y share varies by row."""
     group = np.repeat(np.arange(20), sizes)
     both = rng.standard_normal((len(group), WIDTH)) * shared
     X, Y = (rng.standard_normal((20, WIDTH))[group] + rng.standard_normal((len(group), WIDTH)) + both for _ in range(2))
@@ -117,14 +117,14 @@ def _subjects(rng: Rng, sizes: list[int], design: str, shared: bool) -> Argument
 
 
 def _number(rng: Rng, n: int, effect: float, design: str, shared: bool) -> Arguments:
-    """A number of each row moves all features of both."""
+    """Draw data in which one number per row affects all features of X and Y."""
     z, both = rng.standard_normal(n), rng.standard_normal((n, WIDTH)) * shared
     X, Y = (rng.standard_normal((n, WIDTH)) + effect * z[:, None] * rng.standard_normal(WIDTH) + both for _ in range(2))
     return {"X": X, "Y": Y} | ({"within": z} if design == "within" else {})
 
 
 def _known_covariates(rng: Rng, n: int, data: str, shared: bool) -> Arguments:
-    """X and Y depend on batches or numbers that are given as covariates."""
+    """Draw X and Y that depend on batches or numbers, which are passed as covariates."""
     covariates, effect = _EFFECTS[data](rng, n)
     hidden, width = rng.standard_normal((n, 3)) * (0.7 if shared else 0.0), WIDE if "features" in data else WIDTH
     X, Y = (
@@ -147,7 +147,7 @@ def _number_and_batch(rng: Rng, n: int) -> tuple[Any, Matrix]:
 
 
 def _numbers(count: int, curve: Callable[[Matrix], Matrix]) -> Callable[[Rng, int], tuple[Any, Matrix]]:
-    """Numbers of each row, and the curve that the features follow."""
+    """Return a number for each row, and the curve that the features follow."""
 
     def draw(rng: Rng, n: int) -> tuple[Any, Matrix]:
         numbers = rng.standard_normal((n, count))
@@ -172,7 +172,7 @@ PERIOD = 24.3
 
 
 def _periodic(rng: Rng, n: int, design: str, shared: bool) -> Arguments:
-    """Two series with one period, which does not divide their length; phases of features are independent."""
+    """Draw two series with a common period that does not divide their length; phases of features are independent."""
     angle = 2 * np.pi * np.arange(n)[:, None] / PERIOD
     both = rng.standard_normal((n, WIDTH)) * shared
     X, Y = (np.sin(angle + rng.uniform(0, 2 * np.pi, WIDTH)) + rng.standard_normal((n, WIDTH)) + both for _ in range(2))
@@ -190,7 +190,7 @@ def _exchange_design(design: str, place: Index) -> Arguments:
 
 
 def designed(rng: Rng, n: int, data: str, design: str, shared: bool) -> Arguments:
-    """Rows that depend on one another as `data` says, to be exchanged as `design` says."""
+    """Draw rows with the dependence of `data`, and the permutation arguments of `design`."""
     kind, _, strength = data.partition(": ")
     if kind == "series":
         return _series(rng, n, float(strength), design, shared)

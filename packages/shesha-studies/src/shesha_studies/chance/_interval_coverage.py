@@ -26,7 +26,7 @@ STRENGTHS = {"independent": 0.0, "weak": 0.5, "strong": 2.0, "weak, t(3)": 0.5, 
 
 
 def pair(data: str, n: int, d: int, rng: Rng) -> list[Matrix]:
-    """Draw n rows of two representations; how they mix the shared part, or where clusters lie, is fixed."""
+    """Draw n rows of two representations with a fixed mixture of the shared part, or fixed clusters."""
     fixed = np.random.default_rng([n, d])
     mixing = fixed.standard_normal((2, RANK, d)) / np.sqrt(RANK)
     centres = 1.5 * fixed.standard_normal((2, CLUSTERS, d))
@@ -62,7 +62,7 @@ def _classes(n: int, d: int, fixed: bool, rng: Rng) -> tuple[Matrix, Labels]:
 
 
 def one(data: str, n: int, d: int, rng: Rng) -> tuple[Matrix, Labels]:
-    """Draw n rows of a representation, with the labels that they have or the groups that they belong to."""
+    """Draw n rows of a representation, with their labels or groups."""
     if data.endswith("classes"):
         return _classes(n, d, data == "fixed classes", rng)
     if data.endswith("donors"):
@@ -80,7 +80,8 @@ def one(data: str, n: int, d: int, rng: Rng) -> tuple[Matrix, Labels]:
 
 LEVELS = (0.9, 0.95)
 N_TRUTH = {"similarities": 200, "scores": 150}
-"""Number of other samples; the error of their mean is less than a tenth of the standard deviation of one sample."""
+"""Number of samples from which the true mean is computed; its error is below a tenth of the standard deviation of one
+sample."""
 N_BOOTSTRAP = 100
 NAMES = (
     "CKA; unbiased CKA; RV; DistCorr; RSA; RSMDiff; mutual kNN; Jaccard; CKNNA; CCA; SVCCA; PWCCA; LinReg; GULP; EOS; "
@@ -98,7 +99,7 @@ def _measures() -> tuple[list[Measure], list[Group]]:
 
 
 def _values(sides: list[Representation]) -> dict[str, float]:
-    """Value of each measure; NaN where the data cannot give it."""
+    """Return the value of each measure; NaN if it cannot be computed."""
     values = {}
     for measure in _measures()[0]:
         try:
@@ -110,14 +111,14 @@ def _values(sides: list[Representation]) -> dict[str, float]:
 
 @cache
 def similarity_truth(data: str, n: int, d: int) -> dict[str, float]:
-    """Mean of each measure over samples that no interval is made of."""
+    """Return the mean of each measure over samples that are not used for intervals."""
     samples = [pair(data, n, d, np.random.default_rng([0, i, n, d])) for i in range(N_TRUTH["similarities"])]
     lines = [_values([Representation.build(side) for side in sample]) for sample in samples]
     return {name: float(np.mean([line[name] for line in lines])) for name in lines[0]}
 
 
 def similarity_ends(data: str, n: int, d: int, run: int) -> Ends:
-    """Ends of the intervals at both levels, of the measures that have one."""
+    """Return the ends of the intervals at both levels, for measures that have intervals."""
     sides = [Representation.build(side) for side in pair(data, n, d, np.random.default_rng([1, run, n, d]))]
     evidence = [Evidence.draw(n, 19, 0.05, level, run) for level in LEVELS]
     known, values = _values(sides), {}
@@ -134,14 +135,14 @@ def similarity_ends(data: str, n: int, d: int, run: int) -> Ends:
 
 @cache
 def score_truth(data: str, n: int, d: int, told: str, score: str) -> dict[str, float]:
-    """Mean of each score over other samples and over partitions."""
+    """Return the mean of each score over other samples and over partitions."""
     samples = range(N_TRUTH["scores"] if n < 1000 else N_TRUTH["scores"] // 4)
     lines = [_score_interval(data, n, d, told, score, [0, run, n, d], 10_000 + run, ends=False) for run in samples]
     return {name: float(np.nanmean([line[name][0] for line in lines])) for name in lines[0]}
 
 
 def score_ends(data: str, n: int, d: int, told: str, score: str, run: int) -> Ends:
-    """Ends of the intervals of `estimate` at both levels, where they are finite."""
+    """Return the ends of the intervals of `estimate` at both levels, if they are finite."""
     intervals = _score_interval(data, n, d, told, score, [1, run, n, d], run, ends=True)
     return {
         name: [(values[1], values[2]), (values[3], values[4])]

@@ -49,7 +49,7 @@ def published_numbers(rows: pd.DataFrame, measures: dict[str, list[str]], keys: 
 
 
 def _numbers(means: pd.DataFrame, measures: dict[str, list[str]], keys: list[str]) -> Answers:
-    """Numbers of the published models; compared with them, in the reason, those of the stand-ins."""
+    """Yield checks for numbers of the published models; the reason gives the numbers of the stand-ins."""
     answers: Answers = {}
     names = measures["names"]
     for key in (label for label in keys if label.startswith(("table", "text"))):
@@ -64,7 +64,7 @@ def _numbers(means: pd.DataFrame, measures: dict[str, list[str]], keys: list[str
 
 
 def class_scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """What is left where rows are permuted among those of one class only."""
+    """Tabulate scores that are calibrated by permuting rows within classes."""
     chosen = rows[rows.epochs > 0]
     keys = ["measure", "data"]
     both = chosen.pivot_table(index=[*keys, "epochs", "width", "partner"], columns="null", values="score").dropna()
@@ -72,7 +72,7 @@ def class_scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def untrained_scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """Scores of networks as they were made, against their width."""
+    """Tabulate the scores of untrained networks by width."""
     bare = rows[rows.epochs == 0]
     return bare.groupby(["measure", "data", "width"], sort=False)[["raw", "chance", "score"]].mean().reset_index()
 
@@ -81,7 +81,7 @@ _KERNELS = ["CKA", "CKA(kernel=rbf)"]
 
 
 def make_facts(rows: pd.DataFrame, measures: Mapping[str, Sequence[str]], called: Mapping[str, str]) -> Facts:
-    """Return what decides the claims; `measures` are the library's names of the global and of the local ones."""
+    """Return the facts for the claims; `measures` has the library's names of the global and the local measures."""
     table = mean_trends(rows).assign(lost=lambda frame: frame.before - frame.after)
     means = table.groupby("measure")[["before", "after", *ON_WIDTH]].mean()
     facts: dict[str, Any] = {}
@@ -128,7 +128,7 @@ def _kernels(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _other_global(table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
-    """The rest of the global measures."""
+    """Facts on the remaining global measures."""
     others = [name for name in names if name not in (*_KERNELS, "unbiased CKA")]
     return {
         "global in words": _moves(table, others),
@@ -141,7 +141,7 @@ def _other_global(table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
 def _local(
     rows: pd.DataFrame, means: pd.DataFrame, table: pd.DataFrame, measures: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
-    """Neighbourhoods, and whether they part from global scores."""
+    """Facts on neighbourhood measures, and whether their trends differ from those of global measures."""
     names = [name for name in measures["local"] if name in means.dropna().index]
     per_set = table[table.measure.isin(names)].groupby("data").after.mean()
     free = rows[(rows.null == "free") & (rows.epochs > 0)]
@@ -162,7 +162,8 @@ def _local(
 
 
 def _untrained_scores(rows: pd.DataFrame) -> dict[str, Any]:
-    """Calibrated scores of the narrowest and the widest untrained networks, and what training adds to the rise."""
+    """Calibrated scores of the narrowest and the widest untrained networks, and the part of the rise due to
+    training."""
     bare = untrained_scores(rows)
     if bare.empty:
         return {}

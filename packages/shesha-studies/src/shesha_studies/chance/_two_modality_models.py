@@ -32,7 +32,7 @@ DATA = (*IMAGES, SENTENCES)
 
 @dataclass(frozen=True)
 class Sides:
-    """Layers of both models, rows of unit length; classes of the rows; what the first model is worth."""
+    """Layers of both models (rows of unit length), the classes of the rows, and the capability of the first model."""
 
     first: list[Matrix]
     second: list[Matrix]
@@ -94,7 +94,7 @@ def sentence_network(width: int, epochs: int, seed: int) -> Perceptron:
 
 
 def trends(rows: pd.DataFrame, names: Sequence[str], axis: str = "capability") -> pd.DataFrame:
-    """Correlate scores with the rank of the first model's capability or width, per set of data, partner and measure."""
+    """Correlate scores with the rank of the first model's capability or width, by data set, partner and measure."""
     keys = [key for key in ("measure", "data", "partner") if key in rows]
     lines = []
     for key, group in rows.groupby(keys, sort=False):
@@ -104,11 +104,11 @@ def trends(rows: pd.DataFrame, names: Sequence[str], axis: str = "capability") -
 
 
 def _correlation(ranks: pd.Series[float], scores: pd.Series[float]) -> float:
-    """Pearson's; NaN of fewer than three models, or where scores are all the same."""
+    """Pearson's correlation; NaN for fewer than three models, or if all scores are equal."""
     varied = len(ranks) > 2 and ranks.std() > 0 and scores.std() > 1e-12
     return float(np.corrcoef(ranks, scores)[0, 1]) if varied else float("nan")
 
 
 def unit_rows(layers: list[Matrix]) -> list[Matrix]:
-    """Rows of unit length, as the published comparison takes them."""
+    """Scale rows to unit length, as in the published comparison."""
     return [layer / np.linalg.norm(layer, axis=1, keepdims=True) for layer in layers]

@@ -85,7 +85,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 @alpha.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Correlations with capability and with width at the three levels, and how far levels move them."""
+    """Return correlations with capability and with width at the three levels, and their differences."""
     tables = {"capability": trends(rows, ["raw", *NAMES]), "width": trends(rows, ["raw", *NAMES], "width")}
     moved = tables["capability"].assign(moved=lambda frame: frame[NAMES].max(axis=1) - frame[NAMES].min(axis=1))
     values: dict[str, Any] = {

@@ -84,7 +84,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 @analytical_debiasing.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Largest mean difference of calibrated and unbiased CKA, and that of raw CKA."""
+    """Return the largest mean differences of calibrated and of raw CKA from unbiased CKA."""
     subset, every = rows[rows.n == rows.n.max()], rows.groupby(["strength", "n", "ratio"])
     means = subset.groupby(["strength", "ratio"])[["raw", "unbiased", "gated", "over_columns"]].mean()
     signal = means.loc[rows.strength.max()]

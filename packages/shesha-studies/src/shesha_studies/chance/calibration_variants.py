@@ -146,7 +146,7 @@ def published_numbers(table: pd.DataFrame) -> dict[str, Found]:
 
 @calibration_variants.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Scores of each kind for unrelated and for related data."""
+    """Return the scores of each kind for unrelated and for related data."""
     table = _table(rows)
     none, cka, unrelated = table[table.strength == 0], _noise_lines(table, "CKA"), rows[rows.strength == 0]
     wide, narrow = cka.iloc[-1], cka.iloc[0]
@@ -170,7 +170,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 
 
 def _approaches() -> dict[str, Any]:
-    """Try on noise what corrects for rows, and on a signal whose similarity is 1 what corrects for columns too."""
+    """Apply corrections for numbers of rows and columns to noise, and to a signal whose similarity is 1."""
     rng = np.random.default_rng(0)
     noise = np.array([unbiased_cka(a, b) for a, b in zip(*rng.standard_normal((2, 200, 40, 80)), strict=True)])
     rng = np.random.default_rng(1)

@@ -75,7 +75,7 @@ def depth(layers: int, aggregate: str, kinship: float, seed: int) -> dict[str, f
 
 
 def _model(layers: int, kinship: float, rng: np.random.Generator) -> list[Matrix]:
-    """Layers of unit noise, each made of the last one and of noise of its own."""
+    """Draw layers of unit variance, each a mixture of the previous layer and independent noise."""
     matrices = [rng.standard_normal((N, RATIO * N))]
     while len(matrices) < layers:
         matrices.append(np.sqrt(kinship) * matrices[-1] + np.sqrt(1 - kinship) * rng.standard_normal((N, RATIO * N)))
@@ -84,7 +84,7 @@ def _model(layers: int, kinship: float, rng: np.random.Generator) -> list[Matrix
 
 @depth.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
-    """Draw the three maxima, and how often each is called significant."""
+    """Make the page: three maxima, and how often each is called significant."""
     rows = rows.assign(hit=rows.p_value <= ALPHA, hit_alone=rows.best_alone_p <= ALPHA)
     columns = ["raw", "best_alone", "calibrated", "hit_alone", "hit", "pair_mean", "pair_sd"]
     table = rows.groupby(["aggregate", "kinship", "layers"], sort=False)[columns].mean().reset_index()
@@ -136,7 +136,7 @@ def _plain(rows: pd.DataFrame) -> pd.DataFrame:
 
 @depth.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Rise of the raw maximum with the depth, and how often the best pair and the maximum are called significant."""
+    """Return the rise of the raw maximum with depth, and how often the best pair and the maximum are significant."""
     table = _plain(rows)
     few, many = (table[table.layers == end] for end in (table.layers.min(), table.layers.max()))
     deep = table[table.layers >= 16] if (table.layers >= 16).any() else many
@@ -154,7 +154,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 
 
 def _rise_share(table: pd.DataFrame) -> Fact:
-    """Share of the raw rise with the logarithm of the depth that calibrated maxima have; models are resampled."""
+    """Rise of calibrated maxima with the logarithm of the depth, as a share of the raw rise; models are resampled."""
     values = table[["layers", "calibrated", "raw"]].to_numpy(dtype=float)
 
     def ratio(rows: Any) -> float:
@@ -166,7 +166,7 @@ def _rise_share(table: pd.DataFrame) -> Fact:
 
 
 def _others(rows: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
-    """Other aggregates, and layers that share most of their variance."""
+    """Facts on other aggregates, and on layers that share most of their variance."""
     others, kin = rows[rows["aggregate"] != "max"], rows[rows.kinship > 0]
     if others.empty or kin.empty:
         return {}
@@ -183,7 +183,7 @@ def _others(rows: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _ends(rows: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
-    """Raw scores of the fewest and of the most layers."""
+    """Return the raw scores for the fewest and for the most layers."""
     return rows[rows.layers == rows.layers.min()].raw, rows[rows.layers == rows.layers.max()].raw
 
 

@@ -21,7 +21,7 @@ from shesha_studies.chance._false_positives_page import SCALED, make_facts, make
 
 LEVEL, RUNS, BATCHES = 0.05, 20, 10
 PERMUTATIONS = {"measures": 19, "scores": 39, "designs": 39}
-"""The smallest numbers of permutations that reach the level exactly, and twice these."""
+"""Numbers of permutations by kind of score, each the smallest number that reaches the level exactly, or twice that."""
 SPLIT, ROTATED = "feature_split", "basis_averaged_split"
 FEATURES = ("Gaussian", "unequal scales", "heavy tails", "sparse, 10 %", "spike counts, mean 0.06")
 KNOWN = ("a known batch", "a known number")
@@ -33,7 +33,7 @@ def _cell(*values: Any) -> dict[str, Any]:
 
 
 def _measures() -> Iterator[dict[str, Any]]:
-    """Every measure with a null: kinds of independent rows, clusters of rows, a shared part."""
+    """Cells of every measure with a null: independent rows, clusters of rows, and rows with a shared part."""
     names = [name for name in measures.names() if measures.get(name).paired]
     for score in [*names, "CKA(kernel=rbf)"]:
         for n in (64, 256):
@@ -47,7 +47,7 @@ def _measures() -> Iterator[dict[str, Any]]:
 
 
 def _scores() -> Iterator[dict[str, Any]]:
-    """Scores of one representation against halves that are matched anew, or permuted features."""
+    """Cells of scores of one representation, with random matchings of the halves or permuted features."""
     kinds = [(SPLIT, data, keep) for data in SCALED for keep in ("-", "row scale")]
     kinds += [(score, data, "-") for score in (SPLIT, ROTATED) for data in FEATURES]
     for score, data, design in kinds:
@@ -59,7 +59,7 @@ def _scores() -> Iterator[dict[str, Any]]:
 
 
 def _designs() -> Iterator[dict[str, Any]]:
-    """Rows that depend on one another, and exchanges that allow for it or do not."""
+    """Cells of dependent rows, with designs that account for the dependence and designs that do not."""
     kinds = [
         (score, data, "covariates", n)
         for score in ("CKA", "RSA(metric=euclidean)", "mutual kNN(k=5)")
@@ -93,14 +93,14 @@ def _designs() -> Iterator[dict[str, Any]]:
 
 
 def _groups() -> Iterator[dict[str, Any]]:
-    """Groups without an effect: a random part of controls of several kinds."""
+    """Cells of groups without an effect, drawn at random from controls of several kinds."""
     for size in (150, 300, 450):
         for batch in range(BATCHES):
             yield _cell("groups", "coherence", f"{size} rows of", "-", doubtful.CONTROLS, 10, NOTHING, batch)
 
 
 def _doubts() -> Iterator[dict[str, Any]]:
-    """Data about which a doubt would be wrong, and data about which one should be raised."""
+    """Cells of data that should raise no doubt, and of data that should raise a doubt."""
     for truth, known in ((NOTHING, doubtful.WITHOUT_CAUSE), (SIGNAL, doubtful.WITH_CAUSE)):
         for data in known:
             for batch in range(BATCHES):
@@ -145,7 +145,7 @@ def false_positives(
 def _pair_hits(
     rng: np.random.Generator, part: str, score: str, data: str, design: str, n: int, d: int, shared: bool
 ) -> float | None:
-    """P-value of a similarity; none where draws do not differ."""
+    """p-value of a similarity; none if all draws are equal."""
     if part == "measures":
         arguments = unrelated.clouds(rng, n, d, data, design, shared)
     else:
@@ -157,7 +157,7 @@ def _pair_hits(
 def _matrix_hits(
     rng: np.random.Generator, part: str, score: str, data: str, design: str, n: int, d: int, shared: bool
 ) -> float:
-    """P-value of a score of one representation."""
+    """p-value of a score of one representation."""
     X = unrelated.one_matrix(rng, n, data, shared)
     keep = None if design == "-" else design
     return chance(X, variant=score, n_permutations=PERMUTATIONS[part], n_draws=10, keep=keep, seed=0).p_value
@@ -173,7 +173,7 @@ _P_VALUES: dict[str, Callable[..., float | None]] = {
 
 @false_positives.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Rates with their limits: measures, scores, designs."""
+    """Make the page: rates with their limits for measures, scores and designs."""
     return make_page(rows, LEVEL)
 
 

@@ -74,7 +74,7 @@ _CASE = ["map_of", "inputs"]
 
 @generative.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Calibrated CKA of the widest unrelated maps, of few and of many inputs, and its rise with the width."""
+    """Return calibrated CKA of the widest unrelated maps, for few and many inputs, and its rise with the width."""
     maps = rows[rows.map_of != "noise"]
     ends = [maps[maps.d == end] for end in (maps.d.min(), maps.d.max())]
     few, many = (ends[1][ends[1].inputs == end] for end in (maps.inputs.min(), maps.inputs.max()))
@@ -101,5 +101,5 @@ def _rises(rows: pd.DataFrame, name: str) -> list[Fact]:
 
 
 def _any_reading(rises: list[Fact]) -> Fact:
-    """Mean over maps and dimensions of the inputs; the limits are those of any of them, as the paper prints none."""
+    """Mean over maps and dimensions of the inputs; the limits span all of them, because the paper names none."""
     return Fact(sum(rise.value for rise in rises) / len(rises), smallest(rises).low, largest(rises).high)

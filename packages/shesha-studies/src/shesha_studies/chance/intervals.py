@@ -107,7 +107,7 @@ def _ends(part: str, data: str, n: int, d: int, grouping: str, score: str, run: 
 
 BY = ["part", "data", "n", "d", "told", "score"]
 FEWEST = 20
-"""Number of runs below which a line is left out."""
+"""Smallest number of runs with which a line is shown."""
 ASKED = LEVELS[1]
 NOTES = (
     "Each cell of the table of similarities gives the percentage of runs whose interval contained the mean over "
@@ -149,7 +149,8 @@ FAILING = (
         "interval can contain such a mean. Comparisons report a note about such rows.",
     ),
 )
-"""Kinds of data, measures, and why their intervals are too narrow; a reason is reported if the rows show it."""
+"""Kinds of data and measures whose intervals are too narrow, with the reason, which is reported if the rows confirm
+it."""
 
 
 @intervals.page
@@ -169,7 +170,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 
 
 def _failing(lines: pd.DataFrame) -> tuple[str, ...]:
-    """Say where intervals of similarities hold the mean too rarely, and why, as far as these rows show it."""
+    """State where intervals of similarities contain the mean too rarely, with the reason if the rows confirm it."""
     low = lines[(lines.part == "similarities") & (lines["to"] < ASKED)]
     labels = [_label(line) for _, line in low.iterrows()]
     reasons = [
@@ -181,7 +182,7 @@ def _failing(lines: pd.DataFrame) -> tuple[str, ...]:
 
 
 def pool_coverage(rows: pd.DataFrame) -> pd.DataFrame:
-    """Pool the batches: one line per condition and score that has enough runs, with rates and limits at 95 %."""
+    """Pool batches into one line per condition and score with enough runs: rates with 95 % limits."""
     return pd.DataFrame(list(_pool_rows(rows)))
 
 

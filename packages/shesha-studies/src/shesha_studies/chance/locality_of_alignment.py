@@ -95,7 +95,7 @@ def locality(kind: str, data: str, width: int, noise: float, lens: str, scale: s
 
 
 def _pair(kind: str, data: str, width: int, noise: float) -> tuple[Matrix, Matrix, float]:
-    """Last layers of both models, or of the first and a copy."""
+    """Return the last layers of both models, or of the first model and a noisy copy."""
     pair = sides(data, 6, width, 512)
     X = pair.first[-1]
     return X, pair.second[-1] if kind == MODELS else _noisy(X, noise), pair.capability
@@ -103,7 +103,8 @@ def _pair(kind: str, data: str, width: int, noise: float) -> tuple[Matrix, Matri
 
 @cache
 def _near(kind: str, data: str, width: int, noise: float) -> tuple[dict[str, float], list[float]]:
-    """Agreement of local distances, and the distance of neighbours in either, which are the same for every lens."""
+    """Agreement of local distances, and the distance to neighbours in either model, which do not depend on the
+    measure."""
     X, Y, _ = _pair(kind, data, width, noise)
     return distance_agreement(X, Y, 20, 200, seed=0), [neighbour_scale(side) for side in (X, Y)]
 
@@ -115,7 +116,7 @@ def _measure(lens: str, value: float) -> str:
 
 
 def _noisy(X: Matrix, share: float) -> Matrix:
-    """Add noise whose rows have this share of the length of rows, and make rows of unit length again."""
+    """Add noise of a given share of the length of each row, and scale rows to unit length again."""
     rng = np.random.default_rng(0)
     noisy = X + share * rng.standard_normal(X.shape) / np.sqrt(X.shape[1])
     return unit_rows([noisy])[0]
@@ -158,7 +159,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 
 def _distances_sentence(both: pd.DataFrame) -> str:
-    """Say the agreement of distances per set of data."""
+    """State the agreement of distances for each data set."""
     means = both.groupby("data")[["agreement", "agreement_p", "common"]].mean()
     return ", ".join(
         f"{line['agreement']:.2f} ({name}: {line['common']:.0f} of 20 common, p = {line['agreement_p']:.3f})"
@@ -196,7 +197,7 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
 
 @locality.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Agreement of local distances, and what a narrow kernel says of a copy that keeps them."""
+    """Return the agreement of local distances, and the score by a narrow kernel of a copy that keeps them."""
     rows = rows.assign(hit=(rows.p_value <= 0.05).astype(float))
     models, copies = (rows[rows.kind == kind] for kind in (MODELS, COPY))
     near, narrow = models.drop_duplicates(["data", "width"]), models[_kernel_rows(models, RBF, min(BANDWIDTHS))]
@@ -239,18 +240,18 @@ def _copy_in_words(noise: Any, copies: pd.DataFrame) -> str:
 
 
 def _ends(copies: pd.DataFrame) -> list[pd.Series[float]]:
-    """Scores of the copies with the least and with the most noise."""
+    """Return the scores of the copies with the least and with the most noise."""
     return [copies[copies.noise == end].set_index("data").score for end in (copies.noise.min(), copies.noise.max())]
 
 
 def _both_trends(tables: Sequence[pd.DataFrame]) -> str:
-    """Say the mean correlations before and after calibration."""
+    """State the mean correlations before and after calibration."""
     both = ([over_correlations(table[name]) for name in ("raw", "score")] for table in tables)
     return ", ".join(f"{raw.value:+.2f} raw and {score.value:+.2f} calibrated" for raw, score in both)
 
 
 def _trends(models: pd.DataFrame) -> dict[str, Any]:
-    """How scores go with capability, by lens."""
+    """Correlate scores with capability, by neighbourhood size or kernel bandwidth."""
     if models.width.nunique() <= 2:
         return {}
     table = trends(models.assign(measure=models.lens + models.value.astype(str)), ["raw", "score"])

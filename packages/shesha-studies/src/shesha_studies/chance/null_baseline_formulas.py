@@ -74,12 +74,12 @@ def _product_distances(X: Matrix) -> Matrix:
 
 
 def _exponential(X: Matrix, Y: Matrix) -> float:
-    """A strictly increasing map of CKA."""
+    """Transform CKA by a strictly increasing function."""
     return float(np.exp(5 * cka(X, Y)))
 
 
 def _related_scores(d: int, seed: int) -> dict[str, float]:
-    """CKA of two representations that share part rho of their variance, raw and calibrated."""
+    """Raw and calibrated CKA of two representations that share the part rho of their variance."""
     rng = np.random.default_rng([1, seed, d])
     U, V, W = rng.standard_normal((3, N, d))
     X, Y = (np.sqrt(RHO) * U + np.sqrt(1 - RHO) * noise for noise in (V, W))

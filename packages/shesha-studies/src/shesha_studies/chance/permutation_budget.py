@@ -82,7 +82,7 @@ def _spreads(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _largest_shift(rows: pd.DataFrame, few: int, many: int) -> Fact:
-    """Difference of mean thresholds of the measure that differs most, in standard deviations of its null."""
+    """Largest difference of mean thresholds of any measure, in standard deviations of its null distribution."""
     grouped = rows.groupby(["budget", "measure"])
     mean, error, unit = grouped.threshold.mean(), grouped.threshold.sem(), grouped.null_sd.mean().loc[many]
     shift = (mean.loc[few] - mean.loc[many]) / unit
@@ -129,7 +129,7 @@ def _seed_means(rows: pd.DataFrame) -> pd.Series[float]:
 
 
 def _over_seeds(rows: pd.DataFrame, budget: int) -> Fact:
-    """Error of the threshold; seeds are resampled."""
+    """Error of the threshold with its interval; seeds are resampled."""
     wide = rows.pivot_table(index="seed", columns=["budget", "measure"], values="threshold")
     units = rows.groupby(["budget", "measure"]).null_sd.mean()
 
@@ -140,7 +140,7 @@ def _over_seeds(rows: pd.DataFrame, budget: int) -> Fact:
 
 
 def _spikes(new: pd.DataFrame) -> Fact:
-    """Largest score with fewer than 50 permutations, in units of that with 99 or more; seeds are resampled."""
+    """Largest score with fewer than 50 permutations divided by that with 99 or more; seeds are resampled."""
     wide = new.pivot_table(index="seed", columns=["budget", "measure"], values="score")
     budgets = wide.columns.get_level_values("budget")
     few, many = (wide.loc[:, some].max(axis=1).to_numpy() for some in (budgets < 50, budgets >= 99))

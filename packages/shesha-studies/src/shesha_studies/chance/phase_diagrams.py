@@ -69,7 +69,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 
 def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
-    """Return the range of raw scores where the noise drowns the signal."""
+    """Return the range of raw scores at the largest ratio of noise to signal."""
     by_ratio = rows[rows.sigma == rows.sigma.max()].groupby("ratio").raw.mean()
     why = (
         f"If noise hides the signal, raw CKA is d / (n + d) for every kind of noise: {by_ratio.iloc[0]:.2f} to "
@@ -82,7 +82,7 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
 
 @phase_diagrams.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Scores where the noise is least, and where it drowns the signal, by kind of noise."""
+    """Return scores at the smallest and at the largest ratio of noise to signal, by kind of noise."""
     quiet, drowned = rows[rows.sigma == rows.sigma.min()], rows[rows.sigma == rows.sigma.max()]
     means = quiet.groupby(["kind", "ratio"])[["raw", "score"]].mean()
     by_ratio = drowned.groupby("ratio").raw.mean()

@@ -162,7 +162,7 @@ _KNOWN = {
     "global": list(GLOBAL.values()),
     "local": list(LOCAL.values()),
 }
-"""The library's names of the measures, and the paper's."""
+"""Names of the measures in the library, and in the paper."""
 
 
 @platonic.page
@@ -199,7 +199,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 
 def _draw(free: pd.DataFrame) -> Any:
-    """Raw scores dotted, calibrated ones solid, a line per set of models."""
+    """Draw raw scores as dotted lines and calibrated scores as solid lines, one per set of models."""
     measures = [name for name in FEW if name in free.measure.unique()]
     fig, axes = figure(len(measures), width=3.4)
     pairs = list(free.groupby(["data", "partner"], sort=False).groups)

@@ -16,7 +16,7 @@ from shesha.studies.study_definition import grid_of, study
 from shesha_studies.synthetic_data import shared
 
 ALPHA, _POINT = 0.05, 1.645
-"""Level, and the quantile of the normal distribution for it."""
+"""Significance level, and the corresponding one-sided quantile of the normal distribution."""
 STRONG = 0.6
 MEASURES = ("CKA", "CKA(kernel=rbf)", "RSA", "DistCorr", "mutual kNN")
 STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2)
@@ -73,7 +73,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 
 def _add_known_null(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add whether the raw score passes the 95 % point of a normal curve through the scores of unrelated pairs."""
+    """Add whether the raw score exceeds the 95 % quantile of a normal distribution fitted to unrelated pairs."""
     null = rows[rows.strength == 0].groupby("measure").raw.agg(["mean", "std"])
     limits = null["mean"] + _POINT * null["std"]
     return rows.assign(hit_known=(rows.raw > rows.measure.map(limits)).astype(float))
@@ -81,11 +81,11 @@ def _add_known_null(rows: pd.DataFrame) -> pd.DataFrame:
 
 @power.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Share of pairs with a signal that calibration finds, and that a threshold of the true null finds."""
+    """Return the shares of pairs with a signal that calibration and a threshold from the true null detect."""
     rows = _add_known_null(rows.assign(hit=(rows.p_value <= ALPHA).astype(float)))
     signal, none = rows[rows.strength > 0], rows[(rows.strength == 0) & (rows.measure == rows.measure.iloc[0])]
     table = rows.groupby(["measure", "rank", "strength"], sort=False)[["raw", "score", "hit"]].mean().reset_index()
-    means, strong = table.groupby("strength").hit.mean(), table[table.strength >= STRONG]
+    means, strong = rows.groupby("strength").hit.mean(), table[table.strength >= STRONG]
     least = {}
     for measure, part in table.groupby("measure", sort=False):
         strengths = part[part.hit >= 0.9].groupby("rank").strength.min()

@@ -86,7 +86,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 
 def _planes(rows: pd.DataFrame) -> dict[tuple[int, str], pd.DataFrame]:
-    """Mean scores, strengths down, noise to the right."""
+    """Table of mean scores with strengths in rows and noise in columns."""
     planes = {}
     for rank in sorted(rows["rank"].unique()):
         for name in ("raw", "score"):
@@ -96,7 +96,7 @@ def _planes(rows: pd.DataFrame) -> dict[tuple[int, str], pd.DataFrame]:
 
 
 def _edge(rows: pd.DataFrame) -> float:
-    """Ratio of noise to strength at which the mean calibrated score falls below 0.1, between the grid's points."""
+    """Ratio of noise to strength at which the mean calibrated score falls below 0.1, by interpolation."""
     means = rows.assign(ratio=rows.noise / rows.strength).groupby("ratio").score.mean()
     below = int(np.argmax(means.to_numpy() < LOST)) if (means < LOST).any() else len(means) - 1
     if below == 0:
@@ -148,7 +148,7 @@ def _edge_rise(rows: pd.DataFrame) -> float:
 
 
 def _doublings(rows: pd.DataFrame) -> list[float]:
-    """How many doublings of the noise the score takes from 0.9 to 0.1, by rank."""
+    """Number of doublings of the noise by which the score falls from 0.9 to 0.1, by rank."""
     rows, doublings = rows.assign(ratio=rows.noise / rows.strength), []
     for rank in RANKS:
         means = rows[rows["rank"] == rank].groupby("ratio").score.mean()
@@ -158,13 +158,13 @@ def _doublings(rows: pd.DataFrame) -> list[float]:
 
 
 def _more_doublings(rows: pd.DataFrame) -> float:
-    """How many more doublings the higher ranks take than rank 1, at the least."""
+    """Smallest number of doublings that a higher rank needs in addition to those of rank 1."""
     first, *others = _doublings(rows)
     return min(others) - first
 
 
 def _widths(rows: pd.DataFrame) -> dict[str, Any]:
-    """How fast the score falls, and whether the edge rises at equal power."""
+    """Facts on how fast the score falls, and on whether the edge rises at equal power."""
     factor, entry = (rows[rows.power == power] for power in (PER_FACTOR, PER_ENTRY))
     phrases = (f"{value:.2f} (rank {rank})" for rank, value in zip(RANKS, _doublings(factor), strict=True))
     return {

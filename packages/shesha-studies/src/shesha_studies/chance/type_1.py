@@ -32,7 +32,8 @@ DEPENDENT = {
     "series, whole blocks": "groups",
     "series, shifted": "shift",
 }
-"""Kinds of dependent rows (eight clusters with separate offsets; AR(0.9)), and what is permuted."""
+"""Dependent rows (eight clusters with separate offsets, or AR(0.9)) and their permutation; values are design
+arguments."""
 _CONFIGURATION = ["measure", "kind", "n", "ratio"]
 
 
@@ -77,7 +78,7 @@ def type_1(measure: str, kind: str, n: int, ratio: float, seed: int) -> dict[str
 
 
 def _dependent(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> Matrix:
-    """Eight clusters one after the other, with offsets as large as the noise; or a stationary series."""
+    """Draw eight consecutive clusters with offsets as large as the noise, or a stationary series."""
     steps = rng.standard_normal(shape)
     if kind.startswith("clusters"):
         return np.asarray(steps + np.repeat(rng.standard_normal((_CLUSTERS, shape[1])), shape[0] // _CLUSTERS, axis=0))
@@ -128,7 +129,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 @type_1.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Shares of unrelated pairs that are called similar, of independent rows and of rows that are not."""
+    """Return the shares of unrelated pairs that are called similar, for independent and for dependent rows."""
     hits = rows.p_value <= ALPHA
     free = ~rows.kind.isin(DEPENDENT)
     single = [share(part) for _, part in hits[free].groupby([rows[key] for key in _CONFIGURATION])]

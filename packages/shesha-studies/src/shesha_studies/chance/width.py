@@ -35,7 +35,7 @@ _SATURATED = 0.999
 
 
 def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Return what decides the claims."""
+    """Return the facts by which the claims are judged."""
     gaussian = rows[(rows.kind == "Gaussian") & (rows.n == 128)]
     raw = gaussian.pivot_table(index="measure", columns="ratio", values="raw")
     return as_facts(
@@ -53,7 +53,7 @@ def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 
 
 def _calibrated(rows: pd.DataFrame) -> dict[str, Any]:
-    """Raw and calibrated scores of independent data, narrow and wide."""
+    """Raw and calibrated scores of independent data at the smallest and the largest width."""
     known = rows.dropna(subset="p_value")
     cka = known[(known.measure == "CKA") & (known.kind == "Gaussian") & (known.n == 128)]
     tails = known[known.kind != "Gaussian"]
@@ -77,7 +77,7 @@ def _largest_mean(rows: pd.DataFrame) -> Fact:
 
 
 def _rises(raw: pd.DataFrame) -> dict[str, Any]:
-    """Which raw scores rise, and by how much."""
+    """Facts on the raw scores that rise with the width, and by how much."""
     rise, end = raw.max(axis=1) - raw.min(axis=1), raw.iloc[:, -1]
     kernels = [name for name in _KERNELS if name in raw.index]
     facts = {
@@ -95,7 +95,7 @@ def _minus(fact: Fact, other: Fact) -> Fact:
 
 
 def _ranges(gaussian: pd.DataFrame) -> dict[str, Any]:
-    """How far raw scores rise with the width, compared with one another."""
+    """Facts on the rise of raw scores with the width, compared between measures."""
     known = gaussian.dropna(subset="raw")
     means = {
         str(name): group_means(group.sort_values("ratio"), ["ratio"], "raw") for name, group in known.groupby("measure")
@@ -128,7 +128,7 @@ def _kernel_steps(gaussian: pd.DataFrame) -> dict[str, Any]:
 
 
 def _lines(raw: pd.DataFrame) -> dict[str, Any]:
-    """Single measures against the width; canonical correlations exist below d = n - 1 only."""
+    """Facts on single measures by width; canonical correlations exist only below d = n - 1."""
     facts: dict[str, Any] = {}
     for key, name in (("svcca", _FLAT[1]), ("rsa", "RSA"), ("procrustes", "Procrustes similarity")):
         if name in raw.index:
@@ -149,17 +149,19 @@ def _lines(raw: pd.DataFrame) -> dict[str, Any]:
 def _formulas(rows: pd.DataFrame) -> dict[str, Any]:
     """CKA of noise is d / (n + d), which is d / n for narrow data only; neighbours are k / (n - 1)."""
     cka = rows[(rows.measure == "CKA") & (rows.kind == "Gaussian")]
-    cka = cka.assign(off=cka.raw - cka.ratio / (1 + cka.ratio))
+    formula = cka.ratio / (1 + cka.ratio)
+    cka = cka.assign(off=cka.raw - formula, share_off=cka.raw / formula - 1)
     knn_rows = rows[rows.measure == "mutual kNN"]
     knn = knn_rows.assign(off=knn_rows.raw * (knn_rows.n - 1) / 10 - 1)
     return {
         "off_baseline": largest(map(absolute, group_means(cka, ["n", "ratio"], "off"))),
+        "off_baseline_share": largest(map(absolute, group_means(cka, ["ratio"], "share_off"))),
         "off_neighbours": largest(map(absolute, group_means(knn, ["ratio"], "off"))),
     }
 
 
 def _mean_distance(rows: pd.DataFrame) -> Fact:
-    """Mean over widths of how far heavy tails move a raw score in either direction."""
+    """Mean over widths of the absolute change of a raw score by heavy tails."""
     ends = ([part[part.kind == kind].raw for kind in ("Student's t", "Gaussian")] for _, part in rows.groupby("ratio"))
     gaps = [
         absolute(difference(*pair)) for pair in ends if all(values.notna().all() and len(values) for values in pair)
@@ -168,7 +170,7 @@ def _mean_distance(rows: pd.DataFrame) -> Fact:
 
 
 def _spectral_mean(rows: pd.DataFrame) -> Fact:
-    """Mean over spectral measures and widths of how much lower heavy tails make a raw score; draws are paired."""
+    """Mean decrease of raw scores by heavy tails, over spectral measures and widths; draws are paired."""
     wide = rows.pivot_table(index="seed", columns=["kind", "measure", "ratio"], values="raw")
     return over_draws((wide["Student's t"] - wide["Gaussian"]).to_numpy().mean(axis=1))
 
@@ -188,7 +190,7 @@ def _tails(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _widest_scores(rows: pd.DataFrame) -> dict[str, Any]:
-    """Raw scores of the widest data at the size that the picture shows."""
+    """Raw scores of the widest data, with the number of rows of the picture."""
     n = 512 if (rows.n == 512).any() else rows.n.min()
     group = rows[(rows.kind == "Gaussian") & (rows.n == n)]
     raw = group[group.ratio == group.ratio.max()].groupby("measure").raw.mean()

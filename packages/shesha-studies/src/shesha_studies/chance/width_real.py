@@ -105,7 +105,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 
 def _partial_correlation_of_width(table: pd.DataFrame) -> Fact:
-    """Correlation of threshold and width with the effective dimension held fixed; networks are the units."""
+    """Partial correlation of threshold and width, controlling for effective dimension; networks are resampled."""
     width, other = (table[name].corr(table.threshold) for name in ("total_width", "effective"))
     both = table.total_width.corr(table.effective)
     partial = (width - other * both) / np.sqrt((1 - other**2) * (1 - both**2))
@@ -132,7 +132,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 
 
 def _same_width(plain: pd.DataFrame) -> dict[str, Fact]:
-    """How far thresholds of trained and of untrained networks of one width differ, also in errors of permutation."""
+    """Difference between the thresholds of trained and untrained networks of one width, also in permutation errors."""
     table = plain[plain["first"] == plain.second].pivot_table(
         index=["data", "first"], columns="epochs", values=["threshold", "chance"]
     )

@@ -24,14 +24,16 @@ from shesha_studies.language._perturbed_models import MINILM
 from shesha_studies.language_models import MPNET
 
 UNIT = ["model", "task", "layer", "seed"]
+TASK = "SST-2"
+"""The task of the paper's method (10.3, step 4)."""
 LATE = 0.55
-"""Value for "never" in means over levels up to 0.5."""
+"""Value that replaces "never detected" in means over levels up to 0.5."""
 LOST = 0.05
 
 
 @dataclass(frozen=True)
 class Found:
-    """Rows with noise, and what follows from them."""
+    """Rows with noise, and the statistics computed from them."""
 
     noise: Table
     correlations: Table
@@ -77,7 +79,7 @@ def gather_statistics(rows: Table) -> Found:
 
 
 def _contests(early: dict[str, Table]) -> dict[str, tuple[int, int, int]]:
-    """Which of two scores is first in how many units, over both tasks and for each of them."""
+    """Count the units in which each of two scores is first, over both tasks and for each task."""
     tables = dict(early)
     for name, table in early.items():
         tasks = table.index.get_level_values("task")
@@ -123,7 +125,7 @@ def _layer_correlations(noise: Table) -> Table:
 
 
 def _equal_alarm_bounds(noise: Table) -> Table:
-    """Bounds that 5 % of harmless changes pass, set on one draw of the noise and tried on the others."""
+    """Bounds that 5 % of harmless changes exceed, set on one draw of the noise and tested on the other draws."""
     lost = (noise.p_drop <= LOST).to_numpy()
     rows = {}
     for name in (*METRICS, "level"):
@@ -148,7 +150,7 @@ def losses_found(noise: Table, name: str) -> Vector:
 
 
 def checks(found: Found, published: Table, claims: Table) -> Iterator[Check]:
-    """Yield a check for every published number and claim of 10.3 and of what 3.3 and 10.5 say of it."""
+    """Yield a check for every published number and claim of 10.3, and for those in 3.3 and 10.5 on the same subject."""
     last = found.noise[found.noise["last"] & (found.noise.task == "SST-2")].groupby("level")
     means = last[["drop", "shesha", "cka", "procrustes"]].mean() if len(last) else None
     other = (

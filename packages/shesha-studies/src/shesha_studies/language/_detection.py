@@ -32,7 +32,7 @@ def firsts(rows: Table, metrics: Sequence[str], bounds: dict[str, Table], unit: 
 
 
 def contest(table: Table, one: str, other: str) -> tuple[int, int, int]:
-    """Count the units in which one comes before the other, at the same level, and after it."""
+    """Count the units in which the first score detects a change before, with and after the second score."""
     return (
         int((table[one] < table[other]).sum()),
         int((table[one] == table[other]).sum()),
@@ -41,7 +41,7 @@ def contest(table: Table, one: str, other: str) -> tuple[int, int, int]:
 
 
 def area(scores: Vector, positive: NDArray[np.bool_]) -> float:
-    """Area under the curve: how often a positive scores above a negative; ties count one half."""
+    """Area under the ROC curve: how often a positive scores above a negative; ties count one half."""
     n, m = int(positive.sum()), int((~positive).sum())
     if not n or not m:
         return float("nan")
@@ -49,7 +49,7 @@ def area(scores: Vector, positive: NDArray[np.bool_]) -> float:
 
 
 def sensitivity(scores: Vector, positive: NDArray[np.bool_], false_alarms: float = 0.05) -> float:
-    """Share of positives beyond a bound that no more than this share of negatives passes."""
+    """Share of positives beyond a bound that at most this share of negatives exceeds."""
     negatives = np.sort(scores[~positive])
     if not len(negatives) or not positive.any():
         return float("nan")
@@ -57,16 +57,14 @@ def sensitivity(scores: Vector, positive: NDArray[np.bool_], false_alarms: float
     return float((scores[positive] > negatives[len(negatives) - 1 - allowed]).mean())
 
 
-def correlation_within_groups(
-    rows: Table, metric: str, by: list[str], unit: str, drop: str = "drop", seed: int = 0
-) -> tuple[float, float]:
+def correlation_within_groups(rows: Table, metric: str, by: list[str], unit: str) -> tuple[float, float]:
     """Return the mean rank correlation of drift and loss among units of equal damage, and its p-value.
 
     `by` names the groups of equal damage, in each of which every unit (a layer, a model) is found once. The same units
     are in all groups, so 999 times losses of units are exchanged in all groups alike; one-sided.
     """
-    rng = np.random.default_rng(seed)
-    tables = [rows.pivot_table(index=by, columns=unit, values=name) for name in (metric, drop)]
+    rng = np.random.default_rng(0)
+    tables = [rows.pivot_table(index=by, columns=unit, values=name) for name in (metric, "drop")]
     a, b = (_standard(table.rank(axis=1).to_numpy(dtype=np.float64)) for table in tables)
     orders = np.stack([np.arange(b.shape[1]), *(rng.permutation(b.shape[1]) for _ in range(999))])
     totals = np.array([(a * b[:, order]).sum(axis=1).mean() for order in orders])
@@ -74,7 +72,7 @@ def correlation_within_groups(
 
 
 def _standard(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Centre each row of ranks and give it length 1; rows of ties only say nothing and stay zero."""
+    """Centre each row of ranks and scale it to length 1; rows with only ties become zero."""
     centred = ranks - ranks.mean(axis=1, keepdims=True)
     length = np.linalg.norm(centred, axis=1, keepdims=True)
     return np.asarray(np.divide(centred, length, out=np.zeros_like(centred), where=length > 0))

@@ -1,4 +1,4 @@
-"""The published numbers of drift, and what a task loses."""
+"""The published drift scores, and the loss of a task."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ NAMES = {
 NAMED = {name: NAMES[name] for name in ("shesha", "cka", "procrustes", "squared")}
 """Of the numbers of causal models."""
 BOUND = 0.05
-"""The published bound of detection, the same for all scores."""
+"""Published detection bound, which is the same for all scores."""
 
 
 def drifts(before: Matrix, after: Matrix) -> dict[str, float]:
-    """Return how far rows moved: 1 less a similarity, or a distance; 0 where nothing changed.
+    """Return the drift by each score: a distance, or 1 minus a similarity; 0 means no change.
 
     The text defines Procrustes as 1 - |X - YR|^2 / (|X|^2 + |YR|^2), the column "squared"; the published tables fit the
     distance |X - YR| itself, of rows centred and scaled to norm 1: the root of twice that, the column "procrustes".
@@ -44,7 +44,7 @@ def drifts(before: Matrix, after: Matrix) -> dict[str, float]:
 
 
 def answers(rows: Matrix, labels: Labels) -> NDArray[np.bool_]:
-    """Return which rows a logistic regression gets right, each by a fit without its fifth; the folds are fixed."""
+    """Return which rows a logistic regression classifies correctly, by five-fold cross-validation with fixed folds."""
     selection = sklearn("model_selection")
     folds = selection.StratifiedKFold(5, shuffle=True, random_state=0)
     probe = sklearn("linear_model").LogisticRegression(max_iter=1000)
@@ -53,18 +53,18 @@ def answers(rows: Matrix, labels: Labels) -> NDArray[np.bool_]:
 
 
 def fewer_right(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> float:
-    """p-value of a loss: McNemar's exact test, one-sided, of the answers that changed sides."""
+    """p-value of a loss, by McNemar's exact one-sided test of the answers that changed."""
     lost, won = int((before & ~after).sum()), int((~before & after).sum())
     return float(binomtest(lost, lost + won, 0.5, "greater").pvalue) if lost + won else 1.0
 
 
 def likeness(first: Matrix, second: Matrix) -> Vector:
-    """Cosines of the two sentences of each pair, whose rows have length 1."""
+    """Cosine similarities of the two sentences of each pair, from rows of length 1."""
     return np.asarray(np.einsum("ij,ij->i", first, second), dtype=np.float64)
 
 
 def less_correlated(before: Vector, after: Vector, scores: Vector) -> float:
-    """p-value of a loss of rank correlation with the scores: one-sided, the difference with its jackknife error."""
+    """One-sided p-value of a loss of rank correlation with the scores, from the jackknife error of the difference."""
     ranks = [np.asarray(rankdata(values), dtype=np.float64) for values in (before, after, scores)]
     difference = _leave_one_out(ranks[0], ranks[2]) - _leave_one_out(ranks[1], ranks[2])
     n = len(scores)
@@ -74,7 +74,7 @@ def less_correlated(before: Vector, after: Vector, scores: Vector) -> float:
 
 
 def _leave_one_out(a: Vector, b: Vector) -> Vector:
-    """Correlation of all entries but each one; ranks are those among all, which changes little and costs nothing."""
+    """Correlation without each entry in turn; ranks are those of all entries, which is faster and changes little."""
     n = len(a) - 1
     sums = [term.sum() - term for term in (a, b, a * a, b * b, a * b)]
     sa, sb, saa, sbb, sab = sums

@@ -16,13 +16,13 @@ _MOST_AT_ONCE = 1024
 
 
 def rows_of(states: Any) -> Matrix:
-    """Return one row of length 1 per text, the mean over its tokens; states are NaN where there is none."""
+    """Return one row of length 1 per text: the mean over its tokens; states are NaN after the end of a text."""
     rows = np.nanmean(np.asarray(states, dtype=np.float64), axis=1)
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
 def next_words(model: Model, texts: list[str], states: Any) -> tuple[Labels, Labels]:
-    """Return the words that a model predicts after each word, and those that follow; unknown ones are left out.
+    """Return the predicted and the actual word after each word, without unknown words.
 
     Scores of words are by the unchanged embedding, so that only what befell the states counts.
     """
@@ -41,7 +41,7 @@ def next_words(model: Model, texts: list[str], states: Any) -> tuple[Labels, Lab
 
 
 def _after_first(ids: list[Labels]) -> tuple[Labels, Labels]:
-    """Return the places of all tokens that have a next one in their text, and which that is."""
+    """Return the positions of all tokens that another token follows in the text, and the tokens that follow."""
     flat, ends = np.concatenate(ids), np.cumsum([len(tokens) for tokens in ids])
     before = np.setdiff1d(np.arange(len(flat)), ends - 1)
     return before, flat[before + 1]

@@ -1,4 +1,4 @@
-"""Models by name, and what they return after a change of their weights."""
+"""Models by name, and their outputs after a change of their weights."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ABSENT: dict[str, str] = {}
 
 
 def load(name: str) -> Model:
-    """Load a model by name: one of a package, or one that transformers knows and finds without a network.
+    """Load a model by name, from a package or from local files that transformers finds.
 
     Raises
     ------
@@ -58,7 +58,8 @@ def _loaded(name: str) -> Model:
 
 
 def stand_in(rows: Table, least: int) -> str:
-    """Return the most real model that has so many rows: a language model, an encoder, or one trained here."""
+    """Return the most realistic model with at least a number of rows: a language model, an encoder, or one trained
+    here."""
     from shesha_studies.language._tiny_gpt import TINY
 
     sizes = rows.groupby("model").size()
@@ -72,7 +73,7 @@ def embedded(model: Model, texts: Sequence[str], layers: Sequence[str], *, batch
 
 
 def last_states(model: Model, texts: Sequence[str]) -> Array:
-    """Return the last hidden state of each token, shape (n, n_tokens, d); NaN where a text has ended."""
+    """Return the last hidden state of each token, of shape (n, n_tokens, d), NaN after the end of a text."""
     return np.asarray(_encoded(model, texts, [model.final], None, 32)[model.final])
 
 

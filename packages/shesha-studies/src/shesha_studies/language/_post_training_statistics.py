@@ -33,7 +33,7 @@ FAMILIES = (
 
 
 def training_ratios(rows: Table) -> Table:
-    """Add the ratio of the two drifts, and that of the amounts of noise that give them."""
+    """Add the ratio of the two drift scores, and the ratio of the amounts of noise with the same drift."""
     subset = rows[rows.change.isin(TASKS)]
     noise = rows[rows.change == "noise in rows"]
     same = {

@@ -1,4 +1,4 @@
-"""Published numbers of steering and ours: shuffled labels, p-values and counts."""
+"""Checks of the published numbers on steering: shuffled labels, p-values and counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNREACHABLE = {"model/": _THIRTY_FIVE, "family/": _THIRTY_FIVE}
 
 
 def published_numbers(tables: Tables, published: pd.DataFrame) -> dict[str, Found]:
-    """Return ours for shuffled labels, and what follows from the published tables themselves."""
+    """Return our numbers for shuffled labels, and numbers computed from the published tables."""
     assert published is not None
     shuffled = {name: float(table.alignment_chance.mean()) for name, table in tables.items()}
     return _arithmetic(published) | {
@@ -54,7 +54,7 @@ def _arithmetic(published: pd.DataFrame) -> dict[str, Found]:
 
 
 def _p_value_fits(p: float, value: str) -> bool:
-    """Whether a p-value is as said: below a bound (to a power of ten), about a number, or not significant."""
+    """Whether a p-value is as stated: below a bound (to a power of ten), about a number, or not significant."""
     if value == "n.s.":
         return p > 0.05
     if value.startswith("<"):

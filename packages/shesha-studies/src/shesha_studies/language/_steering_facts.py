@@ -29,11 +29,11 @@ _AT = "supervised_alignment"
 
 
 AT_CHANCE = 0.05
-"""A probe must exceed the share of the larger class by more than this, or its direction means nothing."""
+"""Largest excess of a probe's accuracy over the share of the larger class at which its direction is meaningless."""
 
 
 def make_facts(tables: Tables, causal: Tables) -> Facts:
-    """Correlations over encoders, as if each were drawn, and what steering by shuffled labels does."""
+    """Return correlations over encoders, treated as independent, and effects of steering by shuffled labels."""
     results = {name: correlations(table, "max_drop") for name, table in tables.items()}
     small = {name: correlations(table, "small_drop") for name, table in causal.items()}
     by_network = {name: correlations(table, "max_drop", whole=True) for name, table in tables.items()}
@@ -71,7 +71,7 @@ def _averages(tables: Tables, causal: Tables, results: Mapping[str, Any]) -> dic
 
 
 def _networks(table: pd.DataFrame) -> int | list[Index]:
-    """Rows of each network, whose layers are not independent; of one network alone, single layers."""
+    """Return the rows by network, because layers of one network are dependent; for a single network, by layer."""
     names = networks(table)
     groups = [np.flatnonzero(names == name) for name in dict.fromkeys(names)]
     return groups if len(groups) > 1 else len(table)
@@ -103,7 +103,7 @@ def _over_sets(tables: Tables, statistic: Callable[[list[pd.DataFrame]], float])
 
 
 def _set_facts(tables: Tables, results: Mapping[str, Any]) -> dict[str, Any]:
-    """What is asked of any collection of encoders, set by set, and over the sets."""
+    """Facts on any collection of encoders, for each set of sentences and over the sets."""
     facts: dict[str, Any] = {}
     for name, table in tables.items():
         result, n = results[name], len(table)
@@ -141,7 +141,7 @@ def _set_facts(tables: Tables, results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _partial_p_values(results: Mapping[str, Any], by_network: Mapping[str, Any]) -> dict[str, float]:
-    """P-values given Fisher and silhouette, once the layers of a network are exchanged together."""
+    """Partial p-values given Fisher and silhouette, with layers of a network permuted together."""
     p_values = {name: float(result[_AT].partial_p) for name, result in by_network.items()}
     positive = {name: results[name][_AT].partial > 0 for name in results}
     return {
@@ -152,7 +152,7 @@ def _partial_p_values(results: Mapping[str, Any], by_network: Mapping[str, Any])
 
 
 def _in_lengths(tables: Tables, small: Mapping[str, Any]) -> dict[str, float]:
-    """Lengths of rows, and correlations with strengths in that unit."""
+    """Facts on the lengths of rows, and correlations with strengths in units of this length."""
     lengths = [end for table in tables.values() for end in (table.length.min(), table.length.max())]
     values = {"shortest row": min(lengths), "longest row": max(lengths)}
     for name, result in small.items():

@@ -48,7 +48,7 @@ def correlations(table: pd.DataFrame, target: str, *, whole: bool = False) -> An
 
 
 def networks(table: pd.DataFrame) -> Any:
-    """Return the network of each encoder; each encoder that counts words is one."""
+    """Return the network of each encoder; each encoder that counts words is treated as a network."""
     return table.family.str.partition(",")[0].where(table.family != "words", table.encoder).to_numpy()
 
 
@@ -101,13 +101,13 @@ def controls_table(tables: Tables) -> pd.DataFrame:
 
 
 def _rank_correlation(a: Any, b: Any) -> float:
-    """Rank correlation; NaN where all are equal, or nearly none are there."""
+    """Rank correlation; NaN if all values are equal or too few are known."""
     varies = len(a) > 2 and min(float(np.ptp(values)) for values in (a, b)) > 1e-9
     return float(a.corr(b, "spearman")) if varies else math.nan
 
 
 def draw_encoders(tables: Tables) -> Any:
-    """Alignment and accuracy against max drop, encoder by encoder."""
+    """Draw alignment and accuracy against max drop, one point per encoder."""
     figure, axes = grid(2, len(tables), width=3.6, height=3.3)
     colours = dict(zip(FAMILIES, PALETTE, strict=False))
     for (above, below), (name, table) in zip(axes.T, tables.items(), strict=True):

@@ -1,4 +1,4 @@
-"""Sentences that studies of drift read, and what is known of them."""
+"""Sentences for studies of drift, with their labels or scores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shesha.support.types import Labels, Vector
 from shesha_studies.external_data import table
 
 SETS = ("news", "captions", "forums", "reviews")
-"""They replace the published prompts (factual, descriptive, conversational, instructions), which we do not have."""
+"""Sets of sentences that replace the published prompts, which are not available."""
 PROMPTS = 50
 LONGEST = 15
 
@@ -20,7 +20,7 @@ def sst2(n: int) -> tuple[list[str], Labels]:
 
 
 def stsb(n: int) -> tuple[list[str], list[str], Vector]:
-    """Return every so-many-th of the pairs of sentences (they are sorted by genre), n of them, and their scores."""
+    """Return n evenly spaced pairs of sentences (the pairs are sorted by genre), and their scores."""
     every = table("stsb", "validation.csv")
     chosen = every.iloc[np.linspace(0, len(every) - 1, n).round().astype(int)]
     return chosen["sentence1"].tolist(), chosen["sentence2"].tolist(), chosen["score"].to_numpy(dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Small causal language models, trained here on reviews: stand-ins where published weights cannot be had."""
+"""Small causal language models, trained on reviews, as stand-ins for published models."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _new(seed: int) -> Any:
 
 
 def _train_model(network: Any, seed: int) -> None:
-    """Train, or read what an earlier process trained: the same numbers, half a minute sooner."""
+    """Train the model, or read the equal weights that an earlier process has stored."""
     import torch
     from safetensors.torch import load_file, save_file
 
@@ -98,7 +98,7 @@ def _train_model(network: Any, seed: int) -> None:
 
 
 def _train(network: Any, seed: int) -> None:
-    """Learn to go on with the sentence and to end it with its verdict."""
+    """Train the model to continue sentences and to end them with a verdict."""
     import torch
 
     sentences = table("sst2", "train_sentences.csv")
@@ -138,7 +138,7 @@ def _tokens(texts: list[str]) -> Any:
 
 
 def right_verdicts(model: Model, texts: list[str], labels: Labels) -> Labels:
-    """Return for each text whether the model itself gives the right verdict when asked."""
+    """Return for each text whether the model's own verdict is correct."""
     import torch
 
     questions = [f"{text} {VERDICT}" for text in texts]

@@ -45,7 +45,7 @@ HERE = (
     "SST-2."
 )
 AT_HAND = {"all-MiniLM-L6-v2": ("MiniLM", 6), "all-mpnet-base-v2": ("MPNet", 12)}
-"""Published encoders whose weights we have; their last layers are among our representations."""
+"""Published encoders with available weights; their last layers are among our representations."""
 TEST_ROWS = 1000
 """Number of sentences on which the published accuracies were tested."""
 
@@ -67,7 +67,7 @@ def checks(rows: Table, published: Table, claims: Table) -> Iterator[Check]:
 
 
 def _table_57(rows: Table, published: Table) -> Iterator[Check]:
-    """Compare accuracies on SST-2 of the encoders that we have; the other numbers need other weights, IMDB or Yelp."""
+    """Compare accuracies on SST-2 of the available encoders; other numbers need other weights, IMDB or Yelp."""
     lines = lines_of(published, "Table 57")
     reached = lines.row.isin(list(AT_HAND)) & (lines.number == "accuracy 1")
     yield from stand_ins(
@@ -94,13 +94,13 @@ def _rho(table: Table, row: str, column: str) -> float | None:
 
 
 def _kind(row: str) -> str:
-    """Say whether our score of that name takes labels, by its signature."""
+    """Return whether our score of that name takes labels, by its signature."""
     named = signature(_SCORES[_key(row)]).parameters
     return "Label-informed" if "y" in named else "Unsupervised"
 
 
 def _stars(published: Table) -> Iterator[Check]:
-    """Stars are those of Student's t for 30 independent models."""
+    """Check the stars against Student's t test for 30 independent models."""
     from scipy.stats import t
 
     for table in ("Table 55", "Table 56"):
@@ -116,7 +116,7 @@ def _stars(published: Table) -> Iterator[Check]:
 
 
 def check_tables(published: Table) -> Iterator[Check]:
-    """Numbers that the published tables themselves give."""
+    """Check the numbers that follow from the published tables."""
     table = table_57(published)
     yield from _check_correlations(published)
     yield from _check_accuracies(published, table)
@@ -125,7 +125,7 @@ def check_tables(published: Table) -> Iterator[Check]:
 
 
 def _check_correlations(published: Table) -> Iterator[Check]:
-    """Numbers of the text that Tables 55 and 56 give."""
+    """Check the numbers in the text that follow from Tables 55 and 56."""
     from scipy.stats import t
 
     lines = lines_of(published, "11.3", "11.6", "11.7")
@@ -145,7 +145,7 @@ def _check_correlations(published: Table) -> Iterator[Check]:
 
 
 def _check_accuracies(published: Table, table: Table) -> Iterator[Check]:
-    """Numbers of the text that Table 57 gives."""
+    """Check the numbers in the text that follow from Table 57."""
     named = lines_of(published, "11.4")
     plain = named[named.row.isin(table.index)]
     yield from text_checks(plain, lambda row, what: float(table.loc[row, what]), "Table 57 has another value.")
@@ -162,7 +162,7 @@ def _check_accuracies(published: Table, table: Table) -> Iterator[Check]:
 
 
 def _check_counts(published: Table, table: Table) -> Iterator[Check]:
-    """Numbers of models, observations and samples."""
+    """Check the numbers of models, observations and samples."""
     tested = lines_of(published, "Table 55")
     tested = tested[tested.number.str.isdigit()]
     counts: dict[str, float] = {

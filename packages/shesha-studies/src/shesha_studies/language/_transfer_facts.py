@@ -34,7 +34,7 @@ MODELS = 30
 
 
 def score_correlation(a: Vector, b: Vector, families: Sequence[str], width: Vector | None = None) -> dict[str, float]:
-    """Return Spearman's correlation over models with its p, over means of families, and with each family left out.
+    """Return Spearman's correlation over models with its p, over family means, and without each family.
 
     p-values are two-sided shares of permutations of the models, or of the means of the families, which are fewer but
     do not share a network.
@@ -58,17 +58,17 @@ def score_correlation(a: Vector, b: Vector, families: Sequence[str], width: Vect
     return values
 
 
-def permutation_p(a: Vector, b: Vector, seed: int = 0) -> float:
+def permutation_p(a: Vector, b: Vector) -> float:
     """Two-sided p-value of a rank correlation, among 1,999 permutations and the order observed."""
     ranks = [_centred(vector) for vector in (a, b)]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     orders = np.stack([np.arange(len(b)), *(rng.permutation(len(b)) for _ in range(DRAWS - 1))])
     totals = np.abs(ranks[1][orders] @ ranks[0])
     return float((totals >= totals[0] - 1e-12).mean())
 
 
 def partial(a: Vector, b: Vector, given: Vector) -> float:
-    """Spearman's correlation of what a third number leaves of the ranks."""
+    """Partial Spearman correlation, controlling for the ranks of a third variable."""
     x, y, z = (_centred(vector) for vector in (a, b, given))
     residuals = [vector - z * (vector @ z) for vector in (x, y)]
     return float(residuals[0] @ residuals[1] / (np.linalg.norm(residuals[0]) * np.linalg.norm(residuals[1])))
@@ -147,7 +147,7 @@ def make_facts(rows: Table, published: Table) -> Facts:
 
 
 def _over_representations(rows: Table, table: Table, n: int) -> dict[str, Fact]:
-    """What scores add to others, and what features alone leave of them; representations are the units."""
+    """Partial correlations of scores given other scores or the number of features; representations are resampled."""
     best = str(table.xs("accuracy 512", level="accuracy").rho.idxmax())
     leaders = ("alignment", "h_score", "logme")
     unit = ["family", "part"]
@@ -161,11 +161,11 @@ def _over_representations(rows: Table, table: Table, n: int) -> dict[str, Fact]:
 
 
 _SAMPLED = [("lda", "rho"), ("lda", "at_equal_width")]
-"""Scores with intervals."""
+"""Scores and statistics whose intervals are computed."""
 
 
 def _scores(table: Table) -> dict[str, Any]:
-    """Which score is strongest here, and what scores owe to the number of features."""
+    """Facts on the strongest score, and on the dependence of scores on the number of features."""
     rhos: Any = {name: table.loc[(name, "accuracy 512")] for name in NUMBERS}
     pairs = [(name, key) for name in rhos for key in ("rho", "width", "at_equal_width") if (name, key) not in _SAMPLED]
     values = {f"{name}, {key}": float(rhos[name][key]) for name, key in pairs}
@@ -180,7 +180,7 @@ def _scores(table: Table) -> dict[str, Any]:
 
 
 def _tables(published: Table) -> dict[str, Any]:
-    """What the published tables themselves say: over families, at equal size, and compared with the text."""
+    """Facts computed from the published tables: over families, at equal size, and compared with the text."""
     lines = split_numbers_and_claims(published)[0]
     paper_rhos, table = table_57_correlations(lines), table_57(lines)
     facts: dict[str, Any] = {}
@@ -203,7 +203,7 @@ def _tables(published: Table) -> dict[str, Any]:
 
 
 def _causal(rows: Table) -> dict[str, Any]:
-    """Where the causal model's most accurate layer stands by accuracy and by alignment."""
+    """Ranks of the causal model's most accurate layer by accuracy and by alignment."""
     causal_rows = rows[rows.family == CAUSAL]
     if not len(causal_rows):
         return {}

@@ -93,7 +93,7 @@ def canary_lm(model: str, kind: str, amount: float, seed: int) -> dict[str, floa
 
 @lru_cache(maxsize=2)
 def _seen(name: str, kind: str, amount: float, seed: int) -> dict[str, Any]:
-    """Return rows of the sentences, and which answers are right: of the probe, and of the model itself."""
+    """Return rows of the sentences, and which answers of the probe and of the model itself are correct."""
     model = load(name)
     texts, labels = sst2(SENTENCES)
     with perturbed(model.network, kind, amount, seed):
@@ -109,7 +109,7 @@ def _seen(name: str, kind: str, amount: float, seed: int) -> dict[str, Any]:
 
 @canary_lm.page
 def page(rows: Table, lines: Table) -> Page:
-    """Say what models available can show of Tables 48 to 51."""
+    """Make the page: Tables 48 to 51, as far as the available models allow."""
     rows = round_losses(rows)
     real = stand_in(rows, LEAST)
     subset = rows[rows.model == real]
@@ -159,7 +159,7 @@ def _picture(rows: Table, model: str) -> Picture:
 
 @canary_lm.facts
 def facts(rows: Table, published: Table) -> Facts:
-    """Shares of changes that lose less than 1 % which pass a drift of 0.05, also of Procrustes squared, as printed."""
+    """Return the share of harmless changes (loss below 1 %) with a drift above 0.05, also for squared Procrustes."""
     rows, published = round_losses(rows), split_numbers_and_claims(published)[0]
     real = stand_in(rows, LEAST)
     changes, numbers = rows[rows.model == real], model_tables(rows, real)
@@ -176,7 +176,7 @@ def facts(rows: Table, published: Table) -> Facts:
 
 
 def _detection(rows: Table, numbers: dict[str, Table], real: str, published: Table) -> dict[str, Any]:
-    """What drift predicts, how early and how surely."""
+    """Facts on the prediction and detection of losses by drift."""
     subset = numbers[real]
     three = subset.loc[["shesha", "cka", "procrustes"]]
     first = {name: number(published, "10.4", name, "first noise") for name in ("shesha", "cka")}
@@ -202,7 +202,7 @@ def _detection(rows: Table, numbers: dict[str, Table], real: str, published: Tab
 
 
 def _damage(changes: Table) -> dict[str, Fact | float | str]:
-    """What the least adapter moves, and what fewer bits and adapters cost."""
+    """Facts on the drift by the smallest adapter, and on the loss by fewer bits and by adapters."""
     least = changes[(changes.kind == "scale") & (changes.amount == 0.001)]
     squared, shesha = float(least.squared.mean()), float(least.shesha.mean())
     bits, adapters = changes[changes.kind.isin(["int8", "nf4"])], changes[changes.kind.isin(["rank", "scale"])]
@@ -222,7 +222,7 @@ def _damage(changes: Table) -> dict[str, Fact | float | str]:
 
 
 def round_losses(rows: Table) -> Table:
-    """Return rows whose equal losses are ties, whatever the last digits of a difference of shares."""
+    """Round losses, so that equal losses are ties in spite of rounding errors."""
     return rows.assign(**{name: rows[name].round(6) for name in rows.columns if name.startswith("drop")})
 
 
@@ -252,7 +252,7 @@ def _numbers(changes: Table) -> Table:
 
 
 def checks(own: Table, name: str, numbers: Table, published: Table, claims: Table) -> Iterator[Check]:
-    """Yield a check for every published number and claim of 10.4, and of what 3.3 and 10.5 say of it."""
+    """Yield a check for every published number and claim of 10.4, and for those in 3.3 and 10.5 on the same subject."""
     why = f"The published value is a mean over 15 causal models that are not available; ours is that of {name}."
     means = own.groupby(["kind", "amount"])[["drop", *SHOWN]].mean()
 

@@ -126,7 +126,7 @@ def _encode_prompts(model: Model) -> dict[str, Matrix]:
 
 @post_training.page
 def page(rows: Table, lines: Table) -> Page:
-    """Put ratios on a common scale: the noise in the rows that gives the same drift."""
+    """Make the page: ratios on a common scale, the amount of noise in the rows that gives the same drift."""
     published, claims = split_numbers_and_claims(lines)
     trained, pairs = training_ratios(rows), published_pairs(published)
     steps = (
@@ -186,7 +186,7 @@ def _picture(trained: Table, pairs: Table) -> Picture:
 
 @post_training.facts
 def facts(rows: Table, published: Table) -> Facts:
-    """Ratio of both drifts in the published table, and of ours as they are and as amounts of noise."""
+    """Return ratios of the two drift scores in the published table, and ours, raw and as amounts of noise."""
     pairs, trained = published_pairs(split_numbers_and_claims(published)[0]), training_ratios(rows)
     names = ("times CKA", "noise, times CKA")
     medians = {name: trained.groupby("model")[name].median() for name in names}
@@ -215,7 +215,7 @@ def _steps(trained: Table) -> dict[str, Fact | float | str]:
 
 
 def _training_steps(trained: Table) -> list[Fact]:
-    """Steps of a training, over its seeds and kinds of prompts."""
+    """Differences between steps of a training, over seeds and kinds of prompts."""
     unit = ["seed", "prompts"]
     return [
         step
@@ -226,7 +226,7 @@ def _training_steps(trained: Table) -> list[Fact]:
 
 
 def _pair_facts(pairs: Table) -> dict[str, float | str]:
-    """Procrustes compared with CKA in the published table, by size, and pairs that are no base and instruct."""
+    """Compare Procrustes with CKA in the published table, by size, and list pairs that are not base and instruct."""
     small, large = pairs[~pairs.large].relative, pairs[pairs.large].relative
     other = [str(pair) for pair in pairs.index if "Deduped" in str(pair)]
     return {

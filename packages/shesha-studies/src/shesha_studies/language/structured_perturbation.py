@@ -111,7 +111,7 @@ def _rows(name: str, kind: str, amount: float, seed: int) -> dict[str, Matrix]:
 
 @structured_perturbation.page
 def page(rows: Table, lines: Table) -> Page:
-    """Say which orders and ratios hold on the stand-ins, and what they owe to the scale of each number."""
+    """Make the page: orders and ratios of the scores for stand-ins, raw and on a common scale."""
     published, claims = split_numbers_and_claims(lines)
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
     name = stand_in(rows, LEAST)
@@ -171,7 +171,7 @@ def _picture(means: Table, published: Table, real: str) -> Picture:
 
 @structured_perturbation.facts
 def facts(rows: Table, lines: Table) -> Facts:
-    """Return what decides the claims."""
+    """Return the facts by which the claims are judged."""
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
     name = stand_in(rows, LEAST)
     table, tiny = means.loc[name], means.loc[TINY[0]]
@@ -182,7 +182,7 @@ def facts(rows: Table, lines: Table) -> Facts:
 
 
 def _noise(table: Table) -> dict[str, float]:
-    """Whether all numbers rise with the noise, and which leads at little and at much noise, on one scale."""
+    """Whether all scores rise with the noise, and which is largest at little and at much noise, on a common scale."""
     noise = table.loc["noise"].sort_index()
     fallen = noise[_THREE].shift().dropna().where(noise[_THREE].diff().dropna() <= 0)
     low, high, harmless = noise.loc[0.05], noise.loc[0.5], table.loc[("precision", 16.0)]
@@ -218,7 +218,7 @@ def _over_prompts(rows: Table) -> dict[str, Fact]:
 
 
 def _bits_and_adapters(table: Table) -> dict[str, float]:
-    """What fewer bits move, and whether drift rises with the rank and the scale of random adapters."""
+    """Facts on the drift by fewer bits, and on its rise with the rank and the scale of random adapters."""
     eight, four = table.loc[("int8", 8.0)], table.loc[("nf4", 4.0)]
     rank, scale = table.loc[("rank", 64.0)].shesha, table.loc[("scale", 0.1)].shesha
     drifts = {f"{bits}, {name}": means[name] for bits, means in (("int8", eight), ("nf4", four)) for name in SHOWN}
@@ -230,7 +230,7 @@ def _bits_and_adapters(table: Table) -> dict[str, float]:
 
 
 def _tables(published: Table) -> dict[str, float]:
-    """What the published tables say of themselves."""
+    """Facts computed from the published tables alone."""
     lines = lines_of(published, "Table 43")
     lines = lines[lines.number.isin(_THREE)]
     wide = lines.assign(value=lines.published.astype(float)).pivot(index="row", columns="number", values="value")
@@ -271,7 +271,7 @@ def checks(own: Table, name: str, published: Table, claims: Table) -> Iterator[C
 
 
 def _text(published: Table) -> Iterator[Check]:
-    """Numbers of the text are those of the tables, in per cent."""
+    """Compare percentages in the text with the published tables."""
     lines = lines_of(published, "10.2", "Figure 23", "Figure 24")
     plain = lines[lines.number.isin(SHOWN)]
 

@@ -134,7 +134,7 @@ def _probes() -> list[Any]:
 
 
 def _split(X: Matrix) -> float:
-    """Feature split; without the pairs of rows that have no direction in a half, where there are any (few counts)."""
+    """Feature split, without pairs of rows that have no direction in a half."""
     try:
         return float(feature_split(X, seed=SEED))
     except ValueError:
@@ -146,7 +146,7 @@ transfer.facts(make_facts)
 
 @transfer.page
 def page(rows: Table, lines: Table) -> Page:
-    """Correlate scores with accuracies over models, and say what survives families and widths."""
+    """Make the page: correlations of scores with accuracies over models, families and equal widths."""
     published, claims = split_numbers_and_claims(lines)
     correlations, paper_rhos = metric_correlations(rows), table_57_correlations(published)
     all_of = correlations[correlations.accuracy == "accuracy 512"].set_index("number")

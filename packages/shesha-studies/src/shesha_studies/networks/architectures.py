@@ -1,4 +1,4 @@
-"""Networks of five architectures that learn the classes of images in colour, looked at after every epoch."""
+"""Networks of five architectures for colour images, with their representations after every epoch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RATE = {"dense": 1e-3, "plain": 2e-3, "wide": 1e-3, "residual": 2e-3, "transfor
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A network at one time of its training: its last hidden layer on held-out images."""
+    """The last hidden layer of a network on held-out images, after some epochs of training."""
 
     epoch: int
     features: Matrix
@@ -31,7 +31,7 @@ class Checkpoint:
 
 @cache
 def trained(data: str, architecture: str, seed: int, n_test: int = 2000) -> tuple[Checkpoint, ...]:
-    """Train a network, and return it before training and after every epoch."""
+    """Train a network, and return its state before training and after every epoch."""
     pixels, labels, held_out, answers = in_colour(data)
     with seed_torch(seed) as torch:
         body = _body(torch.nn, architecture, pixels.shape[1:])
@@ -90,7 +90,7 @@ def _residual(nn: Any, width: int) -> Any:
 
 
 def _transformer(nn: Any, channels: int, n_side: int, width: int) -> Any:
-    """Patches of 4 x 4 pixels, two layers of attention, mean over patches after a layer norm."""
+    """Build a transformer: patches of 4 x 4 pixels, two layers of attention, and the mean over patches."""
     from torch import randn
 
     class Patches(nn.Module):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Subsets of Fashion-MNIST and CIFAR-10 as small networks see them: in colour, grey of one size, or halves."""
+"""Subsets of Fashion-MNIST and CIFAR-10 for small networks: colour images, grey images, or halves of images."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shesha_studies.external_data import opened
 
 IMAGES = ("Fashion-MNIST", "CIFAR-10")
 SEEN = ("all", "left", "right")
-"""Parts of an image."""
+"""Names of the parts of an image."""
 _FOLDERS = {
     "Fashion-MNIST": "fashion_mnist",
     "CIFAR-10": "cifar10",
@@ -34,7 +34,7 @@ def _part(data: str, part: str) -> tuple[NDArray[Any], Labels]:
 
 @cache
 def in_colour(data: str) -> tuple[Pictures, Labels, Pictures, Labels]:
-    """Training images and labels, held-out images and labels; channels come first, training pixels have variance 1."""
+    """Return training and held-out images with labels; channels come first, and training pixels have variance 1."""
     arrays: list[NDArray[Any]] = []
     for part in ("train", "test"):
         pixels, labels = _part(data, part)
@@ -46,7 +46,7 @@ def in_colour(data: str) -> tuple[Pictures, Labels, Pictures, Labels]:
 
 @cache
 def grey(data: str, part: str = "test") -> tuple[Pictures, Labels]:
-    """Grey images (n, 1, 28, 28) of mean 0 and variance 1, and their classes: any network takes either set."""
+    """Return grey images (n, 1, 28, 28) of mean 0 and variance 1, and their classes."""
     pixels, labels = _part(data, part)
     if pixels.ndim == 4:
         # Two pixels less at every edge.
@@ -57,7 +57,7 @@ def grey(data: str, part: str = "test") -> tuple[Pictures, Labels]:
 
 @cache
 def as_rows(data: str, seen: str, part: str) -> tuple[Matrix, Labels]:
-    """Return one row of grey pixels per image, of mean 0 and variance 1 together, and the classes.
+    """Return one row of grey pixels per image, with mean 0 and variance 1 over all images, and the classes.
 
     Pixels of CIFAR-10 are averaged in squares of 2 x 2. "left" and "right" are disjoint halves.
     """

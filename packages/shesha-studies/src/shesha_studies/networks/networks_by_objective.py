@@ -1,4 +1,4 @@
-"""Networks of several objectives and shapes, which see grey images of one size."""
+"""Networks with several objectives and architectures, for grey images of one size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 OBJECTIVES = ("supervised", "contrastive", "autoencoder", "rotation", "untrained")
 SHAPES = ("hierarchical", "columnar")
 IMAGES = ("clothes", "photographs")
-"""Fashion-MNIST and CIFAR-10."""
+"""Names of the sets of images: Fashion-MNIST and CIFAR-10."""
 _SIDE, _N_TRAIN, _BATCH = 28, 2000, 50
 _EPOCHS, _RATE, _TEMPERATURE = 2, 3e-3, 0.2
 _N_CLASSES = 10
@@ -32,12 +32,12 @@ class Network:
         self.body, self.head = body, head
 
     def features(self, X: Pictures) -> Matrix:
-        """Penultimate features, rows x width."""
+        """Return penultimate features, of shape (n_rows, width)."""
         self.body.eval()
         return np.asarray(run_epoch(self.body, X), dtype=np.float64)
 
     def probabilities(self, X: Pictures) -> Matrix | None:
-        """Of the classes that it was trained on; None without a classifier."""
+        """Return the probabilities of the training classes; None without a classifier."""
         if self.head is None:
             return None
         head = self.head
@@ -49,7 +49,7 @@ class Network:
 
 @cache
 def trained(source: str, objective: str, shape: str, width: int, seed: int) -> Network:
-    """Train a network on 2,000 images, or leave it as it was made ("untrained"), in one thread.
+    """Train a network on 2,000 images in one thread, or return it with random weights ("untrained").
 
     Raises
     ------
@@ -66,7 +66,7 @@ def trained(source: str, objective: str, shape: str, width: int, seed: int) -> N
 
 
 def _body(shape: str, width: int) -> nn.Module:
-    """Three convolutions that halve the map each, or four at one resolution after a cut into patches; then the mean."""
+    """Build three convolutions that each halve the map, or four at one resolution after patching, and a mean."""
     from torch import nn
 
     def layer(n_in: int, n_out: int, size: int, stride: int) -> list[nn.Module]:
@@ -114,7 +114,7 @@ def _autoencoder(width: int) -> tuple[nn.Module, Any]:
 
 
 def _rotation(width: int) -> tuple[nn.Module, Any]:
-    """Which way was the image turned?"""
+    """Return a classifier and the loss of predicting the angle by which each image was rotated."""
     import torch
     from torch.nn import Linear
     from torch.nn.functional import cross_entropy
@@ -128,7 +128,8 @@ def _rotation(width: int) -> tuple[nn.Module, Any]:
 
 
 def _contrastive(width: int) -> tuple[nn.Module, Any]:
-    """Two views of an image are nearer to each other than to views of other images of the batch."""
+    """Return a projection and the contrastive loss: views of one image should be closer than those of different
+    images."""
     import torch
     from torch import nn
     from torch.nn.functional import cross_entropy, normalize
@@ -143,7 +144,7 @@ def _contrastive(width: int) -> tuple[nn.Module, Any]:
 
 
 def _view(X: Tensor) -> Tensor:
-    """Shift and mirror each image, change its contrast and add noise."""
+    """Return a random view of each image: shifted, mirrored, with changed contrast and noise."""
     import torch
 
     padded = torch.nn.functional.pad(X, (4, 4, 4, 4), mode="reflect")

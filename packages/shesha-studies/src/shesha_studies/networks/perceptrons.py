@@ -1,4 +1,4 @@
-"""Perceptrons of any width in double precision, which see images or one half of each."""
+"""Perceptrons of any width in double precision, for images or one half of each image."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Perceptron:
         return activations
 
     def accuracy(self, rows: Matrix, labels: Labels) -> float:
-        """Share of rows whose class is named correctly."""
+        """Return the share of rows that are classified correctly."""
         logits = self.layers(rows)[-1] @ self.weights[-1] + self.offsets[-1]
         return float((logits.argmax(axis=1) == labels).mean())
 
     def train(self, rows: Matrix, labels: Labels, epochs: int) -> Perceptron:
-        """Descend the cross-entropy by Adam; return self."""
+        """Minimise the cross-entropy by Adam, and return the network."""
         parameters = [*self.weights, *self.offsets]
         first, second = ([np.zeros_like(parameter) for parameter in parameters] for _ in range(2))
         # Wide layers move further by steps of the same size.
@@ -63,7 +63,7 @@ class Perceptron:
         return self
 
     def slopes(self, rows: Matrix, labels: Labels) -> list[Matrix]:
-        """Gradient of the mean cross-entropy: of all weights, then of all offsets."""
+        """Return the gradients of the mean cross-entropy, for all weights and then for all offsets."""
         hidden = [rows, *self.layers(rows)]
         logits = hidden[-1] @ self.weights[-1] + self.offsets[-1]
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -82,7 +82,7 @@ class Perceptron:
 
 @cache
 def network(data: str, seen: str, width: int, epochs: int, seed: int) -> Perceptron:
-    """Train a network on the classes of 5,000 images, of which it sees a part; no epochs leave it as it was made."""
+    """Train a network on the classes of 5,000 images or parts of them; with zero epochs, it is untrained."""
     rows, labels = as_rows(data, seen, "train")
     # A network of one half shares no weights with that of the other.
     perceptron = Perceptron(rows.shape[1], width, 10, 10 * seed + SEEN.index(seen))

@@ -1,4 +1,4 @@
-"""What training a small network in torch takes, whatever it learns."""
+"""Shared parts of the training of small networks in torch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOGETHER = 500
 
 @contextmanager
 def seed_torch(seed: int) -> Iterator[Any]:
-    """Give torch with its own random numbers and one thread: the same machine gives the same network whatever it does.
+    """Return torch with its own random numbers and one thread, so that results repeat on the same machine.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def descend(
     loss: Callable[[Any], torch.Tensor],
     schedule: Any = None,
 ) -> None:
-    """Take a step down the loss of each batch."""
+    """Take an optimiser step for the loss of each batch."""
     import torch
 
     for rows in batches:
@@ -55,7 +55,7 @@ def descend(
 
 
 def run_epoch(function: Callable[[torch.Tensor], torch.Tensor], X: NDArray[Any]) -> NDArray[Any]:
-    """Return what a function gives for all rows, a few hundred at a time."""
+    """Return the values of a function for all rows, computed for a few hundred rows at a time."""
     import torch
 
     with torch.no_grad():

@@ -1,1 +1,1 @@
-"""What the feature split measures: ground truth, spectra, invariance, the ten tests, axes, width."""
+"""Studies of the feature split: ground truth, spectra, invariance, the ten tests, axes and width."""

@@ -1,4 +1,4 @@
-"""Representations whose coordinate axes mean something or nothing: networks, sentences, cells, neurons."""
+"""Representations with meaningful or arbitrary coordinate axes: networks, sentences, cells and neurons."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Cells = list[dict[str, object]]
 
 
 def every(seeds: range) -> Cells:
-    """All representations: source, state of training and seed."""
+    """Yield all representations by source, state of training and seed."""
     return [
         *_cells("synthetic", SYNTHETIC, ("-",), seeds),
         *_cells("digits", (f"layer{layer}" for layer in (1, 2, 3)), ("untrained", "trained")),
@@ -60,7 +60,7 @@ def _cells(family: str, names: object, states: tuple[str, ...], seeds: range = r
 
 
 def read_rows(family: str, name: str, state: str, seed: int) -> Matrix:
-    """Return at most 300 rows of a representation, drawn once for all states of it.
+    """Return at most 300 rows of a representation, which are the same for all states of training.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def _single_cells(name: str, state: str, seed: int) -> Matrix:
 
 
 def _neurons(name: str, state: str, seed: int) -> Matrix:
-    """Trials by neurons, spikes of all windows together."""
+    """Return the spikes of each neuron in each trial, summed over windows."""
     return np.asarray(opened("steinmetz2019", f"{name}.npz")["counts"].sum(axis=2), dtype=np.float64)
 
 

@@ -20,7 +20,7 @@ def _rotation(X: Matrix, rng: np.random.Generator) -> Matrix:
 
 
 def _monotone(X: Matrix, rng: np.random.Generator) -> Matrix:
-    """New rows whose Euclidean distances are the square roots of the old ones, in as many features (or all rows')."""
+    """Return rows whose Euclidean distances are the square roots of the given ones."""
     n = len(X)
     centre = np.eye(n) - 1 / n
     values, axes = np.linalg.eigh(-0.5 * centre @ squareform(pdist(X)) @ centre)
@@ -29,7 +29,7 @@ def _monotone(X: Matrix, rng: np.random.Generator) -> Matrix:
 
 
 def _principal(X: Matrix, rng: np.random.Generator) -> Matrix:
-    """Scores of the quarter of the principal components that hold most."""
+    """Return the scores of the leading quarter of the principal components."""
     vectors, sizes, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
     return np.asarray((vectors * sizes)[:, : X.shape[1] // 4])
 
@@ -52,12 +52,12 @@ CHANGES: dict[str, Callable[[Matrix, np.random.Generator], Matrix]] = {
 
 
 def apply_change(X: Matrix, change: str, rng: np.random.Generator) -> Matrix:
-    """Return the rows after a change of this name."""
+    """Return the rows after the transformation of this name."""
     return CHANGES[change](X, rng)
 
 
 def printed_example() -> dict[str, float]:
-    """The counterexample of the journal version, A.2, as printed: agreement of each split into two pairs.
+    """Return the agreement of each split into two pairs, for the counterexample of the journal version (A.2).
 
     Columns 3 and 4 are rotated by 45 degrees into columns 1 and 2. Cosine distances of rows within a half; a half of
     zero rows has none, and its split no agreement. `before` and `after` are means of splits that have both.

@@ -1,4 +1,4 @@
-"""Representations available that stand in for published ones, by name, with a label for every row."""
+"""Available representations that replace published ones, by name, with a label for every row."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ DIGITS = "digits, trained_layer1"
 SENTENCES = tuple(f"MiniLM, layer {layer}" for layer in (1, 3, 6))
 NETWORKS = tuple(f"{data}, {architecture}" for data in IMAGES for architecture in ARCHITECTURES)
 STAND_INS = (DIGITS, *SENTENCES, *NETWORKS)
-"""They replace fifteen vision models: a dense layer on digits, layers of a sentence encoder, ten image networks."""
+"""Stand-ins for fifteen vision models: a dense layer on digits, layers of a sentence encoder, ten image networks."""
 
 
 def stand_in(name: str) -> Labelled:
-    """Return rows and labels of a stand-in, rows in an order that says nothing.
+    """Return rows and labels of a stand-in, with the rows in random order.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def stand_in(name: str) -> Labelled:
 
 
 def untrained(name: str) -> float:
-    """Feature split of 400 rows of a network before training; NaN where there is no such network."""
+    """Feature split of 400 rows of a network before training; NaN if there is no such network."""
     family, _, rest = name.partition(", ")
     if family == "MiniLM":
         return float("nan")

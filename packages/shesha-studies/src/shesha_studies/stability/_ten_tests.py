@@ -19,7 +19,7 @@ _SCALES = (1e-6, 1e6)
 
 
 def all_tests(X: Matrix, y: Labels) -> dict[str, float]:
-    """Numbers of tests 2 to 9, each on the first rows of as many as the papers took, or of what there is.
+    """Return the numbers of tests 2 to 9, each on the published number of rows, or on all available rows.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def all_tests(X: Matrix, y: Labels) -> dict[str, float]:
 
 
 def baseline(n: int, d: int, n_classes: int, seed: int) -> dict[str, float]:
-    """Test 10: the three variants of independent noise with random labels."""
+    """Test 10: scores by the three variants for independent noise with random labels."""
     rng = np.random.default_rng([seed, n, d, n_classes])
     X, y = rng.standard_normal((n, d)), rng.integers(0, n_classes, n)
     return {"n": n, "d": d, "feature_split_noise": feature_split(X, seed=seed), **_score_names("{}_noise", X, y)}
@@ -49,7 +49,7 @@ def _sizes(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, float]:
 
 
 def _validity(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, float]:
-    """Tests 3 and 4: twice the same, and finite within bounds, also at other scales."""
+    """Tests 3 and 4: whether the score repeats exactly, and is finite and within bounds at several scales."""
     rows, labels = X[:400], y[:400]
     split = partial(feature_split, seed=SEED)
     twice = [abs(split(rows) - split(rows)), *(abs(f(rows, labels) - f(rows, labels)) for f in SUPERVISED.values())]
@@ -61,7 +61,7 @@ def _validity(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, float
 
 
 def _components(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, float]:
-    """Test 5: the same rows by their principal components, by those of other rows, and turned at random."""
+    """Test 5: scores of principal components of the same rows and of other rows, and of random rotations."""
     rows, labels = X[:400], y[:400]
     keep = min(N_COMPONENTS, X.shape[1])
     components, fresh = (rows - rows.mean(axis=0)) @ _axes(rows)[:, :keep], X[400:800] @ _axes(rows)[:, :keep]
@@ -79,12 +79,12 @@ def _components(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, flo
 
 
 def _axes(X: Matrix) -> Matrix:
-    """Principal axes, the largest first."""
+    """Return the principal axes, sorted by decreasing variance."""
     return np.asarray(np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2].T)
 
 
 def _labels(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, float]:
-    """Test 6: true and random labels."""
+    """Test 6: scores with true and with random labels."""
     rows, labels = X[:500], y[:500]
     chance = (len(np.unique(labels)) - 1) / (len(labels) - 1)
     return {
@@ -95,7 +95,7 @@ def _labels(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, float]:
 
 
 def _imbalance(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, float]:
-    """Test 7: a hundred rows of the first class, five of each other; the same with random labels."""
+    """Test 7: scores with a hundred rows of the first class and five of every other class, and with random labels."""
     chosen = np.concatenate(list(_twenty_to_one(y)))
     rows, labels = X[chosen], y[chosen]
     return {
@@ -105,7 +105,7 @@ def _imbalance(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, floa
 
 
 def n_unbalanced(n_classes: int) -> int:
-    """Return the number of rows of test 7, in data that hold a hundred of each class."""
+    """Return the number of rows of test 7, for data with a hundred rows of each class."""
     return sum(len(rows) for rows in _twenty_to_one(np.repeat(np.arange(n_classes), 100)))
 
 
@@ -115,7 +115,7 @@ def _twenty_to_one(y: Labels) -> Iterator[NDArray[np.intp]]:
 
 
 def _noise(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, float]:
-    """Test 8: noise of standard deviation 0.1, and of a tenth of the features' own."""
+    """Test 8: noise with standard deviation 0.1, and with a tenth of the standard deviation of each feature."""
     rows = X[:400]
     size = float(rows.std(axis=0).mean())
     noise = rng.standard_normal(rows.shape)

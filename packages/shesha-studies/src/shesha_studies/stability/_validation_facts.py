@@ -120,7 +120,7 @@ _ATTENTION = ("vit_", "deit_", "swin_", "densenet")
 
 
 def make_facts(models: pd.DataFrame, noise: pd.DataFrame, published: pd.DataFrame) -> Facts:
-    """Return what decides the claims of 6.2 and of the journal version's Table 9."""
+    """Return the facts for the claims of 6.2 and of the journal version's Table 9."""
     numbers = printed_numbers(published)
     parts = (
         _repeatability(models),
@@ -136,7 +136,7 @@ def make_facts(models: pd.DataFrame, noise: pd.DataFrame, published: pd.DataFram
 
 
 def _repeatability(models: pd.DataFrame) -> Mapping[str, Any]:
-    """Tests 3, 4 and 9."""
+    """Facts of tests 3, 4 and 9: repeatability, bounds and seeds."""
     differences, n = models.seed_difference, len(models)
     return {
         "representations": n,
@@ -155,7 +155,7 @@ def _repeatability(models: pd.DataFrame) -> Mapping[str, Any]:
 
 
 def _component_scores(models: pd.DataFrame) -> Mapping[str, Any]:
-    """Test 5: on 64 principal components."""
+    """Facts of test 5: scores of 64 principal components."""
     cut = models[models.d > models.n_components]
     scores, full = cut.feature_split_pca, cut.feature_split_400.mean()
     rises = {name: int((cut[f"{name}_pca"] > cut[f"{name}_400"]).sum()) for name in ("variance", "zscore")}
@@ -187,7 +187,7 @@ def _share_lost(after: pd.Series[float], before: pd.Series[float]) -> Fact:
 
 
 def _labels(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
-    """Test 6: labels at random."""
+    """Facts of test 6: scores with random labels."""
     ten = models[models.variance_expected > 0.01]
     names = ("variance", "zscore")
     lost = {f"lost_of_{name}": _share_lost(ten[f"{name}_random"], ten[f"{name}_true"]) for name in names}
@@ -202,7 +202,7 @@ def _labels(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
 
 
 def _uneven(models: pd.DataFrame) -> Mapping[str, Any]:
-    """Test 7: a hundred rows of one class, five of each other."""
+    """Facts of test 7: a hundred rows of one class, and five of every other class."""
     ten = models[models.variance_expected > 0.01]
     means = {name: ten[f"zscore_{name}"].mean() for name in ("true", "imbalanced", "imbalanced_random")}
     change = over_draws((ten.zscore_imbalanced - ten.zscore_true).abs())
@@ -210,7 +210,7 @@ def _uneven(models: pd.DataFrame) -> Mapping[str, Any]:
 
 
 def _drifts(models: pd.DataFrame, numbers: Mapping[str, float]) -> Mapping[str, Any]:
-    """Test 8: noise of one size, and of a share of the features' own; and the table's least and largest drift."""
+    """Facts of test 8: noise of a fixed or relative size, and the smallest and largest drift of the table."""
     drifts, rho = models.drift_own_units, spearmanr(models["size"], models.drift).statistic
     printed_drifts = [value for key, value in numbers.items() if key.startswith("model/8/") and key.endswith("/drift")]
     return {
@@ -226,7 +226,7 @@ def _drifts(models: pd.DataFrame, numbers: Mapping[str, float]) -> Mapping[str, 
 
 
 def _baseline(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
-    """Test 10, which needs no model."""
+    """Facts of test 10, which needs no model."""
     split = noise[noise.representation.str.contains("10 classes")].feature_split_noise
     fresh = models.feature_split_untrained.dropna()
     return {
@@ -239,7 +239,7 @@ def _baseline(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
 
 
 def _table_3(numbers: Mapping[str, float]) -> Mapping[str, float]:
-    """Whether networks with attention or dense connections are above the others, and sets of images agree."""
+    """Facts on Table 3: networks with attention or dense connections against others, and agreement of image sets."""
     table, start = columns_of_table_3(dict(numbers)), "model/3/total/"
     totals = {key.removeprefix(start): value for key, value in numbers.items() if key.startswith(start)}
     named, others = (
@@ -255,7 +255,7 @@ def _table_3(numbers: Mapping[str, float]) -> Mapping[str, float]:
 
 
 def _table_6(numbers: Mapping[str, float]) -> Mapping[str, float]:
-    """Reductions of the long version's Table 6."""
+    """Facts on the reductions in the long version's Table 6."""
     drops = {data: [numbers[f"table 6/drop/{data}/{name}"] for name in ("variance", "zscore")] for data in _IMAGES}
     facts = {f"{end} drop, {data}": which(values) for data, values in drops.items() for end, which in _ENDS.items()}
     every = [drop for values in drops.values() for drop in values]

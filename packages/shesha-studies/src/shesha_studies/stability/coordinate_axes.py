@@ -85,7 +85,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 
 
 def _differences(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows with the difference that axes make, and those of networks and encoders."""
+    """Return the rows with the difference between both scores, and the rows of networks and encoders."""
     rows = rows.assign(
         of_axes=rows.split_centred - rows.averaged_centred, mean_row=rows.averaged - rows.averaged_centred
     )
@@ -94,7 +94,7 @@ def _differences(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 @axes.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """How far axes change scores, for networks, components, recordings and a causal model."""
+    """Return the effect of the axes on scores of networks, components, recordings and a causal model."""
     rows, learned = _differences(rows)
     far: Any = learned.iloc[int(np.argmax(learned.of_axes.abs().to_numpy()))]
     by_state = learned.groupby("state").of_axes.mean()
@@ -114,7 +114,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 
 
 def _share(rows: pd.DataFrame) -> float:
-    """Mean size of the difference that axes make, as a share of the score."""
+    """Mean absolute effect of the axes, as a share of the score."""
     return float((rows.of_axes.abs() / rows.split_centred.abs().clip(lower=0.05)).mean())
 
 

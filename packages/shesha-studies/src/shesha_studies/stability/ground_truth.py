@@ -10,12 +10,11 @@ from scipy.stats import spearmanr
 
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws, smallest
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlations, smallest
 from shesha.studies.facts import steps as level_steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines
 from shesha.studies.published_checks import Found, against, draws
-from shesha.studies.rates import rank_correlations
 from shesha.studies.study_definition import grid_of, study
 from shesha_studies.synthetic_data import D, N, mixture
 
@@ -79,7 +78,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 
 
 def published_numbers(rows: pd.DataFrame, rhos: np.ndarray) -> dict[str, Found]:
-    """Return the correlation over levels, and what noise alone scores."""
+    """Return the correlation over levels, and the score of noise alone."""
     subset = rows[rows.formula == FORMULAS[0]]
     means = subset.groupby("level").shesha.mean()
     p = float(spearmanr(means.index, means).pvalue)
@@ -103,7 +102,7 @@ def published_numbers(rows: pd.DataFrame, rhos: np.ndarray) -> dict[str, Found]:
 
 @ground_truth.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Correlation of score and share over draws, and how often the mean goes down from level to level."""
+    """Return the correlation of score and share over draws, and how often the mean decreases between levels."""
     subset = rows[rows.formula == FORMULAS[0]]
     printed = rows[rows.formula == FORMULAS[1]]
     means = subset.groupby("level").shesha.mean()

@@ -66,7 +66,8 @@ def invariance(data: str, change: str, seed: int) -> dict[str, float]:
 
 
 def _similarity_moves(X: Matrix, change: str, rng: np.random.Generator) -> dict[str, float]:
-    """How far similarities to a third representation move; few features, since 200 rows of 256 have CCA 1 to any."""
+    """Change of similarities to a third representation, with few features because CCA is 1 for 200 rows of 256
+    features."""
     other = X @ rng.standard_normal((NARROW, NARROW)) + X.std() * 3 * rng.standard_normal(X.shape)
     Y = apply_change(X, change, rng)
     return {f"moved_{name}": float(measure(Y, other) - measure(X, other)) for name, measure in SIMILARITIES.items()}
@@ -84,7 +85,7 @@ def _rows(data: str, rng: np.random.Generator) -> Matrix:
 
 @invariance.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Tell mean changes of the score, and similarities of the rows before and after."""
+    """Make the page: mean changes of the score, and similarities of the rows before and after."""
     rows = rows[rows.data != PRINTED["data"]]
     rows = rows.assign(
         change_of_score=rows.after - rows.before, change_averaged=rows.averaged_after - rows.averaged_before
@@ -132,7 +133,7 @@ def _draw(rows: pd.DataFrame) -> Any:
 
 @invariance.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """How far a rotation moves the score of each kind of data."""
+    """Return the change of the score by a rotation, for each kind of data."""
     example = rows.data == PRINTED["data"]
     return make_facts(rows[~example], rows[example])
 
@@ -148,7 +149,7 @@ MEASURES = {"linear CKA": "cka", "Procrustes": "procrustes", "PWCCA": "pwcca"}
 
 
 def make_facts(rows: pd.DataFrame, printed: pd.DataFrame) -> Facts:
-    """Return what decides the claims.
+    """Return the facts by which the claims are judged.
 
     Parameters
     ----------
@@ -182,14 +183,14 @@ def _largest(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _noise_steps(rows: pd.DataFrame) -> list[Fact]:
-    """Steps of the score from one level of noise to the next, for each kind of data."""
+    """Differences of the score between consecutive levels of noise, for each kind of data."""
     noisy = rows[rows.change.str.startswith("noise")]
     noisy = noisy.assign(level=noisy.change.str.removeprefix("noise ").astype(float))
     return [step for _, group in noisy.groupby("data") for step in steps(group, "level", "after")]
 
 
 def _table(rows: pd.DataFrame) -> dict[str, Any]:
-    """How far each change moves each score; the split on average over draws, as other partitions change it too."""
+    """Change of each score by each transformation; the split is averaged over draws of the partitions."""
     facts = {}
     for column, change in COLUMNS.items():
         group = rows[rows.change == change]

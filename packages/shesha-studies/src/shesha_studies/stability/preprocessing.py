@@ -89,7 +89,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 
 
 def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
-    """Return ours for every number of Table 12, and the correlation of two curves."""
+    """Return our value for every number of Table 12, and the correlation of two curves."""
     rows = rows.assign(difference=rows.shesha - rows.unbiased_cka)
     answers: dict[str, Found] = {}
     for (condition, k), group in rows[rows.k.isin((0, 30))].groupby(["condition", "k"]):
@@ -106,7 +106,7 @@ _WHYS = {
 
 
 def _curves(rows: pd.DataFrame) -> dict[str, Found]:
-    """Compare the curve of the plain with that of the whitened split, draw by draw."""
+    """Compare the curves of the plain and of the whitened split for each draw."""
     from scipy.stats import spearmanr, t
 
     both = rows[rows.condition.isin(["raw", "whitened"])].pivot_table(
@@ -129,13 +129,13 @@ def _curves(rows: pd.DataFrame) -> dict[str, Found]:
 
 
 def _score_table(rows: pd.DataFrame, name: str) -> Any:
-    """Scores of every draw: conditions down, components and draws to the right."""
+    """Table of the scores of every draw, with conditions in rows, and components and draws in columns."""
     return rows.pivot_table(index="condition", columns=["k", "seed"], values=name)
 
 
 @preprocessing.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Scores without the first components, by condition, and what whitening changes."""
+    """Return the scores without the first components by condition, and the effect of whitening."""
     cka, split = (_score_table(rows, name) for name in ("unbiased_cka", "shesha"))
     values: dict[str, Any] = {
         f"{name} {condition} {k}": float(table.loc[condition, k].mean())

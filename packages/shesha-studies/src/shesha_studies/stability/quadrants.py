@@ -9,18 +9,17 @@ from scipy.stats import spearmanr
 from shesha.charts import PALETTE
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
-from shesha.studies.facts import Facts, as_facts, over_draws, rank_correlation
+from shesha.studies.facts import Facts, as_facts, over_draws, rank_correlation, rank_correlations
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import Found, against, draws
-from shesha.studies.rates import rank_correlations
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.synthetic_data import D, N, mixture
 
 QUADRANTS = ("stable, similar", "stable, not similar", "neither", "similar, not stable")
 ANY = "any level"
-"""Pairs of independent representations at the same random level, which the quadrants are meant to replace."""
+"""Condition in which pairs of independent representations have the same random level, as a control of the quadrants."""
 
 
 @study(
@@ -90,7 +89,7 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
 
 @quadrants.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Correlation over and within quadrants, and with levels at random."""
+    """Return the correlation over quadrants, within quadrants, and for random levels."""
     balanced, free = rows[rows.quadrant != ANY], rows[rows.quadrant == ANY]
     rhos, within = (
         rank_correlations(balanced, "shesha", "unbiased_cka"),
@@ -122,7 +121,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 
 
 def _clear(rows: pd.DataFrame) -> float:
-    """Smallest distance between the boxes of two quadrants, along the axis that tells them apart best."""
+    """Smallest gap between the boxes of two quadrants, along the axis with the largest gap."""
     boxes = [
         (group[["shesha", "unbiased_cka"]].min().to_numpy(), group[["shesha", "unbiased_cka"]].max().to_numpy())
         for _, group in rows.groupby("quadrant")

@@ -47,10 +47,10 @@ def spectral(k: int, seed: int) -> dict[str, float]:
     }
 
 
-def _halves_cka(X: Matrix, n_splits: int = 5) -> float:
-    """Unbiased CKA asked the split's question: of two random halves of the features of what is left."""
+def _halves_cka(X: Matrix) -> float:
+    """Unbiased CKA of two random halves of the features of the remaining components."""
     rng = np.random.default_rng(0)
-    orders = (rng.permutation(X.shape[1]) for _ in range(n_splits))
+    orders = (rng.permutation(X.shape[1]) for _ in range(5))
     half = X.shape[1] // 2
     return float(np.mean([unbiased_cka(X[:, order[:half]], X[:, order[half:]]) for order in orders]))
 
@@ -84,12 +84,12 @@ def _crossing(means: pd.Series, level: float) -> int:
 
 
 def _crossings(rows: pd.DataFrame, level: float) -> list[int]:
-    """Where each draw of the feature split first falls below a level."""
+    """Return where the feature split of each draw first falls below a level."""
     return [_crossing(group.set_index("k").shesha.sort_index(), level) for _, group in rows.groupby("seed")]
 
 
 def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
-    """Return ours for every number of Table 11, and where scores first fall below a level."""
+    """Return our value for every number of Table 11, and where scores first fall below a level."""
     means = rows.groupby("k")[list(NUMBERS)].mean()
     table = rows[rows.k.isin(TABLE)]
     per_draw = _crossings(table, 0.5)
@@ -111,7 +111,7 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
 
 @spectral.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """How much the split keeps more than similarities do, with the whole and with its own other half."""
+    """Return how much more of the split remains than of similarities with the whole and between halves."""
     subset = rows[rows.k == 10].set_index("seed")
     means = rows.groupby("k")[[*NUMBERS, "halves_cka"]].mean()
     values = {

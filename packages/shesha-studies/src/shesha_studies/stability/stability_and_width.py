@@ -54,7 +54,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 
 @stability_and_width.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Scores of noise, and of a weak signal in few and in many features."""
+    """Return the scores of noise, and of a weak signal in few and in many features."""
     none, some = rows[rows.signal == 0], rows[(rows.signal == 0.3) & (rows.n == rows.n.max())]
     means = some.groupby("d")[["raw", "corrected"]].mean()
     few, many = means.iloc[0], means.iloc[-1]

@@ -87,7 +87,7 @@ def _split_rows(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 @validation.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
-    """Return what decides the claims."""
+    """Return the facts by which the claims are judged."""
     return make_facts(*_split_rows(rows), published)
 
 

@@ -23,7 +23,7 @@ class Base(NamedTuple):
     name: str
     d: int
     n: int
-    """Number of rows that the paper uses of such data."""
+    """Number of rows that the paper uses."""
 
 
 SEEDS = (320, 3, 7, 9, 11, 12, 18, 103, 108, 411, 724, 1754, 1991, 2222, 7258)
@@ -48,7 +48,7 @@ PROTEINS = {
     "3-mers": 500,
 }
 SESSIONS = {2: 1070, 5: 1077, 9: 788, 12: 698, 14: 756, 16: 474}
-"""Neurons of one or two sessions of each mouse."""
+"""Number of neurons in each session; there are one or two sessions of each mouse."""
 CELLS = {
     "blood cells": {
         "pbmc log": 765,
@@ -74,7 +74,7 @@ BASES = (
 
 @cache
 def rows_of(domain: str, name: str, n: int) -> Matrix:
-    """Return at most n rows of a base, drawn once for all."""
+    """Return at most n rows of a base, drawn once with a fixed seed."""
     X = _LOADERS[domain](name)
     return np.asarray(X[np.sort(np.random.default_rng(_ROWS_SEED).permutation(len(X))[:n])])
 
@@ -108,13 +108,13 @@ def _pbmc() -> Matrix:
 
 
 def _kang() -> Matrix:
-    """The 1,000 genes that vary most."""
+    """Return the 1,000 most variable genes."""
     X = _dense("kang2018", "lognorm")
     return np.asarray(X[:, np.sort(np.argsort(-X.var(axis=0), kind="stable")[:_GENES])])
 
 
 def _brain(kind: str) -> Matrix:
-    """Cells with at least 100 of the 1,000 genes; the others have no direction in a few dozen genes."""
+    """Return cells with at least 100 of the 1,000 genes; other cells have no direction in a few dozen genes."""
     X = _dense("mouse_brain_10k", "counts")
     X = X[(X > 0).sum(axis=1) >= 100]
     if kind == "counts":
@@ -139,7 +139,7 @@ _CHARGE = {"K": 1.0, "R": 1.0, "H": 0.1, "D": -1.0, "E": -1.0}
 
 
 def _proteins(name: str) -> Matrix:
-    """Sequences of 50 to 2,000 residues, as published."""
+    """Return sequences of 50 to 2,000 residues, as in the paper."""
     proteins = [line["sequence"] for line in lines("proteins", "proteins_location.csv")]
     sequences = [protein for protein in proteins if 50 <= len(protein) <= 2000]
     if name in ("composition", "dipeptides"):
@@ -156,7 +156,7 @@ def _codes(sequence: str) -> NDArray[np.int64]:
 
 
 def _words(sequence: str, length: int) -> Vector:
-    """Share of each word of letters."""
+    """Return the share of each k-mer in a sequence."""
     codes = _codes(sequence)
     words = codes if length == 1 else codes[:-1] * len(_LETTERS) + codes[1:]
     counts = np.bincount(words, minlength=len(_LETTERS) ** length)
@@ -172,7 +172,7 @@ def _hash_seed(sequence: str, n: int) -> Vector:
 
 
 def _profile(sequence: str, scale: dict[str, float], bins: int) -> Vector:
-    """Mean along stretches of equal length; sequences shorter than the bins are read between their residues."""
+    """Return means along bins of equal length; sequences with fewer residues than bins are interpolated."""
     values = np.array([scale.get(letter, 0.0) for letter in sequence])
     total = np.concatenate([[0.0], np.cumsum(values)])
     edges = np.interp(np.linspace(0, len(values), bins + 1), np.arange(len(total)), total)

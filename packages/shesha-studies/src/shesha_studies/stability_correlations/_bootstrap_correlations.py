@@ -16,7 +16,7 @@ _TOGETHER = 250
 
 
 def weighted_spearman(x: Vector, y: Vector, weights: NDArray[np.floating[Any]]) -> Vector:
-    """Spearman's correlation where row i counts weights[draw, i] times, ties in their mean rank.
+    """Spearman's correlation if row i occurs weights[draw, i] times; ties have their mean rank.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def _ranks(values: Vector, counts: Matrix) -> Matrix:
 
 @dataclass(frozen=True)
 class Correlation:
-    """A rank correlation with two intervals: of rows as if each were drawn, and of the groups they come from."""
+    """A rank correlation with two intervals: one resamples rows, and one resamples groups of rows."""
 
     n: int
     value: float
@@ -89,7 +89,7 @@ def correlation(
 
 
 def counts(n: int, n_draws: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """How often each of n is drawn, draws x n."""
+    """Return how often each of n items is drawn, of shape (n_draws, n)."""
     drawn = rng.integers(n, size=(n_draws, n)) + n * np.arange(n_draws)[:, None]
     return np.bincount(drawn.ravel(), minlength=n * n_draws).reshape(n_draws, n).astype(np.float32)
 

@@ -75,7 +75,7 @@ def _number(findings: Findings, where: str, group: str, number: str, value: floa
 
 
 def _find_correlation(findings: Findings, where: str, group: str) -> Correlation | None:
-    """Which of our correlations a published one is of."""
+    """Return our correlation that corresponds to a published one."""
     if ", 7.8" in where or "Table 10" in where or group.partition(" ")[0] in ("PWCKA", "Procrustes"):
         measure, _, kind = group.partition(" ")
         return findings.alternatives.get((measure, kind or "all"))
@@ -120,7 +120,7 @@ def _check_mixed_model(findings: Findings, where: str, what: str, number: str, v
 
 
 def _count(where: str, what: str, group: str, value: float) -> Check:
-    """Counts follow from the transformations of Table 14 and the widths of the published models."""
+    """Return a count from the transformations of Table 14 and the widths of the published models."""
     if group in _PUBLISHED_WIDTHS:
         return judge_number(where, what, value, sum(len(variants(d)) for d in _PUBLISHED_WIDTHS[group]), decimals=0)
     if group in _PER_BASE:

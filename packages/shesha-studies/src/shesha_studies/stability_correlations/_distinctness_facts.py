@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def make_facts(found: Findings) -> Facts:
-    """Return what decides the claims."""
+    """Return the facts by which the claims are judged."""
     parts = (_component_facts(found), _aggregate_facts(found), _kind_facts(found), _levels(found), _model_facts(found))
     return as_facts({name: value for part in parts for name, value in part.items()})
 
 
 def _component_facts(findings: Findings) -> Mapping[str, Fact]:
-    """The split of components on their own axes and on others."""
+    """Facts on the feature split of principal components, on their own axes and on random axes."""
     parts = findings.distinct[findings.distinct.kind == "PCA"]
     gap = (findings.distinct.stability - findings.distinct.averaged).abs()
 
@@ -43,7 +43,7 @@ def _over_groups(rho: Correlation) -> Fact:
 
 
 def _aggregate_facts(findings: Findings) -> Mapping[str, Any]:
-    """The aggregate, and the domains."""
+    """Facts on the aggregate over all rows, and on the domains."""
     rho, domains = findings.domains["Aggregate"], {**findings.domains}
     del domains["Aggregate"]
     small = sum(abs(each.value) < 0.3 for each in domains.values())
@@ -68,13 +68,13 @@ def _aggregate_facts(findings: Findings) -> Mapping[str, Any]:
 
 
 def _over_bases(findings: Findings, name: str, sign: int = 1) -> Fact:
-    """Mean of random projections of a base less that of the base; bases are the units."""
+    """Mean score of random projections of a base minus the score of the base; bases are resampled."""
     wide = findings.distinct.groupby(["group", "kind"])[name].mean().unstack()
     return over_draws(sign * (wide["random projection"] - wide["original"]))
 
 
 def _kind_facts(findings: Findings) -> Mapping[str, Any]:
-    """By kind of transformation."""
+    """Facts by kind of transformation."""
     components = findings.distinct[findings.distinct.kind == "PCA"]
     projected = findings.distinct[findings.distinct.kind == "random projection"]
     means = findings.distinct.groupby("kind")[["stability", "cka"]].mean()
@@ -119,7 +119,7 @@ def _levels(findings: Findings) -> Mapping[str, Any]:
 
 
 def _sizes_within_kinds(findings: Findings) -> Mapping[str, Any]:
-    """Correlations within bases, kind by kind, and the mean of their absolute values, as signs differ."""
+    """Facts on correlations within bases by kind, and the mean of their absolute values, because signs differ."""
     varied = {
         kind: df for kind in KINDS if (df := findings.distinct[findings.distinct.kind == kind]).variant.nunique() > 1
     }
@@ -132,7 +132,7 @@ def _sizes_within_kinds(findings: Findings) -> Mapping[str, Any]:
 
 
 def _bias(rows: pd.DataFrame) -> Fact:
-    """How far the correlations with CKA and with unbiased CKA are apart; bases are resampled."""
+    """Difference between the correlations with CKA and with unbiased CKA; bases are resampled."""
     rows = rows[["group", "stability", "cka", "unbiased"]].dropna()
 
     def difference(drawn: pd.DataFrame) -> float:
@@ -143,7 +143,7 @@ def _bias(rows: pd.DataFrame) -> Fact:
 
 
 def _model_facts(findings: Findings) -> Mapping[str, Any]:
-    """The mixed model, and what an unchanged base says."""
+    """Facts on the mixed model, and on unchanged bases."""
     model, spread = findings.mixed_model, findings.rows[["stability", "cka"]].std()
     base = findings.rows[findings.rows.kind == "original"].cka_of_base
     return {

@@ -87,7 +87,7 @@ def _distributions(findings: Findings) -> pd.DataFrame:
 
 
 def distribution(values: pd.Series[float]) -> dict[str, float]:
-    """Summaries of the published table."""
+    """Summarise the distribution of the scores, as the published table does."""
     quantiles = {"quartile_1": 0.25, "median": 0.5, "quartile_3": 0.75}
     return {
         "mean": float(values.mean()),
@@ -99,7 +99,7 @@ def distribution(values: pd.Series[float]) -> dict[str, float]:
 
 
 def components(found: Findings) -> pd.DataFrame:
-    """Mean scores by the number of principal components, where no base has fewer than were asked for."""
+    """Mean scores by number of principal components, for bases with at least this number."""
     subset = found.distinct[(found.distinct.kind == "PCA") & found.distinct.d.isin(COMPONENTS)]
     means = subset.groupby("d")[["stability", "averaged", "shuffled", "cka", "chance"]].mean()
     return means.assign(bases=subset.groupby("d").size())[
@@ -212,7 +212,7 @@ def notes(findings: Findings) -> tuple[str, ...]:
 
 
 def _sizes_of_bases(findings: Findings) -> str:
-    """Which bases have the published number of rows and seeds."""
+    """State which bases have the published number of rows and of seeds."""
     n_full = findings.rows[findings.rows["size"] != "small"].group.nunique()
     rest = findings.rows.group.nunique() - n_full
     return (

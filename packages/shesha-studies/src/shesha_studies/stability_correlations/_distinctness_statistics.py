@@ -27,7 +27,7 @@ class MixedModel:
 
 
 def random_intercept(x: Vector, y: Vector, groups: ArrayLike) -> MixedModel:
-    """Fit by restricted maximum likelihood over the ratio of the two variances."""
+    """Fit a random intercept by restricted maximum likelihood over the ratio of the two variances."""
     _, codes = np.unique(np.asarray(groups), return_inverse=True)
     fit = fit_random_intercept(np.column_stack([np.ones(len(x)), x]), y, codes.astype(np.intp))
     shared = fit.between / (fit.between + fit.residual)
@@ -85,13 +85,13 @@ class Findings:
     """The rows of the page, those of both sizes, and statistics of them."""
 
     rows: pd.DataFrame
-    """Rows of each base: those of the published size if they are complete, otherwise the small ones."""
+    """Rows of each base, of the published size if these are complete, otherwise of the small size."""
     smaller: pd.DataFrame
     larger: pd.DataFrame
 
     @classmethod
     def build(cls, rows: pd.DataFrame) -> Findings:
-        """Take the rows of a run apart."""
+        """Divide the rows of a run by size, and compute the statistics of the page."""
         rows = round_as_stored(rows)
         rows = rows.assign(group=rows.domain + " " + rows.base, adjusted=(rows.cka - rows.chance) / (1 - rows.chance))
         small, large = rows[rows["size"] == "small"], rows[rows["size"] != "small"]
@@ -102,17 +102,17 @@ class Findings:
 
     @cached_property
     def distinct(self) -> pd.DataFrame:
-        """Without principal components that the cap makes the same."""
+        """Return the rows without principal components that repeat others because of the cap."""
         return self.rows[self.rows.repeat == 0]
 
     @cached_property
     def kinds(self) -> dict[str, Correlation]:
-        """Of every kind of transformation, repeats included, as published."""
+        """Correlations by kind of transformation, with repeated rows, as published."""
         return {kind: score_correlation(self.rows[self.rows.kind == kind]) for kind in KINDS}
 
     @cached_property
     def domains(self) -> dict[str, Correlation]:
-        """Of every domain that the paper has too, and of all rows."""
+        """Correlations by domain of the paper, and over all rows."""
         results = {
             name: score_correlation(self.rows[self.rows.domain.isin(members)])
             for name, members in DOMAINS.items()
@@ -122,7 +122,7 @@ class Findings:
 
     @cached_property
     def subsets(self) -> dict[str, Correlation]:
-        """Of the published subsets, and of the random transformations."""
+        """Correlations of the published subsets, and of the random transformations."""
         rows = self.rows
         chosen = {
             "Excluding Neuroscience": rows[rows.domain != "neurons"],
@@ -139,7 +139,7 @@ class Findings:
 
     @cached_property
     def levels(self) -> dict[tuple[str, str, str], Correlation]:
-        """By what is ranked within what, and by the scores."""
+        """Correlations by level of ranking and by pair of scores."""
         results = {}
         for level, keys in LEVELS.items():
             rows = self.distinct if keys else self.rows
@@ -149,7 +149,7 @@ class Findings:
 
     @cached_property
     def mixed_model(self) -> MixedModel:
-        """Published model: stability = slope x CKA + an intercept of the base."""
+        """Fit the published model: stability = slope x CKA + an intercept of the base."""
         there = self.rows.dropna(subset=["stability", "cka"])
         return random_intercept(there.cka.to_numpy(), there.stability.to_numpy(), there.group.to_numpy())
 
@@ -168,7 +168,7 @@ class Findings:
 
     @cached_property
     def alternatives(self) -> dict[tuple[str, str], Correlation]:
-        """Of other measures, language only: of all rows and by kind."""
+        """Correlations with other measures, for language only, over all rows and by kind."""
         table = self.rows[self.rows.domain == "language"]
         results = {}
         if len(table):

@@ -8,7 +8,7 @@ from shesha.kernels.standardisation import is_constant
 from shesha.support.types import Matrix
 
 COMPONENTS = (5, 10, 20, 30, 50, 75, 100, 125, 150, 200, 250, 300)
-"""Twelve between the published ends, because 948 configurations of PCA are twelve for each of the 79 bases."""
+"""Twelve numbers of components between the published limits, because 948 configurations are 12 for each of 79 bases."""
 PROJECTED = (16, 32, 64, 128, 256)
 TOP = (50, 100, 200, 400, 800)
 CHOSEN = (50, 100, 200)
@@ -25,7 +25,7 @@ KINDS = (
 
 
 def variants(d: int) -> list[str]:
-    """Names of the transformations of d features.
+    """Return the names of the transformations for d features.
 
     Examples
     --------
@@ -45,12 +45,12 @@ def variants(d: int) -> list[str]:
 
 
 def transformation_kind(variant: str) -> str:
-    """Which row of the table a transformation belongs to."""
+    """Return the row of the table to which a transformation belongs."""
     return next(kind for kind in KINDS if variant.startswith(kind))
 
 
 def is_repeat(variant: str, n: int, d: int) -> bool:
-    """Whether the cap of PCA, min(n, d) - 1, makes it the same as one with fewer components."""
+    """Whether a PCA equals one with fewer components, because of the cap min(n, d) - 1."""
     if transformation_kind(variant) != "PCA":
         return False
     k, cap = int(variant.split()[-1]), min(n, d) - 1
@@ -58,7 +58,7 @@ def is_repeat(variant: str, n: int, d: int) -> bool:
 
 
 def is_drawn(variant: str) -> bool:
-    """Whether a transformation has random numbers of its own."""
+    """Whether a transformation is random."""
     return transformation_kind(variant) in ("random projection", "random features", "noise")
 
 
@@ -85,18 +85,18 @@ def _narrowed(X: Matrix, kind: str, k: int, rng: np.random.Generator) -> Matrix:
 
 
 def components(X: Matrix, k: int) -> Matrix:
-    """Scores of the leading principal components, at most min(n, d) - 1 of them."""
+    """Return the scores of the leading principal components, at most min(n, d) - 1."""
     k = min(k, min(X.shape) - 1)
     vectors, lengths, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
     return np.asarray(vectors[:, :k] * lengths[:k])
 
 
 def standardised(X: Matrix) -> Matrix:
-    """Columns of mean 0 and variance 1; constant ones become 0."""
+    """Standardise columns to mean 0 and variance 1; constant columns become 0."""
     return np.asarray((X - X.mean(axis=0)) / np.where(is_constant(X), np.inf, X.std(axis=0)))
 
 
 def directions(X: Matrix) -> Matrix:
-    """Rows of length 1."""
+    """Scale rows to length 1."""
     lengths = np.linalg.norm(X, axis=1, keepdims=True)
     return np.asarray(X / np.where(lengths > 0, lengths, 1.0))

@@ -1,4 +1,4 @@
-"""Facts of the study `geometric-tax`: of our networks at equal width, and of the paper's own tables."""
+"""Facts of the study `geometric-tax`, from our networks at equal width and from the paper's tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _L, _J = "Geometric Stability", "Geometric Stability (journal)"
 
 
 def make_facts(found: Findings, published: pd.DataFrame) -> Facts:
-    """Return what decides the claims."""
+    """Return the facts by which the claims are judged."""
     parts = (_trade(found), _scores(found), _width_facts(found), _groups(found))
     published_facts = (_ranks_of_dino(published), _correlations(published), _p_values(published), _places(published))
     return as_facts({name: value for part in (*parts, *published_facts) for name, value in part.items()})
@@ -35,7 +35,7 @@ def _join_signed(values: Iterable[float]) -> str:
 
 
 def _trade(findings: Findings) -> Mapping[str, Any]:
-    """Stability against LogME, and every pair of scores at equal width."""
+    """Facts on stability against LogME, and on every pair of scores at equal width."""
     plain, equal = (
         [findings.trade["stability", "logme", target, flag] for target in TARGETS] for flag in (False, True)
     )
@@ -63,7 +63,7 @@ def _width_facts(findings: Findings) -> Mapping[str, Any]:
 
 
 def _scores(findings: Findings) -> Mapping[str, Any]:
-    """LogME of few rows, agreement of ranks, and what rotations change."""
+    """Facts on LogME of few rows, agreement of ranks, and effects of rotations."""
     exact, code = tables.few_rows(findings)
     table = tables.agreement(findings)
     stability = table[table.score == TITLES["stability"]]
@@ -78,7 +78,7 @@ def _scores(findings: Findings) -> Mapping[str, Any]:
 
 
 def _groups(findings: Findings) -> Mapping[str, Any]:
-    """Objectives and shapes, as Mann and Whitney compare them; the difference in two of three sets decides.
+    """Facts on objectives and architectures by Mann-Whitney tests; differences in two of three sets decide.
 
     The number of sets lies between those that show it and those that do not show the opposite.
     """
@@ -119,14 +119,14 @@ def _ranks_of_dino(published: pd.DataFrame) -> Mapping[str, Any]:
 
 
 def _error_of_dino(published: pd.DataFrame) -> float:
-    """Twice the standard error of DINOv2's stability over its four models, which are printed for CIFAR-100 alone."""
+    """Twice the standard error of DINOv2's stability over its four models, which are printed only for CIFAR-100."""
     scores = _column(published, f"{_L}, Table 36", number="CIFAR-100 FS").astype(float)
     models = scores[scores.index.str.contains("dinov2")]
     return float(2 * models.std(ddof=1) / np.sqrt(len(models)))
 
 
 def _most_below_dino(published: pd.DataFrame, moved: float) -> int:
-    """Most families of Table 29 below DINOv2 on one set of images but EuroSAT, with DINOv2's score moved."""
+    """Largest number of families of Table 29 below a shifted DINOv2 score, on any set of images except EuroSAT."""
     table = published[published["where"] == f"{_L}, Table 29"]
     wide = table.pivot_table(index="row", columns="number", values="published", aggfunc="first").astype(float)
     others = wide.drop(columns=["EuroSAT", "mean"])
@@ -134,7 +134,7 @@ def _most_below_dino(published: pd.DataFrame, moved: float) -> int:
 
 
 def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
-    """Tables 23, 28 and 30, and the families of Tables 29 and 41."""
+    """Facts on the correlations of Tables 23, 28 and 30, and on the families of Tables 29 and 41."""
     table = _column(published, f"{_L}, Table 23", row="LogME vs Shesha-FS").astype(float)
     families = tables.families_published(published)
     domain = _column(published, f"{_L}, Table 22", number="domain").to_dict()
@@ -161,7 +161,7 @@ def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
 
 
 def _p_values(published: pd.DataFrame) -> Mapping[str, float]:
-    """The smallest p that 3 and 10 models allow, and how many of six are below 0.05."""
+    """Facts on the smallest p-values that 3 and 10 models allow, and on how many of six are below 0.05."""
     smallest, published_p = 1 / comb(13, 3), float(_column(published, f"{_L}, Table 26", number="p")["CIFAR-10"])
     both = (_column(published, where, number="p") for where in (f"{_L}, Table 27", f"{_J}, Table 7"))
     small = [sum(text.startswith("<") or float(text) < 0.05 for text in some) for some in both]
@@ -172,7 +172,7 @@ def _p_values(published: pd.DataFrame) -> Mapping[str, float]:
 
 
 def _places(published: pd.DataFrame) -> Mapping[str, float]:
-    """How many ranks of families are those of their scores."""
+    """Count the ranks of families that match their scores."""
     scores = published[(published["where"] == f"{_L}, Table 29") & (published.number != "mean")]
     ranks = published[published["where"] == f"{_L}, Table 40"]
     wide = scores.pivot_table(index="row", columns="number", values="published", aggfunc="first").astype(float)

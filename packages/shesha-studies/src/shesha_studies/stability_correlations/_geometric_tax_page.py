@@ -152,7 +152,7 @@ def significantly_negative(published: pd.DataFrame) -> int:
 
 
 def pictures(findings: Findings) -> tuple[Picture, ...]:
-    """Stability against LogME for every target, and LogME against width by both ways to compute it."""
+    """Draw stability against LogME for every target, and LogME against width for both computations."""
     fig, axes = figure(len(TARGETS) + 1, width=3.6, height=3.6)
     objectives = list(dict.fromkeys(findings.rows.objective))
     for ax, target in zip(axes, TARGETS, strict=False):

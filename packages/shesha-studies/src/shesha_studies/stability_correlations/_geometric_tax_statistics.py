@@ -12,6 +12,7 @@ from scipy.stats import mannwhitneyu
 
 from shesha_studies.stability_correlations._bootstrap_correlations import round_as_stored
 
+_DRAWS = 999
 TARGETS = ("clothes", "photographs", "digits")
 STABILITIES = ("stability", "centred", "equal", "averaged")
 TRANSFERS = ("logme", "accuracy", "leep", "variance")
@@ -35,7 +36,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Rank:
-    """A rank correlation, with the p-value of shuffled networks (within widths, where ranks are within widths)."""
+    """A rank correlation with its p-value from permuted networks; permuted within widths if ranks are."""
 
     value: float
     p: float
@@ -44,7 +45,7 @@ class Rank:
 
 @dataclass(frozen=True)
 class Findings:
-    """One line per network, and what follows."""
+    """One line per network, and the statistics computed from them."""
 
     rows: pd.DataFrame
 
@@ -63,7 +64,7 @@ class Findings:
 
     @cached_property
     def trade(self) -> dict[tuple[str, str, str, bool], Rank]:
-        """Stability against transfer: (stability, transfer, target, same width)."""
+        """Correlations of stability with transfer, by (stability, transfer, target, same width)."""
         return {
             (stability, transfer, target, same): self.rank_correlation(
                 f"{stability} {target}", f"{transfer} {target}", same_width=same
@@ -77,7 +78,7 @@ class Findings:
     def compared(
         self, target: str, column: str, one: str, others: tuple[str, ...], score: str = "stability"
     ) -> dict[str, float]:
-        """Compare two groups of networks: means, and Mann and Whitney's p."""
+        """Compare two groups of networks by their means and a Mann-Whitney test."""
         values = self.rows[f"{score} {target}"]
         first, second = values[self.rows[column] == one], values[self.rows[column].isin(others)]
         if not len(first) or not len(second):
@@ -86,20 +87,20 @@ class Findings:
         return {"first": first.mean(), "second": second.mean(), "difference": first.mean() - second.mean(), "p": p}
 
 
-def shuffled_correlation(x: np.ndarray, y: np.ndarray, groups: np.ndarray, n_draws: int = 999) -> Rank:
-    """Pearson's correlation of ranks, compared with those with networks exchanged within groups."""
+def shuffled_correlation(x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> Rank:
+    """Pearson's correlation of ranks, with a p-value from permutations of networks within groups."""
     if len(x) < 4 or not x.any() or not y.any():
         return Rank(float("nan"), float("nan"), len(x))
     rng = np.random.default_rng(320)
     value = _cosine(x, y)
-    drawn = np.empty(n_draws)
-    for draw in range(n_draws):
+    drawn = np.empty(_DRAWS)
+    for draw in range(_DRAWS):
         keys = rng.random(len(x))
         # Both orders sort by group, so every group keeps its places.
         shuffled = np.empty_like(y)
         shuffled[np.argsort(groups, kind="stable")] = y[np.lexsort((keys, groups))]
         drawn[draw] = _cosine(x, shuffled)
-    return Rank(value, float((1 + (np.abs(drawn) >= abs(value) - 1e-12).sum()) / (n_draws + 1)), len(x))
+    return Rank(value, float((1 + (np.abs(drawn) >= abs(value) - 1e-12).sum()) / (_DRAWS + 1)), len(x))
 
 
 def _cosine(x: np.ndarray, y: np.ndarray) -> float:
@@ -107,7 +108,7 @@ def _cosine(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def chance_of_jaccard(n: int, top: int) -> float:
-    """Mean overlap of two random choices of the same size, as an index of Jaccard.
+    """Mean Jaccard index of two random subsets of the same size.
 
     Examples
     --------

@@ -93,7 +93,7 @@ def distinctness(domain: str, base: str, variant: str, size: str) -> dict[str, f
 def _averaged(
     domain: str, base: str, variant: str, n: int, seeds: tuple[int, ...], others: bool
 ) -> dict[str, float | int]:
-    """Means over the seeds, each with random numbers of its own."""
+    """Average scores over seeds, each with its own random numbers."""
     X = rows_of(domain, base, n)
     references = _references(domain, base, n)
     # Where nothing is drawn, the seeds differ in the splits alone.
@@ -124,7 +124,7 @@ def _scores(Y: Matrix, seed: int) -> dict[str, float]:
 
 
 class _Seen(NamedTuple):
-    """A matrix with what measures see of it: several of them look once."""
+    """A matrix with the views that measures share, and its effective dimension."""
 
     views: Representation
     dimensions: float
@@ -153,7 +153,7 @@ def _references(domain: str, base: str, n: int) -> list[_Seen]:
 
 
 def _stability(X: Matrix, n_splits: int, seed: int) -> float:
-    """NaN where a row is zero in half of the features: few columns of sparse data."""
+    """Feature split; NaN if a row is zero in a half of the features, as in sparse data with few columns."""
     try:
         return float(feature_split(X, n_splits=n_splits, seed=seed))
     except ValueError as error:
@@ -163,7 +163,7 @@ def _stability(X: Matrix, n_splits: int, seed: int) -> float:
 
 
 def chance_cka(x: float, y: float, n: int) -> float:
-    """Mean linear CKA of two representations in x and y dimensions when the n rows of one are in random order: exact.
+    """Exact mean of linear CKA over random orders of the rows of one of two representations.
 
     For centred Gram matrices K and L, the mean over orders of tr(K P L P') is tr K tr L / (n - 1).
 
@@ -193,5 +193,5 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 
 @distinctness.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Gather what the claims are judged by."""
+    """Return the facts by which the claims are judged."""
     return make_facts(Findings.build(rows))

@@ -22,15 +22,15 @@ from shesha_studies.external_data import sklearn
 from shesha_studies.networks.images import Pictures, grey
 from shesha_studies.networks.networks_by_objective import IMAGES, OBJECTIVES, SHAPES, trained
 from shesha_studies.stability_correlations import _geometric_tax_page as tables
-from shesha_studies.stability_correlations import _geometric_tax_page as words
 from shesha_studies.stability_correlations._geometric_tax_facts import make_facts
+from shesha_studies.stability_correlations._geometric_tax_page import notes, pictures
 from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, Findings
 
 WIDTHS = (64, 128, 384)
 N, N_FEW, N_STABILITY, N_PROBED = 800, 200, 300, 400
 _EQUAL = 64
 _REPEATED = 5
-"""Rows are drawn with replacement, about as often as the 1,020 flower images are among 5,000 rows."""
+"""Mean number of repeats of a row, about as for the 1,020 flower images among 5,000 rows drawn with replacement."""
 _SEED = 320
 _SPLITS = 10
 _UNTRAINED = ("untrained", "supervised", "contrastive")
@@ -99,7 +99,7 @@ def _scores(X: Matrix, y: NDArray[np.int64]) -> dict[str, float]:
 
 
 def _probe_accuracy(X: Matrix, y: NDArray[np.int64], new: Matrix, answers: NDArray[np.int64]) -> float:
-    """Share of new rows that a linear classifier of the features names: what transferability scores predict."""
+    """Return the accuracy of a linear classifier of the features on new rows, which transferability scores predict."""
     mean, spread = X.mean(axis=0), X.std(axis=0) + 1e-12
     A, B = (X - mean) / spread, (new - mean) / spread
     targets = np.eye(int(y.max()) + 1)[y]
@@ -117,7 +117,7 @@ def _target(name: str) -> tuple[Pictures, NDArray[np.int64]]:
 
 
 def _digits() -> tuple[Pictures, NDArray[np.int64]]:
-    """Handwritten digits of scikit-learn, 8 x 8, enlarged to 28 x 28."""
+    """Return the handwritten digits of scikit-learn (8 x 8), enlarged to 28 x 28."""
     pixels, y = sklearn("datasets").load_digits(return_X_y=True)
     order = np.random.default_rng(_SEED).permutation(len(y))[: N + N_PROBED]
     X = np.pad(pixels.reshape(-1, 8, 8)[order].repeat(3, axis=1).repeat(3, axis=2), ((0, 0), (2, 2), (2, 2)))
@@ -127,21 +127,21 @@ def _digits() -> tuple[Pictures, NDArray[np.int64]]:
 
 @geometric_tax.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Rank networks by both scores, on every target, and hold the width fixed."""
+    """Make the page: ranks of networks by both scores on every target, also at equal width."""
     printed, claims = split_numbers_and_claims(published)
     findings = Findings.build(rows)
     return Page(
         "",
         tables.tables(findings, printed),
-        words.pictures(findings),
-        words.notes(findings),
+        pictures(findings),
+        notes(findings),
         tuple(checks(findings, printed, claims)),
     )
 
 
 @geometric_tax.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Gather what the claims are judged by."""
+    """Return the facts by which the claims are judged."""
     return make_facts(Findings.build(rows), split_numbers_and_claims(published)[0])
 
 

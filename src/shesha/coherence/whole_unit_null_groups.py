@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.control_pool import Pool, build_pool
 from shesha.coherence.null_scores import members
-from shesha.coherence.row_layout import LARGE, Layout
+from shesha.coherence.row_roles import LARGE, Layout
 from shesha.kernels.threads import parallel
 from shesha.support.types import Index, Mask, Vector
 
@@ -29,9 +29,9 @@ class UnitDraws:
     pools: list[Pool]
     sizes: list[Index]
     places: list[list[Index]]
-    """Indices of the rows of each unit in the pool of its block."""
+    """Indices of the rows of each unit, in the pool of the unit's block."""
     group_units: list[frozenset[int]]
-    """Which of these units belong to the group, if labels are shuffled."""
+    """Mask of the units that belong to the group itself, if labels are shuffled."""
     reason: str = ""
 
     @property

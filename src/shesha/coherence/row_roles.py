@@ -15,7 +15,7 @@ from shesha.support.types import Index, Mask
 FEWEST_CONTROLS = 5
 """Smallest number of controls that define a reference."""
 LARGE = 0.15
-"""If a group has more rows than this share of the controls, labels are shuffled instead."""
+"""Size of a group, relative to the number of controls, above which labels are shuffled."""
 
 
 @dataclass(frozen=True)

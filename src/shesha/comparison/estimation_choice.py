@@ -16,14 +16,14 @@ from shesha.kernels.distances import n_pairs
 from shesha.measures import Measure, takes_moments
 from shesha.moments import Moments
 from shesha.results import Comparison, Score
-from shesha.support import memory as memory
+from shesha.support import memory
 from shesha.support.progress import track
 from shesha.support.seeds import number
 from shesha.views import Representation
 from shesha.views.row_blocks import RowSource, is_stored
 
 _FEWEST_PAIRS = 1_000_000
-"""Up to this many pairs of rows, measures that do not fit are left out rather than estimated."""
+"""Smallest number of row pairs at which measures that exceed the memory are estimated instead of left out."""
 
 
 def _is_plain(others: Mapping[str, Any]) -> bool:
@@ -34,7 +34,7 @@ def refuse_with_moments(options: Mapping[str, Any]) -> None:
     """Refuse options that need the rows, which moments do not contain."""
     used = [name for name, value in options.items() if value is not None and value is not False]
     if used:
-        raise ValueError(f"{', '.join(used)} must be left out with Moments, which hold no single rows, got {used[0]}")
+        raise ValueError(f"{', '.join(used)} must be left out with Moments, which lack single rows, got {used[0]}")
 
 
 def require_plain(sample_options: Sequence[str], others: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from shesha.views import Concentricity, Magnitude, SplitStability, Uniformity
 FAMILY = "statistics"
 _COARSE = "Representations that share nothing can have equal values."
 _ALONE = 1e-6
-"""Share of the mean that comes from pairs of different rows; below it, these pairs have no visible effect."""
+"""Share of the mean due to pairs of different rows below which these pairs have no visible effect."""
 
 
 def _no_near_rows_note(a: Uniformity, b: Uniformity) -> str:

@@ -15,7 +15,7 @@ from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.support.types import Index, Matrix, Vector
 
 _MOST_ROWS = 1 << 14
-"""Maximum number of rows: row numbers fit in 16 bits, and sums of products of ranks in 64."""
+"""Maximum number of rows for which row numbers fit in 16 bits, and sums of products of ranks in 64 bits."""
 
 
 def scores(rows: Matrix, metric: Metric, frame: Frame, draws: Sequence[object], subsets: Sequence[Index]) -> Matrix:

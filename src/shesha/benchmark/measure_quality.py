@@ -45,7 +45,7 @@ class Quality:
     """A score, its number of values, and the reason if it is missing."""
 
     value: float
-    """NaN if it cannot be computed from the data; `reason` then says why."""
+    """Value of the score; NaN, with a `reason`, if it cannot be computed from the data."""
     n: int
     """Number of values (pairs, triples of layers) used."""
     dropped: int = 0
@@ -65,7 +65,7 @@ class LayerScores:
     """Agreement between the similarity of layers and their order."""
 
     conformity: Quality
-    """Share of the triples of layers in order; `n` counts triples."""
+    """Share of triples of layers whose similarities have the expected order; `n` counts triples."""
     pooled: Quality
     """Rank correlation of dissimilarity and distance in layers over all pairs at once; `n` counts pairs."""
     by_layer: Quality

@@ -21,15 +21,16 @@ from shesha.report import (
     heading_anchor,
 )
 from shesha.results.generic_page import run_details
-from shesha.results.similarity.calibrated_pair_tables import CALIBRATED_PAIRS_NOTE, measure_table, significance_sentence
 from shesha.results.similarity.held_out_sections import held_out_sections
 from shesha.results.similarity.pair_sentences import format_interval, format_number, pair_sentences
+from shesha.results.similarity.pairwise_tables import CALIBRATED_PAIRS_NOTE, measure_table, significance_sentence
 from shesha.results.similarity.recommended_measures import RECOMMENDED
 
 if TYPE_CHECKING:
     from shesha.results.audit.doubts import Doubts
-    from shesha.results.similarity.comparison import Comparison, Score
+    from shesha.results.similarity.comparison import Comparison
     from shesha.results.similarity.pairwise import PairwiseComparison
+    from shesha.results.similarity.score import Score
 
 _SEES = {
     "canonical correlation": "How strongly linear combinations of the features of both representations correlate.",
@@ -52,8 +53,8 @@ NO_CHANCE = Text(
     "similar."
 )
 _MANY_TESTS = Text(
-    "With many measures, some p-values are small by chance alone. Corrected p accounts for the number of measures: "
-    "use it unless you chose one measure in advance."
+    "With many measures, some p-values are small by chance alone. Use the corrected p-value, which accounts for "
+    "the number of measures, unless you chose one measure in advance."
 )
 _MOST_CELLS = 30_000
 """Largest number of heat-map cells on one page; more are slow in a browser."""
@@ -136,7 +137,7 @@ def _format_p_value(p_value: float) -> str:
 
 
 def _strip(score: Score) -> Strip | None:
-    """Draw what lies between 0 and 1; other measures have scales of their own."""
+    """Draw the measures with values from 0 to 1; other measures have different scales."""
     if not (score.possible_low >= -1 and score.possible_high <= 1 and score.closer == "higher"):
         return None
     return Strip(score.value, score.interval_low, score.interval_high, score.threshold)

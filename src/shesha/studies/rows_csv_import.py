@@ -23,7 +23,7 @@ def adopt(study: Study, store: ResultStore, folder: Path, key: Any) -> int:
     study : Study
     store : ResultStore
     folder : path
-        Of the study's table and summary.
+        Folder with the table and the summary of the study.
     key : callable
         From the parameters of a cell to its key.
     """

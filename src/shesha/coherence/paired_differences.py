@@ -12,7 +12,7 @@ from shesha.coherence.group_scores import evidence
 from shesha.coherence.null_groups import NullGroupScores
 from shesha.coherence.null_scores import scores_of_sums
 from shesha.coherence.result_rows import lines
-from shesha.coherence.row_layout import Layout
+from shesha.coherence.row_roles import Layout
 from shesha.coherence.scores import NO_DIRECTION
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check

@@ -21,7 +21,7 @@ from shesha.views.representation import Representation, View
 V = TypeVar("V", bound=View)
 _SOME = 4096
 _COPIED = 16
-"""If rows are left out, the remaining rows are copied if they take at most the memory budget divided by this."""
+"""Divisor of the memory budget that gives the largest size at which remaining rows are copied."""
 
 
 class Rows:

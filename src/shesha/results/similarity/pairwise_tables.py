@@ -9,13 +9,14 @@ from shesha.results.base import reaches_level
 from shesha.support.plurals import agree
 
 if TYPE_CHECKING:
-    from shesha.results.similarity.comparison import Score
     from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
+    from shesha.results.similarity.score import Score
 
 CALIBRATED_PAIRS_NOTE = (
-    "Chance is the mean value for randomly matched rows. Calibrated is 0 up to the chance threshold and 1 at the best "
-    "possible value; for a measure without a best value, it is the excess over the threshold. Corrected p accounts "
-    "for the number of pairs of one measure, not for the number of measures."
+    "The chance level is the mean value for randomly matched rows. The calibrated value is 0 up to the chance "
+    "threshold and 1 at the best possible value. For a measure without a best possible value, it is the excess over "
+    "the threshold. The corrected p-value accounts for the number of pairs of one measure, not for the number of "
+    "measures."
 )
 _MOST_LINES = 60
 """Largest number of printed pairs; if there are more, those with the smallest p-values are printed."""

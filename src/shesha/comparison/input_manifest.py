@@ -37,7 +37,7 @@ from shesha.views import Rdm, Representation, Rows, looks_like_distances, rows_o
 FILES = "file"
 """Name in the store for indexed files."""
 _TABLES = (".csv", ".tsv", ".parquet", ".arrow", "")
-"""File types for which keys name columns."""
+"""Endings of files in which keys name columns."""
 _MOST_NAMED = 20
 """Maximum number of left-out files that are named individually."""
 
@@ -48,19 +48,19 @@ class Files:
 
     paths: Sequence[str | os.PathLike[str]]
     keys: Sequence[str] | None = None
-    """Names of arrays; None means all."""
+    """Names of the arrays to read; None means all arrays."""
     distances: bool = False
     """Whether the arrays are distances between rows."""
     layer_axis: LayerAxis = "guess"
-    """The axis of a three-dimensional array that counts layers."""
+    """Axis of a three-dimensional array along which the layers lie."""
     no_features: Sequence[str] = ()
-    """Columns of tables, and arrays, that hold labels."""
+    """Names of table columns and arrays that contain labels instead of features."""
     as_it_is: bool = False
     """Whether arrays that no measure could compare (NaN, few rows) are indexed rather than left out."""
     by_position: bool = False
-    """Whether row i of all is the same input, regardless of row names."""
+    """Whether row i is the same input in all representations, regardless of row names."""
     fewest: int = 0
-    """Arrays with fewer columns (such as a UMAP) are left out, unless keys name them or the file holds no others."""
+    """Smallest number of columns of an array. Arrays that keys name, and files without wider arrays, are exempt."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ class IndexedInput:
     place: RepresentationLocation
     shape: tuple[int, ...]
     fingerprint: str
-    """Hash of its content."""
+    """Hash of the content of the representation."""
     names: Names | None = field(default=None, compare=False)
-    """Names of its rows."""
+    """Row names of the representation."""
 
     def take_rows(self, order: Order) -> IndexedInput:
         """The same representation with its rows in another order."""
@@ -92,9 +92,9 @@ class Index:
     left_out: dict[str, str] = field(default_factory=dict)
     """Reasons why files cannot be read."""
     skipped: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Arrays that are not representations, by name: the number of files, and the reason."""
+    """Number of files and reason, by name, for arrays that are not representations."""
     ignored: list[str] = field(default_factory=list)
-    """Other files in the directories."""
+    """Files of unsupported kinds in the directories."""
     like_distances: list[str] = field(default_factory=list)
     """Arrays that are read as features but look like distances."""
 
@@ -148,7 +148,7 @@ def index_mapping(representations: Mapping[Any, Any], store: ResultStore, *, has
         new = (
             {name: _index_array(value, name, hashed)}
             if not kinds.is_path(value)
-            else _index_path(Path(value), name, store, index)
+            else index_file(name, Files([Path(value)]), store, index)
         )
         if {*new} & {*index.known}:
             labels = ", ".join(map(repr, representations))
@@ -163,10 +163,6 @@ def _index_array(value: Any, name: str, hashed: bool) -> IndexedInput:
     return IndexedInput(
         InMemoryRepresentation(source), source.shape, fingerprint(source) if hashed else name, source.names
     )
-
-
-def _index_path(path: Path, label: str, store: ResultStore, index: Index) -> dict[str, IndexedInput]:
-    return index_file(label, Files([path]), store, index)
 
 
 def index_file(label: str, files: Files, store: ResultStore, index: Index) -> dict[str, IndexedInput]:

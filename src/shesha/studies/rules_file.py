@@ -1,4 +1,4 @@
-"""What a study's page says, as data: rules of its lesser claims, sentences of its answer, headings of its tables.
+"""Texts of a study's page as data: rules of its lesser claims, sentences of its answer, headings of its tables.
 
 The file is `published/rules/NAME.toml`. An entry of `[claim]` has the key of a published line in words, which says its
 place and its label, and what decides it; the fields of the first rule may stand at the top of the entry. A key with a
@@ -11,14 +11,11 @@ from __future__ import annotations
 
 import tomllib
 from fnmatch import fnmatchcase
-from inspect import getsourcefile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shesha.studies import registry
 from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, fact_names, parse_claim, parse_rule
 from shesha.studies.facts import Facts
-from shesha.studies.published_checks import claim_key, line_label
+from shesha.studies.published_checks import claim_key, line_label, published_folder, read_published
 from shesha.studies.study_definition import Study
 
 if TYPE_CHECKING:
@@ -28,22 +25,9 @@ Tables = tuple[tuple[str, "pd.DataFrame"], ...]
 _OF_RULES = ("fact", "reason", "control", YES, NO, OPEN, *OPERATORS)
 
 
-def read_published(study: Study) -> pd.DataFrame | None:
-    """Read the published numbers of a study, if it has some."""
-    import pandas as pd
-
-    if study.published is None:
-        return None
-    return pd.read_csv(_folder(study) / study.published, comment="#")
-
-
-def _folder(study: Study) -> Path:
-    return registry.data_folder(study) or Path(getsourcefile(study.cell) or "").parent
-
-
 def read_rules(study: Study) -> dict[str, Any]:
     """Read the file of rules of a study, empty if it has none."""
-    place = _folder(study) / "rules" / f"{study.name}.toml"
+    place = published_folder(study) / "rules" / f"{study.name}.toml"
     return tomllib.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
 
 
@@ -68,7 +52,7 @@ def lesser_claims(study: Study) -> dict[Line, Claim]:
 
 
 def _entry(key: str, rules: dict[str, Any]) -> dict[str, Any]:
-    """Return the entry of a key; a star in its fields is what that of its own key stands for."""
+    """Return the entry of a key; stars in its fields are replaced by the text that the star of its key matches."""
     pattern = next((rule for rule in rules if fnmatchcase(key, rule)), None)
     if pattern is None:
         return {}
@@ -91,7 +75,7 @@ def _claim_from_line(study: str, line: Line, entry: dict[str, Any]) -> Claim:
 
 
 def study_answer(study: Study, facts: Facts) -> str:
-    """Return the answer of a study's page, "" if its rules hold none; sentences whose facts are absent are left out."""
+    """Return the answer of a study's page, "" without rules for it; sentences with missing facts are omitted."""
     return " ".join(filter(None, (_sentence(entry, facts) for entry in read_rules(study).get("answer", ()))))
 
 

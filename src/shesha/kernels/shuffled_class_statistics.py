@@ -20,11 +20,11 @@ Panels = Callable[[int], Matrix]
 _TOGETHER = 16
 """Number of shuffles that a thread computes in one task."""
 _ENTRIES = 1 << 15
-"""Number of values that are processed together, few enough to stay in cache."""
+"""Number of values that are processed in one step, limited by the size of the cache."""
 _PAIRS = 1 << 11
 _ROWS = 1 << 10
 _FEW = 16
-"""Maximum number of classes for one matrix product with all of them; with more, most products are unused."""
+"""Maximum number of classes for which one matrix product covers all classes."""
 _ROUNDING = 1e-13
 
 
@@ -55,7 +55,7 @@ def class_variance_shares(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
 
 
 def mean_separations(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
-    """Mean over classes of (inter - intra) / (inter + intra) in each shuffle of the labels; NaN if no class has it."""
+    """Mean over classes of (inter - intra) / (inter + intra) in each shuffle of the labels; NaN if undefined."""
     centred = centred_rows(X)
     total, lengths = centred.sum(axis=0), np.einsum("ij,ij->i", centred, centred)
     dots = centred @ total
@@ -142,7 +142,7 @@ def _sums_by_products(numbers: Matrix, codes: NDArray[Any], n_classes: int) -> V
 
 
 def _sums_by_masks(numbers: Matrix, codes: NDArray[Any], n_classes: int) -> Vector:
-    """Compute the same pair by pair."""
+    """Compute the sums of `class_sums` pair by pair."""
     totals, step = np.zeros(len(codes)), max(1, _ENTRIES // numbers.shape[1])
     for start in range(0, len(numbers), step):
         stretch = numbers[start : start + step]

@@ -11,7 +11,7 @@ from shesha.support.types import Index, Matrix, Vector
 Method = Literal["standard", "whitened", "knn"]
 Metric = Literal["cosine", "euclidean"]
 NO_LENGTH = 1e-12
-"""Shifts shorter than this, in units of the largest entry, count as zero."""
+"""Length, in units of the largest entry, below which a shift counts as zero."""
 _PANEL = 512
 
 

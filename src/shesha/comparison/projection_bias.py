@@ -20,7 +20,7 @@ from shesha.results import Score
 from shesha.support.types import Matrix
 
 _GROUPS = 16
-"""Groups of directions that are left out in turn, to find the error."""
+"""Number of groups of directions that are left out in turn to estimate the error."""
 _CONFIDENCE = 0.95
 
 

@@ -7,7 +7,7 @@ from math import log, log10
 
 import numpy as np
 
-from shesha.drift.state_text import (
+from shesha.drift.state_json import (
     count_field,
     count_list,
     damaged_state_error,

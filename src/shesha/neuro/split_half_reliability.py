@@ -35,7 +35,7 @@ class SplitScore:
     """Trials with their halves, prepared for scores under any labels."""
 
     rows: Matrix
-    """The last column is 1, so its sums are numbers of trials."""
+    """Trials, with a last column of ones whose sums are numbers of trials."""
     n_conditions: int
     halves: Halves
     metric: Metric

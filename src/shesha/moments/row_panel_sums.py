@@ -18,14 +18,14 @@ from shesha.support.types import Array, Matrix, Vector
 _ENTRIES = 1 << 20
 """Number of values in a block of rows: 8 MB in double precision."""
 _BLOCKS = 4
-"""Number of blocks of a panel; blocks are summed first, because adding to the sums takes longer."""
+"""Number of blocks of a panel. Blocks are summed before they are added to the totals."""
 _MOST_TOGETHER = 2048
-"""Up to this many features of all sides, one product of all columns is computed; beyond, it would take much memory."""
+"""Largest total number of features for which one product of all columns is computed."""
 _PILOT_ROWS = 32
 """Number of rows whose mean is subtracted before products. It is close enough to the mean of the panel to keep all
 digits."""
 _SAFE = 2.0**400
-"""Squared lengths above this, or below its inverse, are computed in another unit."""
+"""Largest squared length (and inverse of the smallest) that is computed without a change of unit."""
 Pairs = Collection[tuple[int, int]]
 
 
@@ -41,7 +41,7 @@ def _block_rows(widths: Sequence[int]) -> int:
 
 
 def all_pairs(n_sides: int) -> list[tuple[int, int]]:
-    """All pairs of a side with itself or a later one."""
+    """All pairs of different sides; products of a side with itself are in its `SideSums`."""
     return list(combinations(range(n_sides), 2))
 
 
@@ -130,7 +130,7 @@ class Panel:
     pilot: Vector
     unit: float
     mean: Vector
-    """Of z."""
+    """Mean row of z."""
 
     @classmethod
     def build(cls, side: Any) -> Panel:

@@ -9,7 +9,7 @@ from typing import Any
 from shesha.support.sqlite import StoreError
 
 MOST = 2**62
-"""Largest count."""
+"""Largest count that a valid state may contain."""
 
 
 def state_text(fields: Mapping[str, Any]) -> str:

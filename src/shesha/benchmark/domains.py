@@ -1,0 +1,40 @@
+"""The three domains of the benchmark, and what each must provide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    pass
+from shesha.benchmark.model_descriptions import Model, Outcome, Plain, Weights
+
+
+class Domain(Protocol):
+    """A domain: a module with these functions."""
+
+    def fingerprint(self, dataset: str, hyper: Mapping[str, Plain]) -> str:
+        """Hash the data that training and extraction use; raise MissingDataError if they are missing."""
+        ...
+
+    def fit(self, model: Model) -> Weights:
+        """Train the model from its seed and return its state dict, on the CPU."""
+        ...
+
+    def extract(self, model: Model, weights: Weights) -> Outcome:
+        """Run the trained model on the test rows; raise ValueError for a state dict of another network."""
+        ...
+
+
+PLACES = {"graph": "graphs", "language": "language", "vision": "vision"}
+"""Domains by their names in the published results, and their modules."""
+
+
+def domain(name: str) -> Domain:
+    """Return the module of a domain."""
+    from importlib import import_module
+
+    # A domain of one's own is named by its module.
+    module: ModuleType = import_module(f"shesha.benchmark.{PLACES[name]}" if name in PLACES else name)
+    return cast(Domain, module)

@@ -1,0 +1,201 @@
+"""Compare two representations in memory: exact scores, estimates, chance levels and doubts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from numpy.typing import ArrayLike
+
+from shesha.calibration.calibrated_pair_doubts import add_doubt, doubts_of_pair, warn_of_doubts, width_doubt
+from shesha.calibration.calibration_input import covariate_design
+from shesha.calibration.dependence_warnings import warn_of_dependence
+from shesha.comparison import _calibrated_comparison as calibrated
+from shesha.comparison import engine
+from shesha.comparison import estimation_choice as large
+from shesha.comparison._resumable_runs import require_same_rows
+from shesha.comparison.chance_and_intervals import Evidence, correct_p_values, require_calibrate
+from shesha.comparison.held_out import add_held_out, draw_folds
+from shesha.comparison.memory_needs import require_one_that_fits
+from shesha.comparison.noise_corrected_scores import SidesWithRepeats
+from shesha.comparison.sampled_scores import Sampling
+from shesha.comparison.saturation import add_saturation_doubt
+from shesha.inputs import labels_in_order
+from shesha.measures import Measure
+from shesha.nulls.permutations import Design
+from shesha.results import Comparison, Dependence, Doubt, Doubts, PairScore, Score
+from shesha.support.progress import track
+from shesha.support.seeds import number
+from shesha.support.types import Seed
+from shesha.views import Covariates, Rdm, Representation, adjust_for_covariates, align_rows
+
+_MANY = 5
+"""From this many measures on, doubts that rank all distances add little cost."""
+
+
+@dataclass(frozen=True)
+class PairRequest:
+    """The arguments of `compare`, checked as far as possible without the data."""
+
+    names: tuple[str, str]
+    measures: list[Measure]
+    sampling: Sampling
+    design: Design
+    permutations: ArrayLike | None
+    calibrate: bool
+    confidence: float
+    n_permutations: int
+    alpha: float
+    repeats: tuple[Any, Any] | None
+    covariates: ArrayLike | Rdm | None
+    folds: int | None
+    seed: Seed
+
+    @property
+    def additions(self) -> dict[str, Any]:
+        """What is added to the scores; a sample allows none of it."""
+        names = ("calibrate", "repeats", "covariates", "folds")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class _ExactScores:
+    """The scores that are not estimated, and what was learnt with them."""
+
+    scores: dict[str, Score]
+    interrupted: bool
+    exchanged: str = ""
+    dependence: Dependence | None = None
+    width: Doubt | None = None
+
+
+def compare_in_memory(X: ArrayLike | Rdm, Y: ArrayLike | Rdm, request: PairRequest) -> Comparison:
+    """Compare two representations whose rows are in memory."""
+    first, second = request.names
+    estimated = large.to_sample(request.measures, X, Y, request.sampling, request.additions)
+    exact = [measure for measure in request.measures if measure not in estimated]
+    require_one_that_fits(X, Y, exact)
+    sources = align_rows({first: Representation.build(X, first), second: Representation.build(Y, second)})
+    require_same_rows(sources)
+    _refuse_with_covariates(request.covariates, folds=request.folds, repeats=request.repeats)
+    repeated = _sides_with_repeats(request, sources)
+    sides, known = adjust_for_covariates(list(sources.values()), request.covariates)
+    sources = dict(zip(sources, sides, strict=True))
+    work = engine.group_by_view(exact, {measure.name: [request.names] for measure in exact})
+    skipped = engine.too_large(work, sources)
+    design = cast(Design, labels_in_order((side.names for side in sides), request.design))
+    fold = draw_folds(request.measures, sides[0].n_rows, request.folds, design["groups"], request.seed)
+    if request.calibrate:
+        found = _score_with_chance(request, work, sources, skipped, design, known)
+    else:
+        require_calibrate(design if fold is None else {**design, "groups": None}, request.permutations)
+        found = _score(work, sources, skipped)
+    scores, interrupted = found.scores, found.interrupted
+    if not interrupted:
+        scores |= large.sample_pair(estimated, sides, request.names, request.sampling) if estimated else {}
+        scores = scores if fold is None else add_held_out(scores, request.measures, sides, fold)
+    doubts = _doubts(request, sides, design, found, scores)
+    if repeated is not None and not interrupted:
+        interrupted = _add_ceilings(repeated, work, scores)
+    return Comparison(
+        first,
+        second,
+        (sources[first].shape, sources[second].shape),
+        tuple(scores.get(measure.name) or engine.score_not_reached(measure) for measure in request.measures),
+        number(request.seed),
+        interrupted,
+        found.exchanged,
+        doubts,
+        request.folds,
+    )
+
+
+def _sides_with_repeats(request: PairRequest, sources: engine.Sources) -> SidesWithRepeats | None:
+    """Return both sides with their repeated measurements, or None without repeats."""
+    if request.repeats is None:
+        return None
+    first, second = request.names
+    return SidesWithRepeats.build(request.repeats, request.names, (sources[first], sources[second]))
+
+
+def _score_with_chance(
+    request: PairRequest,
+    work: Sequence[engine.Group],
+    sources: engine.Sources,
+    skipped: engine.Skipped,
+    design: Design,
+    known: Covariates | None,
+) -> _ExactScores:
+    """Compute the scores with their chance levels and intervals."""
+    sides = list(sources.values())
+    evidence = Evidence.draw(
+        sides[0].n_rows,
+        request.n_permutations,
+        request.alpha,
+        request.confidence,
+        request.seed,
+        design=covariate_design(design, request.permutations, known),
+        permutations=request.permutations,
+    )
+    dependence = warn_of_dependence(sides, design, request.permutations)
+    nulls: calibrated.Nulls = {}
+    steps = calibrated.run(work, sources, skipped, evidence, nulls)
+    pair_scores, interrupted = engine.collect(steps, calibrated.n_steps(work, evidence))
+    # A later score of a measure replaces the earlier one.
+    latest = {pair_score.score.measure: pair_score for pair_score in pair_scores}
+    scores = {pair.score.measure: pair.score for pair in correct_p_values(latest.values(), nulls)}
+    return _ExactScores(scores, interrupted, evidence.exchanged, dependence)
+
+
+def _score(work: Sequence[engine.Group], sources: engine.Sources, skipped: engine.Skipped) -> _ExactScores:
+    """Compute the scores alone, and whether CKA is mostly chance."""
+    wide: list[Doubt | None] = []
+    steps = _check_width(engine.run(work, sources, skipped), list(sources.values()), wide)
+    pair_scores, interrupted = engine.collect(steps, sum(len(group.measures) for group in work))
+    scores = {pair.score.measure: pair.score for pair in pair_scores}
+    return _ExactScores(scores, interrupted, width=next(iter(wide), None))
+
+
+def _doubts(
+    request: PairRequest,
+    sides: list[Representation],
+    design: Design,
+    found: _ExactScores,
+    scores: Mapping[str, Score],
+) -> Doubts:
+    """Find what could be wrong with the scores, and warn of it if they have chance levels."""
+    only_cheap = len(request.measures) < _MANY and not request.calibrate
+    doubts = doubts_of_pair(sides, design, found.dependence, only_cheap=only_cheap)
+    if not request.calibrate:
+        return add_doubt(doubts, found.width)
+    doubts = add_saturation_doubt(doubts, sides, scores)
+    warn_of_doubts(doubts)
+    return doubts
+
+
+def _refuse_with_covariates(covariates: Any, **options: Any) -> None:
+    """Refuse options that exclude covariates."""
+    for name, value in options.items():
+        if value is not None and covariates is not None:
+            raise ValueError(f"{name} must be left out with covariates, got both")
+
+
+def _check_width(
+    steps: Iterator[PairScore], sides: Sequence[Representation], doubts: list[Doubt | None]
+) -> Iterator[PairScore]:
+    """Pass the scores on, and check whether CKA is mostly chance while its views are in memory."""
+    for step in steps:
+        if step.score.measure == "CKA":
+            doubts.append(width_doubt(sides, step.score.value))
+        yield step
+
+
+def _add_ceilings(repeated: SidesWithRepeats, work: Sequence[engine.Group], scores: dict[str, Score]) -> bool:
+    """Compare the values with the noise ceiling of repeats; return whether Ctrl-C interrupted it."""
+    try:
+        for group in track(work, len(work), "repeats"):
+            scores.update((score.measure, score) for score in repeated.add_ceilings(group, scores))
+    except KeyboardInterrupt:
+        return True
+    return False

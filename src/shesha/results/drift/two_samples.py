@@ -1,0 +1,61 @@
+"""Result of a comparison of two samples of inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shesha.report import page_width, wrap
+from shesha.results.base import Result, reaches_level
+from shesha.results.plot_docstring import draws_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class TwoSample(Result):
+    """A test of whether two samples of rows come from one distribution."""
+
+    test: str
+    statistic: float
+    """Value of the test statistic: about 0 for samples from one distribution, otherwise larger. For C2ST: area under
+    the ROC curve, about 0.5 or larger."""
+    p_value: float
+    n_reference: int
+    n_window: int
+    n_permutations: int
+    alpha: float
+    threshold: float
+    """Critical value, which samples from one distribution exceed with probability alpha."""
+    null_mean: float
+    null: tuple[float, ...] = ()
+    reason: str = ""
+
+    @property
+    def significant(self) -> bool:
+        """Whether the samples differ at the level alpha."""
+        return reaches_level(self.p_value, self.alpha)
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the null with the observed value and the threshold."""
+        from shesha.charts import null_distribution
+
+        drawn = "rows divided at random"
+        return null_distribution(self.null, self.statistic, self.threshold, label=self.test, drawn=drawn, ax=ax)
+
+    def __str__(self) -> str:
+        """Print the statistic, and what samples from one distribution give."""
+        if self.reason:
+            return "\n".join(wrap(f"{self.test}: not estimable ({self.reason})", page_width()))
+        verdict = "the samples differ" if self.significant else "no difference found"
+        return "\n".join(
+            wrap(
+                f"{self.test}: {self.statistic:.4g}, {verdict} (p = {self.p_value:.3g}, {self.n_permutations} "
+                f"permutations). Samples from one distribution have a mean of {self.null_mean:.4g} and exceed "
+                f"{self.threshold:.4g} in {100 * self.alpha:g} % of cases ({self.n_reference:,} and {self.n_window:,} "
+                "rows).",
+                page_width(),
+            )
+        )
