@@ -5,9 +5,13 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from shesha_studies.stability_correlations._bootstrap_correlations import correlation, counts, weighted_spearman
-from shesha_studies.stability_correlations._random_intercept import random_intercept
-from shesha_studies.stability_correlations._rounded_rows import round_as_stored
+from shesha_studies.stability_correlations._bootstrap_correlations import (
+    correlation,
+    counts,
+    round_as_stored,
+    weighted_spearman,
+)
+from shesha_studies.stability_correlations._distinctness_statistics import random_intercept
 
 
 def test_a_count_is_as_many_copies_of_the_row():

@@ -41,8 +41,8 @@ from shesha.studies.facts import (
     over_draws,
     rank_correlation,
     rate,
-    sign_difference,
 )
+from shesha.studies.rates import sign_difference
 from shesha.studies.registry import studies
 from shesha.studies.rules_file import lesser_claims
 from shesha.studies.run_files import CHECKS, FACTS

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from shesha.studies import published_checks
-from shesha.studies.appendix import _in_order, _page_link, _place, _section_title
+from shesha.studies.appendix import _in_order, _links, _place, _section_title
 from shesha.studies.checks import Check
 from shesha.studies.claims import NO, YES, Claim, Rule, judge
 from shesha.studies.facts import Fact
@@ -85,7 +85,7 @@ def test_a_scorecard_ends_with_the_number_that_decides(found, brief):
 
 
 def test_places_of_an_appendix():
-    assert _page_link("Geometric Stability (2026)") == "numbers_geometric_stability.md"
+    assert _links(["snr", "type-1", "snr"]) == "[snr](snr/page.md), [type-1](type-1/page.md)"
     assert [_place(one) for one in ("Paper, Table 3", "Paper, 4.1, second", "Paper")] == [
         "Table 3",
         "4.1, second",

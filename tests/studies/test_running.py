@@ -279,14 +279,14 @@ def test_the_index_gathers_every_check(tmp_path):
     for part in (
         "**4 published results: 1 agree, 1 differ, 1 do not hold, 1 are not reachable here.**",
         "| Squares, Table 1 | the square of 2 | 5 | 4 | five is odd | [mine](mine/page.md) |",
-        "| Table 2 | | | | | | 1 | |",
+        "| Table 2 | [mine](mine/page.md) | | | | | | 1 | |",
         "The basis of those that agree: 1 on its recipe;",
         "| [mine](mine/page.md) | Does it run? | ",
         "Not run: ",
     ):
         assert part in text
-    every = (tmp_path / "numbers_squares.md").read_text()
-    assert "| a cube | 27 | - | ○ not reachable | result | no cubes at hand | [mine](mine/page.md) |" in every
+    page = (tmp_path / "mine" / "page.md").read_text()
+    assert "| Squares, Table 2 | a cube | 27 | - | not reachable | no cubes at hand |" in page
 
 
 def test_the_page_of_a_study_is_also_one_file_with_its_pictures(tmp_path):

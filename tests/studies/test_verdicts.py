@@ -37,7 +37,7 @@ def test_no_study_decides_a_claim_in_code():
     root = Path(find_spec("shesha_studies").submodule_search_locations[0])
     verdicts = re.compile(r"\b(?:HOLDS_NOT|NOT_FOUND|INCONCLUSIVE|DIFFERS)\b")
     deciding = {place.name for place in root.rglob("*.py") if verdicts.search(place.read_text())}
-    numbers = {"_neuroscience_checks.py", "_crispr_checks.py", "_steering_checks.py", "_resi_page.py"}
+    numbers = {"_neuroscience_checks.py", "_crispr_checks.py", "_steering_checks.py", "_resi_checks.py"}
     numbers.add("phase_diagrams.py")  # The settings of two numbers are not printed.
     assert deciding == numbers
 
@@ -48,10 +48,9 @@ def test_every_verdict_has_its_words():
 
 def verdict_of(rows, words):
     """Verdict of a claim of the study of recordings, from rows that may have been changed."""
-    from shesha_studies.biology._neuroscience_page import make_page as page_of
     from shesha_studies.biology.neuroscience import neuroscience
 
-    page = page_of(rows, read_published(neuroscience))
+    page = neuroscience.pages[0](rows, read_published(neuroscience))
     checks = checks_of_page(neuroscience, page.checks, study_facts(neuroscience, rows))
     return next(one.verdict for one in checks if words in one.what)
 

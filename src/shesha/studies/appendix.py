@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +56,7 @@ _LISTED = (
 
 
 def write_appendix(folder: Path, summaries: list[dict[str, Any]], checks: pd.DataFrame) -> None:
-    """Write all numbers: a page of all studies, a page for each paper, and one file of all lines.
+    """Write all numbers: a page that leads to the studies of each table, and one file of all lines.
 
     Parameters
     ----------
@@ -66,8 +66,6 @@ def write_appendix(folder: Path, summaries: list[dict[str, Any]], checks: pd.Dat
     checks : DataFrame
         Checks of these studies, with the columns `study` and `counts`.
     """
-    for paper, paper_checks in _group_by_paper(checks):
-        write_text(folder / _page_link(paper), _numbers(paper, paper_checks))
     write_text(folder / EVERY, checks.to_csv(index=False, float_format="%.6g"))
     write_text(folder / APPENDIX, "\n\n".join(_parts(summaries, checks)) + "\n")
 
@@ -124,17 +122,19 @@ def _study_tables(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iter
 
 
 def _paper_tables(checks: pd.DataFrame) -> Iterator[str]:
-    """Count the verdicts of each table and section of the papers."""
+    """Count the verdicts of each table and section of the papers, with the studies that hold its numbers."""
     yield "## Table by table"
+    yield "The pages of the studies show every published number beside ours."
     for paper, paper_checks in _group_by_paper(checks):
         yield f"### {paper}, table by table"
-        yield f"[Every number]({_page_link(paper)})"
         lines = [
-            [_place(where), *(str((group.verdict == name).sum() or "") for name in VERDICTS)]
+            [_place(where), _links(group.study), *(str((group.verdict == name).sum() or "") for name in VERDICTS)]
             for where, group in paper_checks.groupby("where", sort=False)
         ]
         lines.sort(key=lambda line: _in_order(line[0]))
-        yield markdown_table(["where", *VERDICTS], [[_section_title(place), *counts] for place, *counts in lines])
+        yield markdown_table(
+            ["where", "every number", *VERDICTS], [[_section_title(place), *counts] for place, *counts in lines]
+        )
 
 
 def _rules() -> Iterator[str]:
@@ -187,12 +187,6 @@ def _verdict_counts(checks: pd.DataFrame) -> str:
     )
 
 
-def _verdict(line: Any) -> str:
-    """Mark, word and basis of a verdict."""
-    rests = f" ({line.basis})" if line.basis and line.verdict != NOT_FOUND else ""
-    return f"{_MARKS[line.verdict]} {line.verdict}{rests}"
-
-
 def _group_by_paper_kind(summaries: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Group the studies by paper, with new ones last."""
     names = ("Geometric Stability", "Null calibration", "ReSi")
@@ -207,8 +201,8 @@ def _group_by_paper(checks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
         yield str(paper), group
 
 
-def _page_link(paper: str) -> str:
-    return "numbers_" + re.sub(r"[^a-z]+", "_", paper.casefold()).strip("_") + ".md"
+def _links(names: Iterable[str]) -> str:
+    return ", ".join(f"[{name}]({name}/page.md)" for name in dict.fromkeys(names))
 
 
 def _place(where: object) -> str:
@@ -226,16 +220,6 @@ def _section_title(place: str) -> str:
 def _in_order(place: str) -> list[tuple[int, str]]:
     """Key that sorts Table 9 before Table 10."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", place)]
-
-
-def _numbers(paper: str, checks: pd.DataFrame) -> str:
-    """Return the page of every number of a paper, table by table."""
-    parts = [f"# {paper}: every number", "Back to [the index](index.md)."]
-    tables = {_place(where): table for where, table in checks.groupby("where", sort=False)}
-    columns = ("what", "published", "ours", "verdict", "counts", "why", "study")
-    for place in sorted(tables, key=_in_order):
-        parts += [f"## {_section_title(place)}", _table(tables[place], columns)]
-    return "\n\n".join(parts) + "\n"
 
 
 def _line(summary: dict[str, Any], checks: pd.DataFrame) -> list[str]:
@@ -282,10 +266,8 @@ def _table(checks: pd.DataFrame, columns: tuple[str, ...]) -> str:
 
 def _cell(column: str, line: Any) -> str:
     value = line[column]
-    if column == "verdict":
-        return _verdict(line)
     if column == "study":
-        return f"[{value}]({value}/page.md)"
+        return _links([str(value)])
     if column in ("published", "ours"):
         return _number(str(value))
     return str(value)

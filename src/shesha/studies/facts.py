@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from shesha.support.types import Vector
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import ArrayLike, NDArray
+import numpy as np
+from numpy.typing import ArrayLike
 
-from shesha.support.types import Index
+from shesha.support.types import Index, Vector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,24 +93,25 @@ def over_draws(values: ArrayLike) -> Fact:
     return Fact(mean, mean - half, mean + half)
 
 
-def resampled(statistic: Callable[[NDArray[np.intp]], float], units: Sequence[Index], draws: int = 500) -> Fact:
+def resampled(statistic: Callable[[Index], float], units: int | Sequence[Index], draws: int = 500) -> Fact:
     """Return a statistic of rows, with the percentile interval of whole units drawn with replacement.
 
     Parameters
     ----------
     statistic : callable
         Takes places of rows.
-    units : sequence of array of int
-        Places of the rows of each unit. One unit has no interval.
+    units : int or sequence of array of int
+        Number of rows, each of which is a unit, or the places of the rows of each. One unit has no interval.
     draws : int
 
     Examples
     --------
     >>> values = np.array([1.0, 2.0, 3.0, 4.0])
-    >>> f"{resampled(lambda rows: float(values[rows].mean()), [np.array([i]) for i in range(4)]):.1f}"
+    >>> f"{resampled(lambda rows: float(values[rows].mean()), 4):.1f}"
     '2.5 [1.5, 3.5]'
     """
     rng = np.random.default_rng(0)
+    units = [np.array([place]) for place in range(units)] if isinstance(units, int) else units
     value = float(statistic(np.sort(np.concatenate(units))))
     if len(units) < 2:
         return Fact(value)
@@ -128,6 +121,14 @@ def resampled(statistic: Callable[[NDArray[np.intp]], float], units: Sequence[In
     ]
     low, high = np.nanpercentile(estimates, [2.5, 97.5])
     return Fact(value, float(low), float(high))
+
+
+def resampled_groups(
+    statistic: Callable[[pd.DataFrame], float], rows: pd.DataFrame, by: str | Sequence[str], draws: int = 500
+) -> Fact:
+    """Return a statistic of rows, with the interval of groups drawn with replacement, each with all its rows."""
+    groups = rows.groupby(by if isinstance(by, str) else list(by)).indices.values()
+    return resampled(lambda places: statistic(rows.iloc[places]), [np.asarray(group) for group in groups], draws)
 
 
 def difference(first: ArrayLike, second: ArrayLike) -> Fact:
@@ -244,23 +245,10 @@ def rate(hits: int, n: int) -> Fact:
     return Fact(hits / n, *rate_interval(hits, n)) if n else Fact(NAN)
 
 
-def sign_difference(more: int, less: int, n: int) -> Fact:
-    """Share of n paired cases with more minus the share with less; the interval is that of the exact sign test.
-
-    Ties decide nothing. Where every case is tied, the limits are those of a share of which none was counted.
-
-    Examples
-    --------
-    >>> f"{sign_difference(9, 1, 20):+.2f}, {sign_difference(0, 0, 20):+.2f}"
-    '+0.40 [+0.05, +0.50], +0.00 [-0.17, +0.17]'
-    """
-    decided = more + less
-    if not decided:
-        high = rate(0, n).high
-        return Fact(0.0, -high, high)
-    sign = rate(more, decided)
-    low, high = ((2 * limit - 1) * decided / n for limit in sign.limits)
-    return Fact((more - less) / n, low, high)
+def share(hits: ArrayLike) -> Fact:
+    """Return the share of cases for which something is true, with the same interval."""
+    flags = np.asarray(hits, dtype=bool)
+    return rate(int(flags.sum()), len(flags))
 
 
 def rank_correlation(rho: float, n: float, given: int = 0) -> Fact:
@@ -276,6 +264,15 @@ def rank_correlation(rho: float, n: float, given: int = 0) -> Fact:
     z = np.arctanh(np.clip(rho, -0.999999, 0.999999))
     half = 1.96 * np.sqrt(1.06 / (n - given - 3))
     return Fact(float(rho), float(np.tanh(z - half)), float(np.tanh(z + half)))
+
+
+def rank_correlations(rows: pd.DataFrame, first: str, second: str) -> Vector:
+    """Spearman's correlation of two columns within each draw."""
+    from scipy.stats import spearmanr
+
+    return np.array(
+        [spearmanr(group[first], group[second]).statistic for _, group in rows.groupby("seed")], dtype=np.float64
+    )
 
 
 def mean_correlation(rhos: ArrayLike, n: float, given: int = 0) -> Fact:
@@ -300,11 +297,3 @@ def from_table(table: pd.DataFrame) -> dict[str, Fact]:
         str(name): Fact(float(value), float(low), float(high), words=str(words))
         for name, value, low, high, words in zip(table.fact, *(table[column] for column in numbers), text, strict=True)
     }
-
-
-def rank_correlations(rows: pd.DataFrame, first: str, second: str) -> Vector:
-    """Spearman's correlation of two columns within each draw."""
-    from scipy.stats import spearmanr
-
-    rhos = [spearmanr(group[first], group[second]).statistic for _, group in rows.groupby("seed")]
-    return np.array(rhos, dtype=np.float64)

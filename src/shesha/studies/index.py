@@ -110,7 +110,7 @@ def _parts(
         f"{len(summaries)} {'study holds' if len(summaries) == 1 else 'studies hold'} {len(results):,} published "
         f"results. We could check {len(reached):,} of them, "
         f"and {(reached.verdict == AGREES).sum():,} of those agree. "
-        f"[The appendix]({APPENDIX}) lists each result with "
+        f"[The appendix]({APPENDIX}) leads to each result and "
         "the reason for its verdict. `shesha study run NAME` computes a study again."
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +54,34 @@ def lines(
         ax.fill_between(
             summary.index, summary["mean"] - spread, summary["mean"] + spread, color=colour, alpha=0.15, linewidth=0
         )
+
+
+def panels(
+    rows: pd.DataFrame,
+    x: str,
+    by: str,
+    titles: Mapping[str, str],
+    *,
+    label: str,
+    width: float = 4.3,
+    sharey: bool = True,
+    log: bool = True,
+    **options: Any,
+) -> tuple[Figure, list[Any]]:
+    """Draw one panel per column of `titles`, with the `lines` of the column against x."""
+    fig, axes = figure(len(titles), width=width, sharey=sharey)
+    for ax, (column, title) in zip(axes, titles.items(), strict=True):
+        lines(ax, rows, x, column, by, **options)
+        ax.set(xlabel=label, title=title)
+        if log:
+            logarithmic(ax, rows[x])
+    return fig, axes
+
+
+def curves(ax: Any, table: pd.DataFrame, titles: Mapping[str, str], style: str = "o-") -> None:
+    """Draw one curve per column of `titles` against the index of a table."""
+    for colour, (column, title) in zip(PALETTE, titles.items(), strict=False):
+        ax.plot(table.index, table[column], style, markersize=3, color=colour, label=title)
 
 
 def _overlap(first: pd.Series, second: pd.Series) -> bool:

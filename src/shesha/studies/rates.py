@@ -1,11 +1,8 @@
-"""Counted rates with intervals, and correlations within draws."""
+"""Counted rates with intervals."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
+from shesha.studies.facts import Fact, rate
 
 
 def binomial_limits(rate: float, n: int) -> tuple[float, float]:
@@ -34,3 +31,22 @@ def rate_interval(hits: int, n: int) -> tuple[float, float]:
 
     interval = binomtest(hits, n).proportion_ci(0.95)
     return float(interval.low), float(interval.high)
+
+
+def sign_difference(more: int, less: int, n: int) -> Fact:
+    """Share of n paired cases with more minus the share with less; the interval is that of the exact sign test.
+
+    Ties decide nothing. Where every case is tied, the limits are those of a share of which none was counted.
+
+    Examples
+    --------
+    >>> f"{sign_difference(9, 1, 20):+.2f}, {sign_difference(0, 0, 20):+.2f}"
+    '+0.40 [+0.05, +0.50], +0.00 [-0.17, +0.17]'
+    """
+    decided = more + less
+    if not decided:
+        high = rate(0, n).high
+        return Fact(0.0, -high, high)
+    sign = rate(more, decided)
+    low, high = ((2 * limit - 1) * decided / n for limit in sign.limits)
+    return Fact((more - less) / n, low, high)

@@ -163,6 +163,17 @@ def study(
     return mark
 
 
+def grid_of(*names: str) -> Callable[..., list[dict[str, Any]]]:
+    """Return a function from the values of each parameter to the cells of all combinations.
+
+    Examples
+    --------
+    >>> grid_of("n", "seed")((64, 128), range(2))[1]
+    {'n': 64, 'seed': 1}
+    """
+    return lambda *values: [dict(zip(names, cell, strict=True)) for cell in product(*values)]
+
+
 def _cells(grid: Grid, which: str, cell: Cell) -> Iterator[dict[str, Any]]:
     """Yield the parameters of each cell."""
     known = signature(cell).parameters

@@ -10,7 +10,7 @@ import numpy as np
 from shesha.support.types import Array, Matrix
 from shesha_studies.language_models import smollm2
 from shesha_studies.sentence_encoders import encoded
-from shesha_studies.sentences import Text, read_set
+from shesha_studies.sentences import read_set
 
 CAUSAL = "SmolLM2"
 DEPTHS = tuple(range(3, 31, 3))
@@ -44,12 +44,7 @@ def encoder_rows(sentences: str, encoder: str) -> Matrix:
 
 @cache
 def _of_set(sentences: str) -> dict[tuple[str, int], Matrix]:
-    return pool_layers([_joined(text) for text in read_set(sentences)[0]], DEPTHS)
-
-
-def _joined(text: Text) -> str:
-    """Return premise and hypothesis as one text, because a causal model reads a single text."""
-    return " ".join(filter(None, text))
+    return pool_layers([" ".join(filter(None, text)) for text in read_set(sentences)[0]], DEPTHS)
 
 
 def pool_layers(texts: Sequence[str], depths: Sequence[int]) -> dict[tuple[str, int], Matrix]:

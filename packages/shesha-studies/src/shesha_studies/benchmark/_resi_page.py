@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 
 from shesha.charts import PALETTE
-from shesha.studies.checks import AGREES, INCONCLUSIVE, UNREACHABLE, Check
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
 from shesha_studies.benchmark import _resi_scores as tables
+from shesha_studies.benchmark._resi_checks import table_checks
 from shesha_studies.benchmark._resi_facts import CHANCE, DOMAINS, Places
-from shesha_studies.benchmark._resi_measure_variants_page import NOTE, option_table, options_picture
+from shesha_studies.benchmark._resi_measure_variants import NOTE, option_table
 
-TESTS = ("accuracy", "jsd", "disagreement", "label_randomization", "shortcut", "augmentation", "layer_monotonicity")
-TABLES = {"graph": (7, 1), "language": (13, 1), "vision": (19, 2)}
-"""First table of a domain, and the number of tables for each test, in order."""
-REASONS = {
-    "graph": "Flickr and OGBN-Arxiv are not in our small suites, because training on them takes hours on a GPU.",
-    "language": "These networks are fine-tuned MultiBERTs, ALBERT and SmolLM2, which need gigabytes of weights and "
-    "weeks of GPU time. Our small suite has MiniLM and a small transformer.",
-    "vision": "These networks are trained on ImageNet-100 and CIFAR-100, which need a licence agreement and weeks "
-    "of GPU time. Our small suite has small networks trained on Fashion-MNIST and CIFAR-10.",
-}
 NOTES = (
     "Our scores are those of docs/benchmark (`shesha bench run small`, then `shesha bench report`). As in the "
     "paper, they have two decimals, so scores can tie. This study itself trains networks only for the table on "
@@ -55,17 +43,16 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Agreement by table, positions by domain, and every claim in words."""
     table_rows = rows[rows.part == "table"]
     by_test = _test_table(table_rows)
-    checks = (*against(published, {}), *_table_checks(table_rows))
+    checks = (*against(published, {}), *table_checks(table_rows))
     options = option_table(rows)
     tables = [
         ("Agreement with the published columns", by_test),
         ("Cora, number by number, the same networks", _cora()),
         ("Positions of the measures", _positions(rows)),
     ]
-    pictures, notes = [_agreement_picture(by_test), _position_picture(rows)], list(NOTES)
+    pictures, notes = [_agreement_picture(by_test)], list(NOTES)
     if len(options):
         tables.append(("Calibration, restricted permutations, basis averaging", options))
-        pictures.append(options_picture(options))
         notes.append(NOTE)
     return Page("", tuple(tables), tuple(pictures), tuple(notes), checks)
 
@@ -113,62 +100,6 @@ def _positions(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _table_checks(table: pd.DataFrame) -> Iterator[Check]:
-    published = tables.scores("published")
-    for domain in DOMAINS:
-        start, each = TABLES[domain]
-        for index, tests in enumerate(((TESTS[0],), TESTS[1:3], *((test,) for test in TESTS[3:]))):
-            first = start + each * index
-            where = f"ReSi, Table {first}" if each == 1 else f"ReSi, Tables {first} and {first + 1}"
-            scores = published[(published.domain == domain) & published.test.isin(tests)]
-            other = scores[scores.dataset != "Cora"]
-            title = " and ".join(tests).replace("_", " ")
-            yield Check(where, f"{title}: {len(other)} numbers", "numbers", None, UNREACHABLE, REASONS[domain])
-            for (test, quality), lines in table[(table.domain == domain) & table.test.isin(tests)].groupby(
-                ["test", "quality"], sort=False
-            ):
-                yield _order_check(where, domain, str(test), str(quality), lines)
-    yield Check(
-        "ReSi, Table 3",
-        "an example of each domain: 432 numbers, repeated from Tables 7 to 30",
-        "numbers",
-        None,
-        UNREACHABLE,
-        "These numbers are for GraphSAGE on Flickr, a BERT and a vision network; see those tables.",
-    )
-    yield Check(
-        "ReSi, Table 31",
-        "seconds per comparison: 336 numbers",
-        "seconds",
-        None,
-        UNREACHABLE,
-        "The seconds were measured on other machines; ours are in docs/benchmark.",
-    )
-
-
-def _order_check(where: str, domain: str, test: str, quality: str, lines: pd.DataFrame) -> Check:
-    """Whether the order of the measures is that of the published columns, beyond chance."""
-    n_numbers = 24 * len(lines) if domain == "graph" else 24
-    mean, ceiling = lines.agreement.mean(), lines.published_agreement.mean()
-    # Columns of one domain are no independent witnesses, so the limit is that of a single one.
-    same = "the same networks on Cora" if domain == "graph" else "our networks and data"
-    what = f"{test.replace('_', ' ')}, {quality}: order of the measures, {same}, {n_numbers} numbers"
-    printed, result = (
-        "the table's columns",
-        f"mean rank correlation of {len(lines)} columns with ours {mean:.2f} (with each other {ceiling:.2f})",
-    )
-    if mean > 2 * CHANCE:
-        return Check(where, what, printed, result, AGREES)
-    why = (
-        f"Unrelated orders of 24 measures have rank correlations of up to {2 * CHANCE:.2f} by chance, and published "
-        f"columns agree with each other by {ceiling:.2f} only, so the order cannot be compared."
-        if ceiling <= 2 * CHANCE
-        else f"Unrelated orders of 24 measures have rank correlations of up to {2 * CHANCE:.2f} by chance, and our "
-        "networks and data differ from the published ones."
-    )
-    return Check(where, what, printed, result, INCONCLUSIVE, why)
-
-
 def _agreement_picture(by_test: pd.DataFrame) -> Picture:
     fig, axes = figure(3, width=3.6, height=3.8, sharey=True)
     for ax, domain in zip(axes, DOMAINS, strict=True):
@@ -185,22 +116,5 @@ def _agreement_picture(by_test: pd.DataFrame) -> Picture:
     return Picture(
         "agreement",
         fig,
-        ("Rank correlation of our columns with the published columns, by test; the grey band is for unrelated orders"),
-    )
-
-
-def _position_picture(rows: pd.DataFrame) -> Picture:
-    places = Places(rows)
-    fig, axes = figure(3, width=3.7, height=3.7, sharey=True)
-    for ax, domain in zip(axes, DOMAINS, strict=True):
-        names = places.first(domain)
-        xs, ys = ([places.place(name, domain, source) for name in names] for source in ("published", "small"))
-        ax.plot([1, 24], [1, 24], color="0.8", linewidth=0.8)
-        ax.plot(xs, ys, "o", markersize=3.5, color=PALETTE[0])
-        for name, x, y in zip(names, xs, ys, strict=True):
-            ax.annotate(name, (x, y), fontsize=5.5, xytext=(2, 2), textcoords="offset points")
-        ax.set(title=domain, xlabel="published position")
-    axes[0].set_ylabel("position in our small suite")
-    return Picture(
-        "positions", fig, ("Places of the 24 measures in the published tables and in our small suites, by domain")
+        "Rank correlation of our columns with the published columns, by test; the grey band is for unrelated orders",
     )

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
+from scipy.stats import spearmanr
 
 from shesha.benchmark import published, rank_table
 from shesha.support.types import Matrix
@@ -37,8 +38,6 @@ def columns(source: str, domain: str, test: str, quality: str) -> pd.DataFrame:
 
 def correlation(first: pd.Series[float], second: pd.Series[float]) -> float:
     """Spearman's correlation over the measures that have both scores."""
-    from scipy.stats import spearmanr
-
     both = first.notna() & second.reindex(first.index).notna()
     a, b = first[both], second.reindex(first.index)[both]
     return float(spearmanr(a, b).statistic) if len(a) > 2 and a.nunique() > 1 and b.nunique() > 1 else float("nan")

@@ -7,7 +7,21 @@ from typing import Any, cast
 
 import numpy as np
 import pandas as pd
+from scipy.stats import spearmanr
 
+from shesha.bio.analysis import (
+    compare_with_null_tables,
+    correlation,
+    discordance_quartiles,
+    discordances,
+    fake_tables,
+    influence,
+    mixed_model,
+    null_model,
+    pooled_correlations,
+    seed_ablation,
+)
+from shesha.coherence import coherence_by_group, expected_mean_cosine
 from shesha_studies.biology import _perturbed_cells as screens
 from shesha_studies.biology._crispr_checks import BOTH, SCORES, SCREEN, STIMULATION
 
@@ -47,9 +61,6 @@ def _counts(data: str, setting: str) -> Row:
 
 def _reading(data: str, setting: str) -> Row:
     """Scores of the targets after another normalisation of the counts."""
-    from shesha.bio.analysis import correlation
-    from shesha.coherence import coherence_by_group
-
     labels = screens.papalexi().obs["target"].to_numpy()
     X = screens.components(50, setting)
     table = coherence_by_group(X, labels, screens.CONTROL, n_draws=0).to_frame()
@@ -63,9 +74,6 @@ def _reading(data: str, setting: str) -> Row:
 
 def _size(data: str, setting: str) -> Row:
     """Scores of groups of control cells, by their number of cells."""
-    from shesha.bio.analysis import fake_tables
-    from shesha.coherence import expected_mean_cosine
-
     rows = screens.control_cells()
     n = int(setting)
     null_tables = [table.iloc[0] for table in fake_tables(rows, {setting: n}, n_tables=screens.N_TABLES)]
@@ -83,8 +91,6 @@ def _size(data: str, setting: str) -> Row:
 
 def _fewer_cells(data: str, setting: str) -> Row:
     """Mean score of a target over 50 draws of 25 of its cells."""
-    from shesha.coherence import coherence_by_group
-
     labels, X = screens.papalexi().obs["target"].to_numpy(), screens.papalexi().obsm["X_pca"]
     cells, controls = (np.flatnonzero(labels == name) for name in (setting, screens.CONTROL))
     rng, drawn = np.random.default_rng(0), []
@@ -97,8 +103,6 @@ def _fewer_cells(data: str, setting: str) -> Row:
 
 def _method(data: str, setting: str) -> Row:
     """Correlate magnitude with both scores for one definition of shifts, and compare with tables of null groups."""
-    from shesha.bio.analysis import correlation
-
     table = screens.targets(setting, DRAWS[setting]) if data == SCREEN else screens.types()
     row: Row = {}
     for score, link in zip(SCORES, table.links, strict=True):
@@ -117,8 +121,6 @@ def _tables(data: str) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
 
 def _compare_row(data: str, x: str, y: str, covariates: Sequence[str] = ()) -> Row:
     """Return a rank correlation with its interval, compared with that of null groups."""
-    from shesha.bio.analysis import compare_with_null_tables, correlation
-
     table, null_tables = _tables(data)
     rho = correlation(table, x, y, covariates=covariates)
 
@@ -154,11 +156,6 @@ def _confound(data: str, setting: str) -> Row:
 
 def _components(data: str, setting: str) -> Row:
     """Return the correlation in the first k components, and their rank agreement with 50 components."""
-    from scipy.stats import spearmanr
-
-    from shesha.bio.analysis import compare_with_null_tables, correlation
-    from shesha.coherence import coherence_by_group
-
     score, _, k = setting.partition(" in ")
     labels = screens.papalexi().obs["target"].to_numpy()
     table, fifty = (
@@ -181,8 +178,6 @@ def _components(data: str, setting: str) -> Row:
 
 def _seeds(data: str, setting: str) -> Row:
     """Scores for fifteen seeds, on all cells (no randomness) and on 80 % of the cells."""
-    from shesha.bio.analysis import seed_ablation
-
     labels, X = screens.papalexi().obs["target"].to_numpy(), screens.papalexi().obsm["X_pca"]
     share = 1.0 if setting == "all cells" else 0.8
     result = seed_ablation(X, labels, screens.CONTROL, share=share, n_bootstrap=0)
@@ -192,8 +187,6 @@ def _seeds(data: str, setting: str) -> Row:
 
 def _influence_range(data: str, setting: str) -> Row:
     """Leave out each target in turn."""
-    from shesha.bio.analysis import influence
-
     table = influence(screens.targets().to_frame(), y=setting)
     most, least = table.iloc[0], table.iloc[-1]
     return {
@@ -205,7 +198,6 @@ def _influence_range(data: str, setting: str) -> Row:
 
 def _quartiles(data: str, setting: str) -> Row:
     """Compare the most and the least discordant quarters of the targets with those of null groups."""
-    from shesha.bio.analysis import discordance_quartiles, discordances
 
     def ratios(frame: pd.DataFrame) -> tuple[float, float, float]:
         quartiles = discordance_quartiles(frame, y=setting)
@@ -227,8 +219,6 @@ def _quartiles(data: str, setting: str) -> Row:
 
 def _mixed_model_row(data: str, setting: str) -> Row:
     """Compare the slopes of magnitude, size and spread with their means in null groups."""
-    from shesha.bio.analysis import mixed_model
-
     score, _, how = setting.partition(", ")
     options: dict[str, Any] = {"centre": how == "centred"}
     model = mixed_model(screens.both(), score, **options)
@@ -244,8 +234,6 @@ def _mixed_model_row(data: str, setting: str) -> Row:
 
 def _pool_row(data: str, setting: str) -> Row:
     """Pool both data sets in one correlation, raw or on a common scale, and compare it with null groups."""
-    from shesha.bio.analysis import pooled_correlations
-
     score, _, scaled = setting.partition(", ")
 
     def rho(frame: pd.DataFrame, n_bootstrap: int) -> Any:
@@ -264,8 +252,6 @@ def _pool_row(data: str, setting: str) -> Row:
 
 def _null_model(data: str, setting: str) -> Row:
     """The paper's three correlations among Gaussian cells, and magnitude with coherence at one level of noise."""
-    from shesha.bio.analysis import correlation, null_model
-
     table = null_model(500, **NULL_MODELS[setting])
     row: Row = {}
     for name, x, covariates in (("magnitude", "magnitude", ()), ("snr", "snr", ()), ("partial", "magnitude", ("snr",))):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from shesha.charts import PALETTE
@@ -14,7 +13,6 @@ from shesha.studies.published_checks import against, split_numbers_and_claims
 from shesha_studies.biology._crispr_checks import BOTH, GAUSSIAN, OF_READING, STIMULATION, Found, published_checks
 
 _GREY = "0.55"
-_METHODS = {"standard": "Euclidean", "whitened": "whitened", "knn": "k-NN"}
 _NAMED = ("STAT1", "IFNGR1", "SMAD4", "SPI1", "IRF1", "ATF2")
 
 
@@ -26,10 +24,7 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     picture = Picture(
         "crispr",
         _draw(statistics),
-        (
-            "Scores of control groups against group size; magnitude against score; correlation of magnitude and "
-            "score for targets and control groups"
-        ),
+        "Scores of control groups against group size; scores of targets against magnitude",
     )
     return Page("", tuple(_tables(statistics)), (picture,), _notes(statistics), checks)
 
@@ -53,7 +48,7 @@ def _tables(statistics: Found) -> Any:
         ("Targets with only 25 of their cells", "fewer cells", "papalexi2021", ["coherence", "unbiased", "magnitude"]),
         ("Correlation of magnitude and score, controlling for another variable", "given", "papalexi2021", _BESIDE),
         (
-            ("Correlation of magnitude and score over both data sets, controlling for another variable"),
+            "Correlation of magnitude and score over both data sets, controlling for another variable",
             "given",
             BOTH,
             _BESIDE,
@@ -85,10 +80,9 @@ def _rename(table: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def _draw(results: Found) -> Any:
-    drawn, (left, middle, right) = figure(3, width=4.4, height=3.7)
+    drawn, (left, right) = figure(2, width=4.4, height=3.7)
     _sizes(left, results)
-    _groups(middle, results.build("group"))
-    _methods(right, results)
+    _groups(right, results.build("group"))
     return drawn
 
 
@@ -120,26 +114,6 @@ def _groups(ax: Any, groups: pd.DataFrame) -> None:
     ax.legend(frameon=False, fontsize="small")
 
 
-def _methods(ax: Any, results: Found) -> None:
-    methods = results.build("method")
-    known = [name for name in _METHODS if name in methods.index]
-    positions = np.arange(len(known))
-    for shift, (score, label) in enumerate((("coherence", "mean cosine"), ("unbiased", "pairwise"))):
-        table = methods.loc[known]
-        places = positions + 0.36 * shift - 0.18
-        for real, colour, move in ((True, PALETTE[shift], -0.07), (False, _GREY, 0.07)):
-            names = ("rho", "low", "high") if real else ("chance", "fake_low", "fake_high")
-            value, low, high = (table[f"{score}_{name}"].to_numpy() for name in names)
-            marker = "os"[shift] if real else "x"
-            legend = label if real else ("null groups" if shift == 0 else None)
-            spread = np.maximum([value - low, high - value], 0)
-            ax.errorbar(places + move, value, yerr=spread, fmt=marker, color=colour, capsize=3, label=legend)
-    ax.axhline(0, color="0.7", linewidth=0.8)
-    ax.set_xticks(positions, [_METHODS[name] for name in known])
-    ax.set(ylabel="rho(magnitude, score)", title="Targets and null groups", ylim=(-0.45, 1.3))
-    ax.legend(frameon=False, fontsize="small", ncols=3, loc="upper center")
-
-
 def _notes(statistics: Found) -> tuple[str, ...]:
     stats = {name: statistics.get(name, "reading", "10,000 counts") for name in OF_READING}
     groups, kinds = statistics.build("group"), statistics.build("group", STIMULATION)
@@ -149,10 +123,8 @@ def _notes(statistics: Found) -> tuple[str, ...]:
         "remaining controls. There are 999 for each size (99 with nearest neighbours), and 400 tables of null "
         "groups. In the data of Kang, cell types have as many stimulated cells as controls, so the null shuffles "
         "stimulation within a type.",
-        (
-            "The pairwise score is the mean cosine between the shifts of two cells. Without an effect its expected "
-            "value is near 0 for any number of cells."
-        ),
+        "The pairwise score is the mean cosine between the shifts of two cells. Without an effect its expected "
+        "value is near 0 for any number of cells.",
         "The numbers of Table 61 depend on the normalisation. Counts scaled to 10,000 give nearly the published "
         f"magnitudes ({stats['magnitude_mean']:.1f} +- {stats['magnitude_sd']:.1f}, {stats['magnitude_low']:.1f} to "
         f"{stats['magnitude_high']:.1f}), although we have only 299 genes.",

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import sparse
 
+from shesha import bio
+from shesha.bio.analysis import fake_tables
 from shesha.support.types import Matrix
 from shesha_studies.external_data import place
 
@@ -49,8 +52,6 @@ READINGS = ("median counts", "10,000 counts", "genes of unit variance")
 @cache
 def components(k: int = 100, reading: str = READINGS[0]) -> Matrix:
     """Return the first k principal components of the screen's counts: scaled to one total, log1p, centred."""
-    from scipy import sparse
-
     with _file("papalexi2021", "GEO GSE153056") as file:
         parts = tuple(file[f"counts_{name}"] for name in ("data", "indices", "indptr"))
         counts = sparse.csr_matrix(parts, shape=tuple(file["counts_shape"])).toarray().astype(float)
@@ -76,8 +77,6 @@ def kang() -> anndata.AnnData:
 @cache
 def targets(method: str = "standard", n_draws: int = 999) -> Any:
     """Return the coherence of every target with its chance, with guides as the unit or not, as a CoherenceTable."""
-    from shesha import bio
-
     return bio.coherence_table(papalexi(), "target", control=CONTROL, method=method, n_draws=n_draws)  # type: ignore[arg-type]
 
 
@@ -85,16 +84,12 @@ def targets(method: str = "standard", n_draws: int = 999) -> Any:
 def by_guide() -> pd.DataFrame:
     """Return the coherence of every target, with intervals over guides, because cells of one guide are not
     replicates."""
-    from shesha import bio
-
     return bio.coherence_test(papalexi(), "target", control=CONTROL, groups="guide", n_draws=0)
 
 
 @cache
 def types() -> Any:
     """Return the coherence of the stimulated cells of each type against controls of the same type."""
-    from shesha import bio
-
     options: dict[str, Any] = {"per": "cell_type", "null": "pooled", "n_draws": 999}
     return bio.coherence_table(kang(), "condition", control="control", **options)
 
@@ -110,8 +105,6 @@ def control_cells(k: int | None = None) -> Matrix:
 @cache
 def fake_targets(k: int | None = None, n_tables: int = N_TABLES) -> list[pd.DataFrame]:
     """Return tables of null groups: control cells in groups with the sizes of the 25 targets."""
-    from shesha.bio.analysis import fake_tables
-
     sizes = papalexi().obs["target"].value_counts()
     return fake_tables(control_cells(k), {name: int(sizes[name]) for name in TARGETS}, n_tables=n_tables, seed=1)
 
@@ -119,8 +112,6 @@ def fake_targets(k: int | None = None, n_tables: int = N_TABLES) -> list[pd.Data
 @cache
 def fake_types(n_tables: int = 100) -> list[pd.DataFrame]:
     """Return tables of the seven types with stimulation shuffled among the cells of each type."""
-    from shesha import bio
-
     adata, rng = kang().copy(), np.random.default_rng(2)
     condition, kind = (adata.obs[name].to_numpy() for name in ("condition", "cell_type"))
     tables = []

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from shesha.neuro import Session, session_table
+from shesha.neuro import Session, brain_region, session_table
 from shesha.neuro.clustered_intervals import jackknife_correlation, mean_interval
 from shesha.neuro.score_correlations import partial_rank_correlation
 from shesha.results import AreaLine
@@ -101,8 +101,6 @@ def score_numbers(line: AreaLine, score: str, called: str) -> dict[str, float]:
 
 def add_regions(rows: pd.DataFrame) -> pd.DataFrame:
     """Add the region of the paper's 13.6 and the mouse."""
-    from shesha.neuro import brain_region
-
     mouse = rows.session.str.partition(" ")[0]
     return rows.assign(region=[brain_region(area) for area in rows.area], mouse=mouse)
 

@@ -18,10 +18,10 @@ from shesha.studies.facts import (
     largest,
     over_draws,
     rank_correlation,
-    rate,
+    share,
 )
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, lines, logarithmic
+from shesha.studies.pictures import panels
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 
@@ -68,26 +68,21 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     equal = table.spectrum == "equal"
     table["closed_form"] = np.where(equal, [expected_mean_cosine(int(n), 50, 2000) for n in table.n], np.nan)
     table.loc[table.effect > 0, "closed_form"] = np.nan
-    fig, axes = figure(2)
     cells = rows[rows.spectrum == "as cells"]
-    for ax, name in zip(axes, ("coherence", "unbiased"), strict=True):
-        lines(ax, cells, "n", name, "effect")
-        ax.set(xlabel="cells of the group", ylabel=name + (" (pairs)" if name == "unbiased" else ""))
-        logarithmic(ax, rows.n)
+    titles = {"coherence": "coherence", "unbiased": "pairwise coherence"}
+    fig, axes = panels(cells, "n", "effect", titles, label="cells of the group")
     axes[0].legend(frameon=False, fontsize="small", title="effect")
     fake = rows[rows.effect == 0].groupby("spectrum")[["coherence", "magnitude"]].corr(method="spearman").min().min()
     notes = (
         f"Without an effect, magnitude and coherence have a correlation of at least {fake:.2f} over groups of these "
         "sizes, so group size alone can explain most of the published correlation of 0.99. The study `crispr` shows "
         "the same for real cells.",
-        (
-            'The column "closed form for isotropic noise" is the expected coherence without an effect. It follows '
-            "from the mean of the correlation of Gaussian pairs."
-        ),
+        'The column "closed form for isotropic noise" is the expected coherence without an effect. It follows '
+        "from the mean of the correlation of Gaussian pairs.",
     )
     checks = (*_formula_checks(rows), *against(published, {}))
     picture = Picture(
-        "coherence_and_size", fig, ("Coherence and pairwise coherence against the number of cells of the group")
+        "coherence_and_size", fig, "Coherence and pairwise coherence against the number of cells of the group"
     )
     return Page("", (("Means", table),), (picture,), notes, checks)
 
@@ -129,7 +124,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "pairwise in words": _extremes_in_words(pairs),
             "pairwise_range": largest(_changes(moved)),
             "coherence_range": (sizes.max() - sizes.min()).max(),
-            "level": rate(int((still.p_value <= 0.05).sum()), len(still)),
+            "level": share(still.p_value <= 0.05),
         }
     )
 

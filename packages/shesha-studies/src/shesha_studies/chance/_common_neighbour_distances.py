@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.spatial.distance import squareform
 
 from shesha.kernels.distances import condensed_distances
 from shesha.support.types import Index, Matrix, Vector
@@ -58,8 +59,6 @@ def _common(first: Matrix, second: Matrix, k: int) -> list[Index]:
 
 def _distances(X: Matrix) -> Matrix:
     """Euclidean distances between rows; a row is infinitely far from itself."""
-    from scipy.spatial.distance import squareform
-
     distances = squareform(condensed_distances(X, "euclidean"))
     np.fill_diagonal(distances, np.inf)
     return np.asarray(distances)

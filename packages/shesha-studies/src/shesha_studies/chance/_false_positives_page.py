@@ -2,29 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import binom
 
 from shesha.charts import PALETTE
 from shesha.nulls import holm
 from shesha.studies.facts import Facts, as_facts, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.rates import binomial_limits
-from shesha_studies.chance._pooled_rates import dots, outside, pool_rates
+from shesha.studies.rates import binomial_limits, rate_interval
+
+
+def pool_rates(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Add up batches: one line per value of `by`, with the rate and its exact 95 % limits (Clopper and Pearson).
+
+    Lines without a run are left out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> batches = pd.DataFrame({"score": ["CKA", "CKA", "RTD"], "hits": [1, 0, 0], "runs": [10, 10, 0]})
+    >>> pool_rates(batches, ["score"]).round(3)
+      score  rate  from     to  runs
+    0   CKA  0.05  0.001  0.249    20
+    """
+    sums = rows.groupby(list(by), sort=False, dropna=False)[["hits", "runs"]].sum().reset_index()
+    sums = sums[sums["runs"] > 0]
+    limits = [rate_interval(int(line["hits"]), int(line["runs"])) for _, line in sums.iterrows()]
+    rates = sums[list(by)].assign(rate=sums["hits"] / sums["runs"])
+    rates[["from", "to"]] = np.array(limits).reshape(-1, 2)
+    return rates.assign(runs=sums["runs"].astype(int)).reset_index(drop=True)
+
+
+def outside(table: pd.DataFrame, level: float) -> pd.Series[bool]:
+    """Return the lines whose limits do not contain the level."""
+    return (table["from"] > level) | (table["to"] < level)
+
+
+def dots(ax: Any, table: pd.DataFrame, label: Sequence[str], level: float) -> None:
+    """Draw each line's rate with its limits, over the band in which rates of so many runs lie by chance."""
+    places = np.arange(len(table))[::-1]
+    low, high = binomial_limits(level, int(table.runs.median()))
+    ax.axvspan(low, high, color="0.9", zorder=0)
+    ax.axvline(level, color="0.5", linewidth=0.8, linestyle="--")
+    ax.hlines(places, table["from"], table["to"], color=PALETTE[0], linewidth=1.2)
+    ax.plot(table.rate, places, "o", markersize=3.5, color=PALETTE[0])
+    ax.set_yticks(places, list(label), fontsize=6.5)
+    ax.set_ylim(-0.7, len(table) - 0.3)
+
 
 SCALED = ("row scale about an offset", "depth of counts")
 BY = ["score", "data", "design", "n"]
-DESIGNS = {"-": "", "row scale": ", keep row scale"}
-"""Labels of designs in the picture that differ from the names of the designs."""
 TOO_FREE = ("free", "blocks", "blocks of 8", "blocks of 25", "stretches of 8", "stretches of 25")
 """Designs that do not account for the dependence between the rows of these data."""
 NOTES = (
     "Each rate is given with its exact 95 % limits and its number of runs. Such limits miss the true rate in one "
     "line of twenty. Lines for the same kind of data share some draws, so several can miss together.",
-    "Rates in bold (orange in the picture) are above the level after correction for the number of lines in the "
+    "Rates in bold are above the level after correction for the number of lines in the "
     "table (exact binomial test, Holm's correction at 5 %).",
     "The tests of measures use 19 permutations, with which a level of 5 % can be reached exactly. The data are "
     "Gaussian, Student's t (3 degrees of freedom), Laplace, and two clusters with independent members in X and Y. "
@@ -62,7 +100,7 @@ def make_page(rows: pd.DataFrame, level: float) -> Page:
     return Page(
         "",
         tables,
-        _pictures(measures, scores, designs, level),
+        (_picture(measures, level),),
         NOTES,
     )
 
@@ -74,8 +112,6 @@ def _measures(nothing: pd.DataFrame) -> pd.DataFrame:
 
 def _lines(nothing: pd.DataFrame, level: float) -> pd.DataFrame:
     """Return the rate of each line, and whether it exceeds the level after correction for the number of lines."""
-    from scipy.stats import binom
-
     table = pool_rates(nothing, BY)
     hits = (table.rate * table.runs).round()
     return table.assign(above=holm(binom.sf(hits - 1, table.runs, level)) <= 0.05)
@@ -183,50 +219,13 @@ def _doubt_facts(rows: pd.DataFrame, groups: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _pictures(measures: pd.DataFrame, scores: pd.DataFrame, designs: pd.DataFrame, level: float) -> tuple[Picture, ...]:
+def _picture(measures: pd.DataFrame, level: float) -> Picture:
     few = measures[measures.n == measures.n.min()]
-    picture, (ax,) = figure(width=5.2, height=5.6)
+    fig, (ax,) = figure(width=5.2, height=5.6)
     dots(ax, few, few.score, level)
     ax.set(
         xlabel="false positives at p <= 0.05, with 95 % limits", xlim=(0, None), title=f"{few.n.min()} independent rows"
     )
-    others, axes = figure(2, width=6.4, height=7.6)
-    for ax, table, title in (
-        (axes[0], scores, "scores of one representation"),
-        (axes[1], designs, "rows that depend on one another"),
-    ):
-        if len(table):
-            _by_rows(ax, table, level)
-        ax.set(xlabel="false positives at p <= 0.05", xlim=(-0.02, 1.02), title=title)
-    return (
-        Picture(
-            "measures", picture, "Rates of false positives of every measure with exact 95 % limits; the level is 5 %"
-        ),
-        Picture(
-            "designs",
-            others,
-            "Rates of false positives of scores and of designs, with exact 95 % limits; larger dots have more rows; "
-            "orange rates are above the level after correction",
-        ),
+    return Picture(
+        "measures", fig, "Rates of false positives of every measure with exact 95 % limits; the level is 5 %"
     )
-
-
-def _by_rows(ax: Any, table: pd.DataFrame, level: float) -> None:
-    """Draw a line per score, kind of data and design, with a dot per number of rows, whose size grows with it."""
-    low, high = binomial_limits(level, int(table.runs.median()))
-    ax.axvspan(low, high, color="0.9", zorder=0)
-    ax.axvline(level, color="0.5", linewidth=0.8, linestyle="--")
-    named = [
-        f"{row.score.split('(')[0]}: {row.data}{DESIGNS.get(row.design, f', {row.design}')}"
-        for _, row in table.iterrows()
-    ]
-    lines = list(dict.fromkeys(named))
-    for line, (_, group) in enumerate(table.groupby(named, sort=False)):
-        group = group.sort_values("n")
-        # The fewest rows on top, as in the table.
-        places = len(lines) - 1 - line + 0.22 * (np.arange(len(group))[::-1] - (len(group) - 1) / 2)
-        colours = [PALETTE[4] if above else PALETTE[0] for above in group.above]
-        ax.hlines(places, group["from"], group["to"], color=colours, linewidth=1.0)
-        ax.scatter(group.rate, places, s=4 + 2 * np.sqrt(group.n), color=colours, zorder=3)
-    ax.set_yticks(range(len(lines)), lines[::-1], fontsize=8)
-    ax.set_ylim(-0.7, len(lines) - 0.3)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -11,14 +13,71 @@ from shesha.comparison.chance_and_intervals import Evidence
 from shesha.comparison.engine import Group, group_by_view
 from shesha.measures import Measure
 from shesha.nulls import exchange
-from shesha.nulls.restricted_permutations import Exchange
 from shesha.results import Score
 from shesha.stability import registered_variants
 from shesha.stability.estimate import as_estimate
 from shesha.stability.evaluation import build_request, evaluate
-from shesha.support.types import Labels
+from shesha.support.types import Labels, Matrix
 from shesha.views import Representation
-from shesha_studies.chance._populations import one, pair
+
+Rng = np.random.Generator
+Noise = Callable[..., Matrix]
+RANK, CLUSTERS, CLASSES = 4, 8, 4
+STRENGTHS = {"independent": 0.0, "weak": 0.5, "strong": 2.0, "weak, t(3)": 0.5, "strong, t(3)": 2.0}
+
+
+def pair(data: str, n: int, d: int, rng: Rng) -> list[Matrix]:
+    """Draw n rows of two representations with a fixed mixture of the shared part, or fixed clusters."""
+    fixed = np.random.default_rng([n, d])
+    mixing = fixed.standard_normal((2, RANK, d)) / np.sqrt(RANK)
+    centres = 1.5 * fixed.standard_normal((2, CLUSTERS, d))
+    if data == "clusters":
+        cluster = rng.integers(0, CLUSTERS, n)
+        return [where[cluster] + rng.standard_normal((n, d)) for where in centres]
+    noise = _noise(rng, "t(3)" in data)
+    shared = STRENGTHS[data] * noise((n, RANK))
+    return [shared @ matrix + noise((n, d)) for matrix in mixing]
+
+
+def _noise(rng: Rng, heavy: bool) -> Noise:
+    return lambda size: np.asarray(rng.standard_t(3, size) if heavy else rng.standard_normal(size))
+
+
+def _latent(n: int, d: int, noise: Noise) -> Matrix:
+    mixing = np.random.default_rng(d).standard_normal((RANK, d))
+    return np.asarray(noise(size=(n, RANK)) @ mixing + noise(size=(n, d)))
+
+
+def _donors(n: int, d: int, n_donors: int, rng: Rng) -> tuple[Matrix, Labels]:
+    mixing = np.random.default_rng(d).standard_normal((RANK, d))
+    donor = np.arange(n) * n_donors // n
+    shared = rng.standard_normal((n_donors, RANK))[donor] + 0.7 * rng.standard_normal((n, RANK))
+    return shared @ mixing + rng.standard_normal((n, d)), donor
+
+
+def _classes(n: int, d: int, fixed: bool, rng: Rng) -> tuple[Matrix, Labels]:
+    shares = np.arange(1, CLASSES + 1) / np.arange(1, CLASSES + 1).sum()
+    y = np.searchsorted(np.cumsum(shares), (np.arange(n) + 0.5) / n if fixed else rng.random(n))
+    centres = 0.7 * np.random.default_rng(d).standard_normal((CLASSES, d))
+    return centres[y] + rng.standard_normal((n, d)), y
+
+
+def one(data: str, n: int, d: int, rng: Rng) -> tuple[Matrix, Labels]:
+    """Draw n rows of a representation, with their labels or groups."""
+    if data.endswith("classes"):
+        return _classes(n, d, data == "fixed classes", rng)
+    if data.endswith("donors"):
+        return _donors(n, d, int(data.split()[0]), rng)
+    if data == "each row twice":
+        return np.repeat(_latent(n // 2, d, rng.standard_normal), 2, axis=0), np.repeat(np.arange(n // 2), 2)
+    if data == "clusters":
+        centres = 1.5 * np.random.default_rng(d).standard_normal((CLUSTERS, d))
+        cluster = rng.integers(CLUSTERS, size=n)
+        return centres[cluster] + rng.standard_normal((n, d)), np.arange(n)
+    noise = _noise(rng, data == "t(3)")
+    scales = np.geomspace(1, 10, d) if data == "unequal scales" else 1.0
+    return np.asarray(_latent(n, d, noise) * scales), np.arange(n)
+
 
 LEVELS = (0.9, 0.95)
 N_TRUTH = {"similarities": 200, "scores": 150}
@@ -99,7 +158,8 @@ def _score_interval(
     """Value of each score, and the ends of its intervals."""
     X, codes = one(data, n, d, np.random.default_rng(key))
     labelled = score == "label scores"
-    design = None if grouping == "-" else _design(n, grouping.rstrip("="), codes)
+    options: dict[str, Any] = {grouping.rstrip("="): codes}
+    design = None if grouping == "-" else exchange(n, **options)
     pairs, values = 50_000 if n >= 1000 else None, {}
     for variant in LABEL_SCORES if labelled else (score,):
         request = build_request(
@@ -116,7 +176,3 @@ def _score_interval(
         intervals = [as_estimate(request, evidence, level) for level in LEVELS] if ends else []
         values[variant] = [evidence.value, *(end for interval in intervals for end in (interval.low, interval.high))]
     return values
-
-
-def _design(n: int, grouping: str, codes: Labels) -> Exchange:
-    return exchange(n, groups=codes) if grouping == "groups" else exchange(n, blocks=codes)

@@ -60,12 +60,12 @@ def sides(data: str, epochs: int, width: int, partner: int) -> Sides:
         net = sentence_network(width, epochs, 0)
         half = len(words) // 2
         worth = net.accuracy(words[:half], labels[:half])
-        return Sides(_units(net.layers(words[:N])), _units(list(encoder[:, :N])), labels[:N], worth)
+        return Sides(unit_rows(net.layers(words[:N])), unit_rows(list(encoder[:, :N])), labels[:N], worth)
     (left, labels), (right, _) = (as_rows(data, side, "test") for side in ("left", "right"))
     net = network(data, "left", width, epochs, 0)
     other = network(data, "right", partner, max(EPOCHS) if epochs else 0, 1)
     worth = net.accuracy(left, labels)
-    return Sides(_units(net.layers(left[:N])), _units(other.layers(right[:N])), labels[:N], worth)
+    return Sides(unit_rows(net.layers(left[:N])), unit_rows(other.layers(right[:N])), labels[:N], worth)
 
 
 @cache
@@ -109,6 +109,6 @@ def _correlation(ranks: pd.Series[float], scores: pd.Series[float]) -> float:
     return float(np.corrcoef(ranks, scores)[0, 1]) if varied else float("nan")
 
 
-def _units(layers: list[Matrix]) -> list[Matrix]:
+def unit_rows(layers: list[Matrix]) -> list[Matrix]:
     """Scale rows to unit length, as in the published comparison."""
     return [layer / np.linalg.norm(layer, axis=1, keepdims=True) for layer in layers]

@@ -69,7 +69,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     axes[0].legend(frameon=False, fontsize="x-small")
     notes = (
         STAND_IN,
-        ("At level 0.01 the threshold is the sixth largest of 501 scores, so it varies more than at higher levels."),
+        "At level 0.01 the threshold is the sixth largest of 501 scores, so it varies more than at higher levels.",
     )
     picture = Picture(
         "alpha", fig, "Raw scores, and calibrated scores at three levels, against the capability of the first model"

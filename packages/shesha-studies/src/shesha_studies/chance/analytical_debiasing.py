@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -13,17 +9,15 @@ from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, group_means, largest, smallest
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, lines, logarithmic
+from shesha.studies.pictures import panels
 from shesha.studies.published_checks import against
-from shesha.studies.study_definition import study
+from shesha.studies.study_definition import grid_of, study
 from shesha_studies.synthetic_data import shared
 
 RATIOS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)
 
 
-def _grid(strengths: Sequence[float], n: int, seeds: int) -> list[dict[str, Any]]:
-    names = ("strength", "n", "ratio", "seed")
-    return [dict(zip(names, cell, strict=True)) for cell in product(strengths, (n,), RATIOS, range(seeds))]
+_grid = grid_of("strength", "n", "ratio", "seed")
 
 
 @study(
@@ -31,9 +25,9 @@ def _grid(strengths: Sequence[float], n: int, seeds: int) -> list[dict[str, Any]
     paper="Null calibration, comparison with analytical debiasing",
     version=2,
     full=[
-        *_grid((0.0, 0.5, 1.0), 256, 10),
+        *_grid((0.0, 0.5, 1.0), (256,), RATIOS, range(10)),
         # The published size.
-        *_grid((0.0, 1.0), 1024, 3),
+        *_grid((0.0, 1.0), (1024,), RATIOS, range(3)),
     ],
     quick={"strength": [0.0, 1.0], "n": [256], "ratio": RATIOS, "seed": range(5)},
     published="analytical-debiasing.csv",
@@ -62,19 +56,16 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     columns = ["raw", "unbiased", "adjusted", "gated", "over_columns", "adjusted_off", "gated_off"]
     table = rows.groupby(["strength", "n", "ratio"])[columns].mean().reset_index()
     spread = rows[rows.strength == 0].groupby("n").over_columns.std()
-    fig, axes = figure(3)
-    for ax, name in zip(axes, ("adjusted_off", "gated_off", "over_columns"), strict=True):
-        lines(ax, rows[rows.n == rows.n.max()], "ratio", name, "strength")
-        ax.axhline(0, color="0.7", linewidth=0.8)
-        ax.set(xlabel=f"features per row, d / n (n = {rows.n.max()})", ylabel="difference of CKA")
-        logarithmic(ax, rows.ratio)
+    titles = {
+        "adjusted_off": "adjusted less unbiased",
+        "gated_off": "gated less unbiased",
+        "over_columns": "corrected for columns too",
+    }
+    widest, label = rows[rows.n == rows.n.max()], f"features per row, d / n (n = {rows.n.max()})"
+    fig, axes = panels(widest, "ratio", "strength", titles, label=label, sharey=False)
     span = max(table.adjusted_off.abs().max(), table.gated_off.abs().max()) * 1.3
-    for ax, title in zip(
-        axes, ("adjusted less unbiased", "gated less unbiased", "corrected for columns too"), strict=True
-    ):
-        ax.set_title(title)
     for ax in axes[:2]:
-        ax.set_ylim(-span, span)
+        ax.set(ylabel="difference of CKA", ylim=(-span, span))
     axes[2].set(ylabel="CKA (gaps: no value)", ylim=(-0.1, 1.15))
     axes[0].legend(frameon=False, fontsize="small", title="strength")
     notes = (
@@ -86,7 +77,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     picture = Picture(
         "analytical_debiasing",
         fig,
-        ("Chance-adjusted and gated CKA minus unbiased CKA; the estimator that also corrects for columns"),
+        "Chance-adjusted and gated CKA minus unbiased CKA; the estimator that also corrects for columns",
     )
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 

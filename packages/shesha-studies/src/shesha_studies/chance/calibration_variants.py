@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from shesha.studies.facts import Fact, Facts, absolute, as_facts, group_means, l
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, lines, logarithmic
 from shesha.studies.published_checks import Found, against
-from shesha.studies.study_definition import study
+from shesha.studies.study_definition import grid_of, study
 from shesha_studies.synthetic_data import shared
 
 N = 128
@@ -30,8 +29,6 @@ VARIANTS = {
 }
 SCALED = ("gated_05", "gated_10", "centred", "adjusted")
 _GATED = ("gated_05", "gated_10")
-BELOW_RANK = 3
-"Number of ratios of width to rows for CCA, whose canonical correlations are all 1 from d = n - 1 on."
 _BY_DEFINITION = "The method takes a single pair, so no experiment is needed."
 _MISSING = {
     "murphy2024biasedcka aggregate": _BY_DEFINITION,
@@ -46,19 +43,23 @@ _MISSING = {
 }
 
 
-def _grid(measures: Sequence[str], strengths: Sequence[float], seeds: int) -> list[dict[str, Any]]:
-    names = ("measure", "strength", "ratio", "seed")
-    cells = product(measures, strengths, RATIOS, range(seeds))
-    settings = [dict(zip(names, cell, strict=True)) for cell in cells]
-    return [setting for setting in settings if setting["measure"] != "CCA" or setting["ratio"] in RATIOS[:BELOW_RANK]]
+_grid = grid_of("measure", "strength", "ratio", "seed")
 
 
 @study(
     "calibration-variants",
     paper="Null calibration, comparing calibration approaches; existing approaches",
     version=1,
-    full=[*_grid(MEASURES, (0.0,), 40), *_grid(MEASURES, (1.0,), 8)],
-    quick=[*_grid(("CKA", "mutual kNN"), (0.0,), 8), *_grid(("CKA", "mutual kNN"), (1.0,), 4)],
+    # All canonical correlations are 1 from d = n - 1 on.
+    full=[
+        cell
+        for cell in (*_grid(MEASURES, [0.0], RATIOS, range(40)), *_grid(MEASURES, [1.0], RATIOS, range(8)))
+        if cell["measure"] != "CCA" or cell["ratio"] < 1
+    ],
+    quick=[
+        *_grid(["CKA", "mutual kNN"], [0.0], RATIOS, range(8)),
+        *_grid(["CKA", "mutual kNN"], [1.0], RATIOS, range(4)),
+    ],
     published="calibration-variants.csv",
 )
 def calibration_variants(measure: str, strength: float, ratio: float, seed: int) -> dict[str, float]:
@@ -99,10 +100,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     notes = (
         "The skewness of the null is 2 for a single dominant direction and falls as the number of directions grows. "
         "It is largest for narrow data, not for high d / n.",
-        (
-            "z grows with the number of rows and with anything that narrows the null. It measures certainty, not "
-            "the size of the effect."
-        ),
+        "z grows with the number of rows and with anything that narrows the null. It measures certainty, not "
+        "the size of the effect.",
         "Centred scores keep the scale of the raw score. The range above chance shrinks as the width grows, so the "
         "same signal has a lower centred score in wider data. Chance-adjusted and gated scores are divided by this "
         "range.",
@@ -110,19 +109,15 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     picture = Picture(
         "calibration_variants",
         fig,
-        ("Gated, centred, chance-adjusted and z-scores against d / n, for unrelated and related data"),
+        "Gated, centred, chance-adjusted and z-scores against d / n, for unrelated and related data",
     )
     return Page("", (("Means", table),), (picture,), notes, against(published, published_numbers(table), _MISSING))
-
-
-def _largest(table: pd.DataFrame, columns: Sequence[str]) -> float:
-    return float(np.abs(table[list(columns)].to_numpy(dtype=float)).max())
 
 
 def _spread_of_z(unrelated: pd.DataFrame) -> Fact:
     """Standard deviation of z of the widest data by CKA; draws are resampled."""
     z = unrelated[(unrelated.measure == "CKA") & (unrelated.ratio == unrelated.ratio.max())].z.to_numpy()
-    return resampled(lambda draws: float(z[draws].std(ddof=1)), [np.array([place]) for place in range(len(z))])
+    return resampled(lambda draws: float(z[draws].std(ddof=1)), len(z))
 
 
 def _largest_mean(rows: pd.DataFrame, columns: Sequence[str]) -> Fact:
@@ -157,7 +152,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     wide, narrow = cka.iloc[-1], cka.iloc[0]
     signal = table[(table.strength > 0) & (table.measure == "CKA")].sort_values("ratio")
     values = {
-        "largest": _largest(none, SCALED),
+        "largest": none[list(SCALED)].abs().max(axis=None),
         "gated": _largest_mean(unrelated, _GATED),
         **{name: _largest_mean(unrelated, (name,)) for name in ("centred", "adjusted")},
         **{f"z_{end}": none.z.agg(end) for end in ("min", "max")},

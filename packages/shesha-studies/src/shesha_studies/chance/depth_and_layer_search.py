@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import product
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,32 +18,23 @@ from shesha.studies.facts import (
     group_means,
     largest,
     over_draws,
-    rate,
     resampled,
+    share,
     smallest,
     steps,
 )
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import draw_with_intervals, figure, logarithmic
 from shesha.studies.published_checks import against
-from shesha.studies.study_definition import study
+from shesha.studies.study_definition import grid_of, study
 from shesha.support.types import Matrix
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    Summary = Callable[[pd.Series], Fact]
 
 N, RATIO = 64, 8
 ALPHA = 0.05
 LAYERS = (2, 4, 8, 16, 32, 64, 128)
 
 
-def _grid(
-    layers: Sequence[int], aggregates: Sequence[str], kinship: Sequence[float], seeds: int
-) -> list[dict[str, Any]]:
-    names = ("layers", "aggregate", "kinship", "seed")
-    return [dict(zip(names, cell, strict=True)) for cell in product(layers, aggregates, kinship, range(seeds))]
+_grid = grid_of("layers", "aggregate", "kinship", "seed")
 
 
 @study(
@@ -52,13 +42,13 @@ def _grid(
     paper="Null calibration, 6.2 and the depth confounder",
     version=2,
     full=[
-        *_grid(LAYERS[:5], ["max"], [0.0], 40),
-        *_grid(LAYERS[5:6], ["max"], [0.0], 12),
-        *_grid(LAYERS[6:], ["max"], [0.0], 4),
-        *_grid(LAYERS[:4], ["row_max", "top_k"], [0.0], 20),
-        *_grid(LAYERS[:5], ["max"], [0.9], 20),
+        *_grid(LAYERS[:5], ["max"], [0.0], range(40)),
+        *_grid(LAYERS[5:6], ["max"], [0.0], range(12)),
+        *_grid(LAYERS[6:], ["max"], [0.0], range(4)),
+        *_grid(LAYERS[:4], ["row_max", "top_k"], [0.0], range(20)),
+        *_grid(LAYERS[:5], ["max"], [0.9], range(20)),
     ],
-    quick=_grid(LAYERS[:4], ["max"], [0.0], 12),
+    quick=_grid(LAYERS[:4], ["max"], [0.0], range(12)),
     published="depth.csv",
 )
 def depth(layers: int, aggregate: str, kinship: float, seed: int) -> dict[str, float]:
@@ -111,10 +101,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 
 
-def _draw(plain: pd.DataFrame) -> Figure:
+def _draw(plain: pd.DataFrame) -> Any:
     """Draw the raw maximum, the calibrated ones, and how often they are called significant."""
     fig, axes = figure(3, width=3.8)
-    panels: tuple[tuple[str, Summary, tuple[tuple[str, str, str], ...]], ...] = (
+    panels: tuple[tuple[str, Callable[[pd.Series], Fact], tuple[tuple[str, str, str], ...]], ...] = (
         ("raw CKA", over_draws, (("raw", "raw maximum", PALETTE[0]),)),
         (
             "calibrated CKA",
@@ -123,7 +113,7 @@ def _draw(plain: pd.DataFrame) -> Figure:
         ),
         (
             "share with p <= 0.05",
-            lambda hits: rate(int(hits.sum()), len(hits)),
+            share,
             (("hit_alone", "best pair alone", PALETTE[1]), ("hit", "maximum", PALETTE[2])),
         ),
     )
@@ -154,8 +144,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         "rise": difference(many.raw, few.raw),
         "calibrated": largest(group_means(table, ["layers"], "calibrated")),
         "rise_share": _rise_share(table),
-        "rate": rate(int((table.p_value <= ALPHA).sum()), len(table)),
-        "alone_rate": rate(int((deep.best_alone_p <= ALPHA).sum()), len(deep)),
+        "rate": share(table.p_value <= ALPHA),
+        "alone_rate": share(deep.best_alone_p <= ALPHA),
         **{"fewest": few.layers.iloc[0], "most": many.layers.iloc[0], "pair_mean": few.pair_mean.mean()},
         **{"alone_fewest": few.best_alone.mean(), "alone_most": many.best_alone.mean()},
         "alone_rise": difference(many.best_alone, few.best_alone),
@@ -167,12 +157,12 @@ def _rise_share(table: pd.DataFrame) -> Fact:
     """Rise of calibrated maxima with the logarithm of the depth, as a share of the raw rise; models are resampled."""
     values = table[["layers", "calibrated", "raw"]].to_numpy(dtype=float)
 
-    def share(rows: Any) -> float:
+    def ratio(rows: Any) -> float:
         layers, *scores = values[rows].T
         calibrated, raw = (np.cov(np.log(layers), score)[0, 1] for score in scores)
         return float(calibrated / raw)
 
-    return resampled(share, [np.array([place]) for place in range(len(values))])
+    return resampled(ratio, len(values))
 
 
 def _others(rows: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:

@@ -28,6 +28,10 @@ KNOWN = ("a known batch", "a known number")
 NOTHING, SIGNAL = "nothing", "signal"
 
 
+def _cell(*values: Any) -> dict[str, Any]:
+    return dict(zip(("part", "score", "data", "design", "n", "d", "truth", "batch"), values, strict=True))
+
+
 def _measures() -> Iterator[dict[str, Any]]:
     """Cells of every measure with a null: independent rows, clusters of rows, and rows with a shared part."""
     names = [name for name in measures.names() if measures.get(name).paired]
@@ -103,11 +107,6 @@ def _doubts() -> Iterator[dict[str, Any]]:
                 yield _cell("doubts", " or ".join(known[data][0]), data, "-", doubtful.ROWS, 0, truth, batch)
 
 
-def _cell(*values: Any) -> dict[str, Any]:
-    names = ("part", "score", "data", "design", "n", "d", "truth", "batch")
-    return dict(zip(names, values, strict=True))
-
-
 FULL = [*_measures(), *_scores(), *_designs(), *_groups(), *_doubts()]
 QUICK = [
     one
@@ -164,24 +163,11 @@ def _matrix_hits(
     return chance(X, variant=score, n_permutations=PERMUTATIONS[part], n_draws=10, keep=keep, seed=0).p_value
 
 
-def _group_hits(
-    rng: np.random.Generator, part: str, score: str, data: str, design: str, n: int, d: int, shared: bool
-) -> float:
-    """p-value of a group that is drawn at random from its controls."""
-    return doubtful.group_p_value(rng, int(data.split()[0]))
-
-
-def _doubt_hits(
-    rng: np.random.Generator, part: str, score: str, data: str, design: str, n: int, d: int, shared: bool
-) -> float:
-    """Return 0 where the doubt is raised, and 1 where it is not: a rate of doubts, not of p-values."""
-    return 0.0 if doubtful.is_doubted(rng, data) else 1.0
-
-
 _P_VALUES: dict[str, Callable[..., float | None]] = {
     "scores": _matrix_hits,
-    "groups": _group_hits,
-    "doubts": _doubt_hits,
+    "groups": lambda rng, part, score, data, *_: doubtful.group_p_value(rng, int(data.split()[0])),
+    # 0 where the doubt is raised, and 1 where it is not: a rate of doubts, not of p-values.
+    "doubts": lambda rng, part, score, data, *_: 0.0 if doubtful.is_doubted(rng, data) else 1.0,
 }
 
 

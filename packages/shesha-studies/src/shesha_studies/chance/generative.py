@@ -8,7 +8,7 @@ import pandas as pd
 from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, difference, group_means, largest, over_draws, smallest
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, lines, logarithmic
+from shesha.studies.pictures import panels
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
@@ -53,11 +53,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     rows = rows.assign(what=rows.map_of + ", " + rows.inputs.astype(str) + " inputs")
     rows.loc[rows.map_of == "noise", "what"] = "noise"
     table = rows.groupby(["map_of", "inputs", "d"], sort=False)[["raw", "score"]].mean().reset_index()
-    fig, axes = figure(2, sharey=True, width=5.0)
-    for ax, name, title in zip(axes, ("raw", "score"), ("raw CKA", "calibrated CKA"), strict=True):
-        lines(ax, rows, "d", name, "what")
-        ax.set(xlabel="features", title=title)
-        logarithmic(ax, rows.d)
+    titles = {"raw": "raw CKA", "score": "calibrated CKA"}
+    fig, axes = panels(rows, "d", "what", titles, label="features", width=5.0)
     axes[1].legend(frameon=False, fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     notes = (
         "A wide random map keeps the distances between its inputs (Johnson and Lindenstrauss). Two such maps "

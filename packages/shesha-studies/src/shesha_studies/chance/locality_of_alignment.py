@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import (
-    Fact,
     Facts,
     as_facts,
     group_means,
     largest,
     over_correlations,
     over_draws,
-    rate,
+    share,
     smallest,
 )
 from shesha.studies.page import Page, Picture
@@ -28,10 +27,7 @@ from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.chance._common_neighbour_distances import distance_agreement, neighbour_scale
-from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends, unit_rows
 
 SIZES = (10, 20, 50, 100)
 BANDWIDTHS = (0.1, 0.5, 2.0, 5.0)
@@ -123,7 +119,7 @@ def _noisy(X: Matrix, share: float) -> Matrix:
     """Add noise of a given share of the length of each row, and scale rows to unit length again."""
     rng = np.random.default_rng(0)
     noisy = X + share * rng.standard_normal(X.shape) / np.sqrt(X.shape[1])
-    return np.asarray(noisy / np.linalg.norm(noisy, axis=1, keepdims=True))
+    return unit_rows([noisy])[0]
 
 
 @locality.page
@@ -156,7 +152,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     picture = Picture(
         "locality",
         fig,
-        ("Calibrated scores against neighbourhood size and against bandwidth; agreement of local distances"),
+        "Calibrated scores against neighbourhood size and against bandwidth; agreement of local distances",
     )
     tables = (("Scores", table), ("Distances to common neighbours", distances))
     return Page("", tables, (picture,), notes, against(published, published_numbers(rows)))
@@ -171,7 +167,7 @@ def _distances_sentence(both: pd.DataFrame) -> str:
     )
 
 
-def _draw(rows: pd.DataFrame) -> Figure:
+def _draw(rows: pd.DataFrame) -> Any:
     fig, axes = figure(4, width=3.3, sharey=True)
     lenses = (
         (KNN, UNIT, "neighbours k", "mutual kNN"),
@@ -211,20 +207,20 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     hits = knn.groupby("value").hit.mean()
     return as_facts(
         {
-            "neighbours": rate(int(knn.hit.sum()), len(knn)),
+            "neighbours": share(knn.hit),
             "distances": over_draws(near.groupby("data").agreement.mean()),
             "distances in words": _distances_sentence(every[every.kind == MODELS]),
             "knn in words": ", ".join(f"{hit:.0%} at k = {size:g}" for size, hit in hits.items()),
-            "knn_lowest": smallest(_hits(group) for _, group in knn.groupby("value")),
+            "knn_lowest": smallest(share(group.hit) for _, group in knn.groupby("value")),
             "narrow": largest(group_means(narrow, ["data"], "score")),
-            **{"narrow_median": narrow.score.median(), "narrow_hits": _hits(narrow)},
+            **{"narrow_median": narrow.score.median(), "narrow_hits": share(narrow.hit)},
             **{"copy_noise": noisy.noise.max(), "copy_kept": noisy.agreement.min()},
             "narrow_copy": over_draws(noisy.score),
             "narrow_fall": over_draws(_ends(narrow_copies)[0] - _ends(narrow_copies)[1]),
             "copies in words": "; ".join(_copy_in_words(noise, part) for noise, part in narrow_copies.groupby("noise")),
-            "own_hits": _hits(models[(models.scale == OWN) & (models.value == 0.5)]),
-            "half_hits": _hits(models[_kernel_rows(models, RBF, 0.5)]),
-            "wide_hits": _hits(models[(models.lens == RBF) & (models.value >= 2.0)]),
+            "own_hits": share(models[(models.scale == OWN) & (models.value == 0.5)].hit),
+            "half_hits": share(models[_kernel_rows(models, RBF, 0.5)].hit),
+            "wide_hits": share(models[(models.lens == RBF) & (models.value >= 2.0)].hit),
             **{f"neighbour_{end}": every.neighbour_distance.agg(end) for end in ("min", "max")},
             **_trends(models),
         }
@@ -246,11 +242,6 @@ def _copy_in_words(noise: Any, copies: pd.DataFrame) -> str:
 def _ends(copies: pd.DataFrame) -> list[pd.Series[float]]:
     """Return the scores of the copies with the least and with the most noise."""
     return [copies[copies.noise == end].set_index("data").score for end in (copies.noise.min(), copies.noise.max())]
-
-
-def _hits(rows: pd.DataFrame) -> Fact:
-    """Share of pairs above chance."""
-    return rate(int(rows.hit.sum()), len(rows))
 
 
 def _both_trends(tables: Sequence[pd.DataFrame]) -> str:

@@ -9,7 +9,7 @@ from shesha.calibration import calibrate
 from shesha.measures import cka, mutual_knn
 from shesha.studies.facts import Facts, as_facts, over_draws, smallest, steps
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, logarithmic
+from shesha.studies.pictures import curves, figure, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
@@ -98,8 +98,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     axes[0].plot(table.d, table.overlap * (N - 1) / K, "o-", label="overlap of neighbours")
     axes[0].axhline(1, color="0.6", linewidth=0.8)
     axes[0].set(xlabel="features", ylabel="mean / formula", ylim=(0.9, 1.1))
-    for name, label in (("raw", "raw"), ("adjusted", "less chance"), ("gated", "gated")):
-        axes[1].plot(table.d, table[f"related_{name}"], "o-", label=label)
+    titles = {"related_raw": "raw", "related_adjusted": "less chance", "related_gated": "gated"}
+    curves(axes[1], table.set_index("d"), titles)
     axes[1].axhline(RHO**2, color="0.6", linewidth=0.8)
     axes[1].set(xlabel="features", ylabel=f"CKA of related data (population: {RHO**2:g})", ylim=(0, 1))
     for ax in axes:
@@ -110,10 +110,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         "With a shared signal, centring on the mean of the null removes the gap that grows with the width. The "
         "gated score is measured from the threshold, so it is lower by an amount that depends on the spread of the "
         "null.",
-        (
-            f"The variance of mutual kNN is {rows.overlap_variance.mean() / (formula / (N * K * K)):.2f} times that "
-            "of independent rows."
-        ),
+        f"The variance of mutual kNN is {rows.overlap_variance.mean() / (formula / (N * K * K)):.2f} times that "
+        "of independent rows.",
     )
     picture = Picture(
         "null_baselines", fig, "Means divided by their formulas, and CKA with a shared signal, against the width"

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, rate, resampled
+from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, resampled, share
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, logarithmic
+from shesha.studies.pictures import curves, figure, logarithmic
 from shesha.studies.published_checks import against
-from shesha.studies.study_definition import study
+from shesha.studies.study_definition import grid_of, study
 
 MEASURES = ("CKA", "RSA", "mutual kNN")
 BUDGETS = (19, 49, 99, 199, 499, 999)
 ONE, NEW = "one pair", "a pair per seed"
 
 
-def _grid(measures: Sequence[str], budgets: Sequence[int], pairs: str, seeds: int) -> list[dict[str, Any]]:
-    names = ("measure", "budget", "pairs", "seed")
-    return [dict(zip(names, cell, strict=True)) for cell in product(measures, budgets, (pairs,), range(seeds))]
+_grid = grid_of("measure", "budget", "pairs", "seed")
 
 
 @study(
     "permutation-budget",
     paper="Null calibration, permutation budget analysis",
     version=1,
-    full=[*_grid(MEASURES, BUDGETS, ONE, 50), *_grid(MEASURES, BUDGETS[:4], NEW, 50)],
-    quick=[*_grid(MEASURES[::2], BUDGETS[:4], ONE, 15), *_grid(MEASURES[::2], BUDGETS[:4], NEW, 15)],
+    full=[*_grid(MEASURES, BUDGETS, [ONE], range(50)), *_grid(MEASURES, BUDGETS[:4], [NEW], range(50))],
+    quick=[cell for kind in (ONE, NEW) for cell in _grid(MEASURES[::2], BUDGETS[:4], [kind], range(15))],
     published="permutation-budget.csv",
 )
 def permutation_budget(measure: str, budget: int, pairs: str, seed: int) -> dict[str, float]:
@@ -51,14 +47,15 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     one_pair, new = (rows[rows.pairs == kind] for kind in (ONE, NEW))
     table = _spreads(one_pair)
     fig, axes = figure(2)
-    for name, group in table.groupby("measure", sort=False):
-        axes[0].plot(group.budget, group.threshold_error, "o-", markersize=3.5, label=name)
-    axes[0].set(xlabel="permutations", ylabel="error of the threshold / spread of the null")
-    axes[0].legend(frameon=False, fontsize="small")
     scores = _remaining_scores(new)
-    for name, group in scores.groupby("measure", sort=False):
-        axes[1].plot(group.budget, group.largest, "o-", markersize=3.5, label=name)
-    axes[1].set(xlabel="permutations", ylabel="largest calibrated score of unrelated pairs", ylim=(0, None))
+    for ax, lines, column, label in (
+        (axes[0], table, "threshold_error", "error of the threshold / spread of the null"),
+        (axes[1], scores, "largest", "largest calibrated score of unrelated pairs"),
+    ):
+        names = {name: name for name in lines.measure.unique()}
+        curves(ax, lines.pivot(index="budget", columns="measure", values=column), names)
+        ax.set(xlabel="permutations", ylabel=label, ylim=(0, None))
+    axes[0].legend(frameon=False, fontsize="small")
     for ax in axes:
         logarithmic(ax, rows.budget)
     notes = (
@@ -70,7 +67,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     picture = Picture(
         "permutation_budget",
         fig,
-        ("Error of the threshold, and largest calibrated score of unrelated pairs, against the number of permutations"),
+        "Error of the threshold, and largest calibrated score of unrelated pairs, against the number of permutations",
     )
     tables = (("Threshold of one pair over seeds", table), ("Calibrated scores of unrelated pairs", scores))
     return Page("", tables, (picture,), notes, against(published, {}))
@@ -117,7 +114,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         {
             **values,
             "above in words": ", ".join(
-                f"{rate(int((df.score > 0).sum()), len(df)):.0%} ({budget})" for budget, df in new.groupby("budget")
+                f"{share(df.score > 0):.0%} ({budget})" for budget, df in new.groupby("budget")
             ),
             **{"largest_few": few.largest.max(), "largest_many": many.largest.max()},
             "spikes": _spikes(new),
@@ -139,7 +136,7 @@ def _over_seeds(rows: pd.DataFrame, budget: int) -> Fact:
     def error(rows: Any) -> float:
         return float((wide[budget].iloc[rows].std() / units[budget]).mean())
 
-    return resampled(error, [np.array([place]) for place in range(len(wide))])
+    return resampled(error, len(wide))
 
 
 def _spikes(new: pd.DataFrame) -> Fact:
@@ -151,4 +148,4 @@ def _spikes(new: pd.DataFrame) -> Fact:
     def ratio(rows: Any) -> float:
         return float(few[rows].max() / many[rows].max()) if many[rows].any() else float("nan")
 
-    return resampled(ratio, [np.array([place]) for place in range(len(wide))])
+    return resampled(ratio, len(wide))

@@ -62,10 +62,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
             heat(axes[line][column], plane, title=f"{'raw' if name == 'raw' else 'calibrated'}, {kind}")
     table = rows.groupby(["kind", "ratio", "sigma"], sort=False)[["raw", "score", "threshold"]].mean().reset_index()
     notes = (
-        (
-            "The paper does not print n, d, the rank of the signal or the parameters of the mixture. Its values of "
-            "0.4 to 0.6 correspond to d / n of about 0.7 to 1.5, or were read from the middle of the colour scale."
-        ),
+        "The paper does not print n, d, the rank of the signal or the parameters of the mixture. Its values of "
+        "0.4 to 0.6 correspond to d / n of about 0.7 to 1.5, or were read from the middle of the colour scale.",
     )
     picture = Picture("phase_diagrams", fig, "Raw and calibrated CKA against d / n and noise, by kind of noise")
     return Page("", (("Means", table),), (picture,), notes, against(published, published_numbers(rows)))

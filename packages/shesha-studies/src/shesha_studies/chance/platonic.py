@@ -2,33 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from shesha.benchmark.data_folders import local_folder
 from shesha.calibration import calibrate_layers
 from shesha.charts import PALETTE
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
-from shesha.studies.study_definition import study
-from shesha_studies.chance._platonic_facts import make_facts
-from shesha_studies.chance._platonic_models import LANGUAGE, VIDEO, VISION, WIT, exported
-from shesha_studies.chance._platonic_statistics import (
+from shesha.studies.study_definition import Unreachable, grid_of, study
+from shesha.support.types import Matrix
+from shesha_studies.chance._platonic_facts import (
     MISSING,
     class_scores,
+    make_facts,
     mean_trends,
     published_numbers,
     untrained_scores,
 )
-from shesha_studies.chance._two_modality_models import EPOCHS, SENTENCES, STAND_IN, WIDTHS, sides
+from shesha_studies.chance._two_modality_models import EPOCHS, SENTENCES, STAND_IN, WIDTHS, sides, unit_rows
 from shesha_studies.networks.images import IMAGES
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+FOLDER, WIT = "platonic", "WIT"
+LANGUAGE = (
+    *(f"bigscience/bloomz-{size}" for size in ("560m", "1b1", "1b7", "3b", "7b1")),
+    *(f"openlm-research/open_llama_{size}" for size in ("3b", "7b", "13b")),
+    *(f"huggyllama/llama-{size}" for size in ("7b", "13b", "30b", "65b")),
+)
+VISION = (
+    *(
+        f"vit_{size}_augreg_in21k"
+        for size in ("tiny_patch16_224", "small_patch16_224", "base_patch16_224", "large_patch16_224")
+    ),
+    *(f"vit_{size}_mae" for size in ("base_patch16_224", "large_patch16_224", "huge_patch14_224")),
+    *(f"vit_{size}_dinov2" for size in ("small_patch14", "base_patch14", "large_patch14", "giant_patch14")),
+    *(f"vit_{size}_clip" for size in ("base_patch16", "large_patch14", "huge_patch14")),
+    *(f"vit_{size}_clip_ft_in12k" for size in ("base_patch16", "large_patch14", "huge_patch14")),
+)
+VIDEO = tuple(f"videomae-{size}-finetuned-kinetics" for size in ("small", "base", "large", "huge"))
+
+
+def exported(data: str, language: str, vision: str, measure: str) -> dict[str, float]:
+    """Compare the best pair of exported layers, rows of unit length, 500 permutations.
+
+    Raises
+    ------
+    Unreachable
+        If a model's layers are not there.
+    """
+    first, second = (_layers(data, name) for name in (language, vision))
+    calibrated = calibrate_layers(first, second, measure, n_permutations=500, seed=0)
+    return {
+        "capability": float(LANGUAGE.index(language)),
+        "raw": calibrated.observed,
+        "score": calibrated.score,
+        "threshold": calibrated.threshold,
+        "chance": calibrated.null_mean,
+        "p_value": calibrated.p_value,
+    }
+
+
+def _layers(data: str, model: str) -> list[Matrix]:
+    name = f"{data}/{model.replace('/', '--')}.npz"
+    folder = local_folder(FOLDER)
+    place = (folder or Path(FOLDER)) / name
+    if folder is None or not place.exists():
+        raise Unreachable(
+            f"Layers of the published models are looked for in SHESHA_DATA as {FOLDER}/{data}/MODEL.npz, one array of "
+            "shape (1024, features) per layer: run the models on the "
+            "1,024 inputs (`shesha.extract`) and save them there"
+        )
+    with np.load(place, allow_pickle=False) as stored:
+        layers = [np.asarray(stored[key], dtype=np.float64) for key in stored.files]
+    return unit_rows(layers)
+
 
 GLOBAL = {
     "CKA (linear)": "CKA",
@@ -50,32 +102,23 @@ _TRUNCATED = {"Procrustes similarity(published=True)": 64}
 """Number of leading components for measures that compute a decomposition in every draw."""
 
 
-def _grid(
-    data: Sequence[str], epochs: Sequence[int], partners: Sequence[int], measures: Sequence[str], null: str
-) -> list[dict[str, Any]]:
-    names = ("data", "epochs", "width", "partner", "measure", "null")
-    cells = product(data, epochs, WIDTHS, partners, measures, (null,))
-    return [dict(zip(names, cell, strict=True)) for cell in cells]
-
-
+_grid = grid_of("data", "epochs", "width", "partner", "measure", "null")
 _REST = [name for name in MEASURES.values() if name not in FEW]
 _QUICK = [name for name in _REST if name not in ("SVCCA(components=10)", *_TRUNCATED)]
 STAND_INS = [
-    *_grid(IMAGES, EPOCHS, (512,), FEW, "free"),
-    *_grid((SENTENCES,), EPOCHS, (384,), FEW, "free"),
-    *_grid(IMAGES, (0,), (512,), FEW, "free"),
-    *_grid(IMAGES, EPOCHS, (512,), _REST, "free"),
-    *_grid((SENTENCES,), EPOCHS, (384,), _QUICK, "free"),
-    *_grid(IMAGES, EPOCHS, (512,), (FEW[0], FEW[2]), "within classes"),
-    *_grid((SENTENCES,), EPOCHS, (384,), (FEW[0], FEW[2]), "within classes"),
-    *_grid(IMAGES, EPOCHS, (64,), (FEW[0], FEW[2]), "free"),
+    *_grid(IMAGES, EPOCHS, WIDTHS, (512,), FEW, ["free"]),
+    *_grid((SENTENCES,), EPOCHS, WIDTHS, (384,), FEW, ["free"]),
+    *_grid(IMAGES, (0,), WIDTHS, (512,), FEW, ["free"]),
+    *_grid(IMAGES, EPOCHS, WIDTHS, (512,), _REST, ["free"]),
+    *_grid((SENTENCES,), EPOCHS, WIDTHS, (384,), _QUICK, ["free"]),
+    *_grid(IMAGES, EPOCHS, WIDTHS, (512,), (FEW[0], FEW[2]), ["within classes"]),
+    *_grid((SENTENCES,), EPOCHS, WIDTHS, (384,), (FEW[0], FEW[2]), ["within classes"]),
+    *_grid(IMAGES, EPOCHS, WIDTHS, (64,), (FEW[0], FEW[2]), ["free"]),
 ]
 PUBLISHED = [
-    {"data": data, "epochs": -1, "width": first, "partner": second, "measure": measure, "null": "free"}
+    cell
     for data, others in ((WIT, VISION), ("PVD", VIDEO))
-    for first in LANGUAGE
-    for second in others
-    for measure in (FEW[0], FEW[2])
+    for cell in _grid([data], [-1], LANGUAGE, others, (FEW[0], FEW[2]), ["free"])
 ]
 
 
@@ -84,7 +127,7 @@ PUBLISHED = [
     paper="Null calibration, 6.3 and extended results",
     version=1,
     full=[*STAND_INS, *PUBLISHED],
-    quick=_grid(("Fashion-MNIST",), (6,), (512,), FEW, "free"),
+    quick=_grid(("Fashion-MNIST",), (6,), WIDTHS, (512,), FEW, ["free"]),
     published="platonic.csv",
     stand_ins="networks of 32 to 1,024 units on two halves of images, and networks of word counts with a sentence "
     "encoder, replace the published language, vision and video models",
@@ -144,10 +187,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         "models for each second model, from two trainings. The 5 % critical value of a correlation in one set is "
         "0.58.",
         "Procrustes is calibrated on the leading 64 components of each layer.",
-        (
-            "Unbiased CKA, RV, SVCCA, Procrustes, cycle kNN and mutual kNN with k = 100 are computed only for some "
-            "of the sets."
-        ),
+        "Unbiased CKA, RV, SVCCA, Procrustes, cycle kNN and mutual kNN with k = 100 are computed only for some "
+        "of the sets.",
         "The published models are cells of the full grid, listed below as not reachable. If you export their "
         "layers, this study compares them as published, with 500 permutations.",
     )
@@ -157,7 +198,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     return Page("", tables, (picture,), notes, checks)
 
 
-def _draw(free: pd.DataFrame) -> Figure:
+def _draw(free: pd.DataFrame) -> Any:
     """Draw raw scores as dotted lines and calibrated scores as solid lines, one per set of models."""
     measures = [name for name in FEW if name in free.measure.unique()]
     fig, axes = figure(len(measures), width=3.4)

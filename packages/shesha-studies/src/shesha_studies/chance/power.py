@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, rate, resampled
+from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, resampled, share
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
+from shesha.studies.pictures import curves, figure
 from shesha.studies.published_checks import against
-from shesha.studies.study_definition import study
+from shesha.studies.study_definition import grid_of, study
 from shesha_studies.synthetic_data import shared
 
 ALPHA, _POINT = 0.05, 1.645
@@ -24,11 +22,7 @@ MEASURES = ("CKA", "CKA(kernel=rbf)", "RSA", "DistCorr", "mutual kNN")
 STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2)
 
 
-def _grid(
-    measures: Sequence[str], ranks: Sequence[int], strengths: Sequence[float], seeds: Iterable[int]
-) -> list[dict[str, Any]]:
-    names = ("measure", "rank", "strength", "seed")
-    return [dict(zip(names, cell, strict=True)) for cell in product(measures, ranks, strengths, seeds)]
+_grid = grid_of("measure", "rank", "strength", "seed")
 
 
 @study(
@@ -60,14 +54,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     columns = ["raw", "score", "hit", "hit_known"]
     table = rows.groupby(["measure", "rank", "strength"], sort=False)[columns].mean().reset_index()
     middle = rows[rows["rank"] == sorted(rows["rank"].unique())[len(rows["rank"].unique()) // 2]]
-    fig, axes = figure(3)
-    for ax, name in zip(axes, ("hit", "raw", "score"), strict=True):
-        for measure, group in middle.groupby("measure", sort=False):
-            means = group.groupby("strength")[name].mean()
-            ax.plot(means.index, means, "o-", markersize=3.5, label=measure)
-        ax.set(xlabel="strength of the shared signal (noise: 1)", ylim=(-0.03, 1.03))
-    for ax, title in zip(axes, ("share with p <= 0.05", "raw score", "calibrated score"), strict=True):
-        ax.set_ylabel(title)
+    titles = {"hit": "share with p <= 0.05", "raw": "raw score", "score": "calibrated score"}
+    fig, axes = figure(3, sharey=True)
+    for ax, (name, title) in zip(axes, titles.items(), strict=True):
+        wide = middle.pivot_table(index="strength", columns="measure", values=name)
+        curves(ax, wide, {measure: measure for measure in middle.measure.unique()})
+        ax.set(xlabel="strength of the shared signal (noise: 1)", title=title, ylim=(-0.03, 1.03))
     axes[0].legend(frameon=False, fontsize="small")
     notes = (
         "The signal has the same total variance for every rank, so at equal strength a signal of rank 1 is detected "
@@ -75,7 +67,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         "All measures use the same draws, so their false positives are not independent.",
     )
     picture = Picture(
-        "power", fig, ("Detection rate, raw score and calibrated score against the strength of a shared signal")
+        "power", fig, "Detection rate, raw score and calibrated score against the strength of a shared signal"
     )
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 
@@ -100,13 +92,14 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         least[measure] = f"{strengths.max():g}" if len(strengths) == part["rank"].nunique() else "not within the grid"
     return as_facts(
         {
-            "found": rate(int(signal.hit.sum()), len(signal)),
-            "found_by_known_null": rate(int(signal.hit_known.sum()), len(signal)),
+            "found": share(signal.hit),
+            "found_by_known_null": share(signal.hit_known),
             "lost": over_draws(signal.hit_known - signal.hit),
-            "none": rate(int(none.hit.sum()), len(none)),
+            "none": share(none.hit),
             "least strengths in words": ", ".join(f"{strength} ({name})" for name, strength in least.items()),
             "rates in words": ", ".join(f"{rate:.0%} at {strength:g}" for strength, rate in means.items()),
-            **{"rate_of_strongest": _detected(rows, means.index[-1]), "rate_at_04": _detected(rows, 0.4)},
+            "rate_of_strongest": share(rows[rows.strength == means.index[-1]].hit),
+            "rate_at_04": share(rows[rows.strength == 0.4].hit),
             "alike": _alike(rows[rows.strength >= STRONG]),
             "apart": (strong.raw - strong.score).abs().max(),
             "weak": largest(group_means(rows[rows.strength <= 0.1], ["measure", "rank", "strength"], "score")),
@@ -122,10 +115,4 @@ def _alike(strong: pd.DataFrame) -> Fact:
     def lowest(places: Any) -> float:
         return min(float(np.corrcoef(a[places].mean(axis=0), b[places].mean(axis=0))[0, 1]) for a, b in parts)
 
-    return resampled(lowest, [np.array([place]) for place in range(len(wide))])
-
-
-def _detected(rows: pd.DataFrame, strength: float) -> Fact:
-    """Share of pairs of this strength that are detected, over all measures and ranks; draws are resampled."""
-    group = rows[rows.strength == strength]
-    return rate(int(group.hit.sum()), len(group))
+    return resampled(lowest, len(wide))

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, resampled, smallest, steps
+from shesha.studies.facts import (
+    Facts,
+    as_facts,
+    group_means,
+    largest,
+    resampled_groups,
+    smallest,
+    steps,
+)
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, grid, heat, lines, logarithmic
+from shesha.studies.pictures import grid, heat
 from shesha.studies.published_checks import against
-from shesha.studies.study_definition import study
+from shesha.studies.study_definition import grid_of, study
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 N, D = 128, 256
 LOST = 0.1
@@ -27,15 +33,16 @@ NOISES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 RANKS = (1, 5, 10)
 PER_FACTOR, PER_ENTRY = "per factor", "in all"
 
+_grid = grid_of("power", "rank", "strength", "noise", "seed")
+
 
 @study(
     "snr",
     paper="Null calibration, SNR heatmaps",
     version=1,
     full=[
-        {"power": power, "rank": rank, "strength": strength, "noise": noise, "seed": seed}
-        for power, seeds in ((PER_FACTOR, 10), (PER_ENTRY, 5))
-        for rank, strength, noise, seed in product(RANKS, STRENGTHS, NOISES, range(seeds))
+        *_grid([PER_FACTOR], RANKS, STRENGTHS, NOISES, range(10)),
+        *_grid([PER_ENTRY], RANKS, STRENGTHS, NOISES, range(5)),
     ],
     quick={"power": [PER_FACTOR], "rank": [1, 10], "strength": [1.0], "noise": NOISES, "seed": range(3)},
     published="snr.csv",
@@ -64,7 +71,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
             heat(
                 axes[line][column], planes[rank, name], title=f"{'raw' if name == 'raw' else 'calibrated'}, rank {rank}"
             )
-    curves = _curves(rows, ranks)
     edges = _edges(rows)
     table = edges.rename("noise / strength at which the mean score falls below 0.1").reset_index()
     notes = (
@@ -74,16 +80,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         "CKA does not depend on the scale of the data, so values along a diagonal of the heat maps are equal up to "
         "sampling error.",
     )
-    pictures = (
-        Picture(
-            "snr",
-            fig,
-            "Raw and calibrated CKA against noise and strength, by "
-            f"rank; factors of unit variance {rows.power.iloc[0]}",
-        ),
-        Picture("snr_curves", curves, "Calibrated CKA against noise, by strength and by rank at equal power"),
-    )
-    return Page("", (("Edges of detection", table),), pictures, notes, against(published, {}))
+    shows = f"Raw and calibrated CKA against noise and strength, by rank; factors of unit variance {rows.power.iloc[0]}"
+    tables = (("Edges of detection", table),)
+    return Page("", tables, (Picture("snr", fig, shows),), notes, against(published, {}))
 
 
 def _planes(rows: pd.DataFrame) -> dict[tuple[int, str], pd.DataFrame]:
@@ -94,25 +93,6 @@ def _planes(rows: pd.DataFrame) -> dict[tuple[int, str], pd.DataFrame]:
             plane = rows[rows["rank"] == rank].pivot_table(index="strength", columns="noise", values=name)
             planes[int(rank), name] = plane.sort_index(ascending=False)
     return planes
-
-
-def _curves(rows: pd.DataFrame, ranks: Sequence[int]) -> Figure:
-    """Draw scores against noise, for the strengths of one rank, and for ranks under both readings."""
-    powers = list(rows.power.unique())
-    fig, axes = figure(1 + len(powers), width=3.6, sharey=True)
-    subset = rows[(rows.power == powers[0]) & (rows["rank"] == ranks[-1])]
-    lines(axes[0], subset, "noise", "score", "strength")
-    axes[0].set(title=f"rank {ranks[-1]}", ylabel="calibrated CKA")
-    axes[0].legend(title="strength", frameon=False, fontsize="x-small")
-    middle = rows[rows.strength == 1.0]
-    for ax, power in zip(axes[1:], powers, strict=True):
-        lines(ax, middle[middle.power == power], "noise", "score", "rank", order=ranks)
-        ax.set(title=f"strength 1, unit variance {power}")
-        ax.legend(title="rank", frameon=False, fontsize="x-small")
-    for ax in axes:
-        ax.set(xlabel="noise")
-        logarithmic(ax, rows.noise)
-    return fig
 
 
 def _edge(rows: pd.DataFrame) -> float:
@@ -162,12 +142,6 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     return as_facts(values | (_widths(rows) if PER_ENTRY in set(rows.power) else {}))
 
 
-def _over_seeds(statistic: Callable[[pd.DataFrame], float], rows: pd.DataFrame) -> Fact:
-    """Return a statistic of the rows with its interval; draws are resampled."""
-    places = [np.asarray(indices, dtype=np.intp) for indices in rows.groupby("seed").indices.values()]
-    return resampled(lambda some: statistic(rows.iloc[some]), places, draws=100)
-
-
 def _edge_rise(rows: pd.DataFrame) -> float:
     """Smallest rise of the edge of detection from one rank to the next."""
     return float(np.diff(_edges(rows)).min())
@@ -194,8 +168,10 @@ def _widths(rows: pd.DataFrame) -> dict[str, Any]:
     factor, entry = (rows[rows.power == power] for power in (PER_FACTOR, PER_ENTRY))
     phrases = (f"{value:.2f} (rank {rank})" for rank, value in zip(RANKS, _doublings(factor), strict=True))
     return {
-        "edge_rise": _over_seeds(_edge_rise, entry),
-        "edge_rise_per_factor": _over_seeds(_edge_rise, factor),
-        "more_gradual": smallest(_over_seeds(_more_doublings, table) for table in (factor, entry)),
+        "edge_rise": resampled_groups(_edge_rise, entry, "seed", draws=100),
+        "edge_rise_per_factor": resampled_groups(_edge_rise, factor, "seed", draws=100),
+        "more_gradual": smallest(
+            resampled_groups(_more_doublings, table, "seed", draws=100) for table in (factor, entry)
+        ),
         "doublings in words": ", ".join(phrases),
     }

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,12 +10,12 @@ import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.charts import PALETTE
-from shesha.studies.facts import Fact, Facts, rate
+from shesha.studies.facts import Fact, Facts, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
 from shesha.studies.rates import binomial_limits
-from shesha.studies.study_definition import study
+from shesha.studies.study_definition import grid_of, study
 from shesha.support.types import Matrix
 from shesha.support.warnings import CalibrationWarning
 from shesha_studies.synthetic_data import noise
@@ -36,15 +34,10 @@ DEPENDENT = {
 }
 """Dependent rows (eight clusters with separate offsets, or AR(0.9)) and their permutation; values are design
 arguments."""
-_DEPENDENT_DRAWS = 400
 _CONFIGURATION = ["measure", "kind", "n", "ratio"]
 
 
-def _grid(
-    measures: Sequence[str], kinds: Sequence[str], sizes: Sequence[int], ratios: Sequence[float], seeds: int
-) -> list[dict[str, Any]]:
-    names = ("measure", "kind", "n", "ratio", "seed")
-    return [dict(zip(names, cell, strict=True)) for cell in product(measures, kinds, sizes, ratios, range(seeds))]
+_grid = grid_of(*_CONFIGURATION, "seed")
 
 
 @study(
@@ -52,8 +45,8 @@ def _grid(
     paper="Null calibration, 6.1, statistical guarantees, left",
     version=2,
     full=[
-        *_grid(["CKA", "SVCCA(components=10)", "RSA", "mutual kNN"], NOISES, [64, 128], [0.25, 1, 4], 60),
-        *_grid(["CKA"], list(DEPENDENT), [128], [0.125], _DEPENDENT_DRAWS),
+        *_grid(["CKA", "SVCCA(components=10)", "RSA", "mutual kNN"], NOISES, [64, 128], [0.25, 1, 4], range(60)),
+        *_grid(["CKA"], list(DEPENDENT), [128], [0.125], range(400)),
     ],
     quick={"measure": ["CKA", "mutual kNN"], "kind": ["Gaussian"], "n": [64], "ratio": [0.25, 4], "seed": range(60)},
     published="type-1.csv",
@@ -120,10 +113,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     axes[0].axhline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")
     axes[1].axvline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")
     notes = (
-        (
-            'Single configurations can exceed 5 % by chance, because "at or below the level" is a statement about '
-            "the expected rate."
-        ),
+        'Single configurations can exceed 5 % by chance, because "at or below the level" is a statement about '
+        "the expected rate.",
         "Permutation within blocks of consecutive rows does not make a test of series valid, because rows within a "
         "block depend on their order. Circular shifts keep this order. They are valid if the series is long "
         "compared with its autocorrelation, and 128 rows are short for AR(0.9).",
@@ -131,10 +122,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     picture = Picture(
         "type_1",
         fig,
-        (
-            "Share of unrelated pairs with p <= 0.05: independent rows, with one dot per configuration, and "
-            "dependent rows"
-        ),
+        "Share of unrelated pairs with p <= 0.05: independent rows, with one dot per configuration, and dependent rows",
     )
     return Page("", (("Rates", table),), (picture,), notes, against(published, {}))
 
@@ -144,9 +132,9 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the shares of unrelated pairs that are called similar, for independent and for dependent rows."""
     hits = rows.p_value <= ALPHA
     free = ~rows.kind.isin(DEPENDENT)
-    single = [rate(int(part.sum()), len(part)) for _, part in hits[free].groupby([rows[key] for key in _CONFIGURATION])]
+    single = [share(part) for _, part in hits[free].groupby([rows[key] for key in _CONFIGURATION])]
     values = {
-        "rate": rate(int(hits[free].sum()), int(free.sum())),
+        "rate": share(hits[free]),
         "pairs": Fact(float(free.sum())),
         "configurations": Fact(float(len(single))),
         "configurations_above": Fact(float(sum(fact.low > ALPHA for fact in single))),
@@ -154,6 +142,6 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     for kind in DEPENDENT:
         mask = rows.kind == kind
         if mask.any():
-            values[kind.replace(", ", "_").replace(" ", "_")] = rate(int(hits[mask].sum()), int(mask.sum()))
+            values[kind.replace(", ", "_").replace(" ", "_")] = share(hits[mask])
     both = [values[name] for name in ("clusters_free", "series_free") if name in values]
     return values | ({"dependent_free": min(both, key=lambda fact: fact.value)} if both else {})

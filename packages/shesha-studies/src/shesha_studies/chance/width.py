@@ -2,20 +2,202 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
+from shesha.studies.facts import (
+    Fact,
+    Facts,
+    absolute,
+    as_facts,
+    difference,
+    group_means,
+    largest,
+    over_draws,
+    share,
+    smallest,
+    steps,
+)
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, lines, logarithmic
+from shesha.studies.pictures import panels
 from shesha.studies.published_checks import against
-from shesha.studies.study_definition import study
-from shesha_studies.chance._width_facts import make_facts
+from shesha.studies.study_definition import grid_of, study
 from shesha_studies.synthetic_data import noise
+
+ALPHA = 0.05
+_KERNELS = ("CKA", "CKA(kernel=rbf)", "RV")
+_LOCAL = ("mutual kNN", "CKNNA", "cycle kNN")
+_FLAT = ("RSA", "SVCCA(components=10)")
+_SATURATED = 0.999
+
+
+def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Return the facts by which the claims are judged."""
+    gaussian = rows[(rows.kind == "Gaussian") & (rows.n == 128)]
+    raw = gaussian.pivot_table(index="measure", columns="ratio", values="raw")
+    return as_facts(
+        {
+            **_calibrated(rows),
+            **_rises(raw),
+            **_kernel_steps(gaussian),
+            **_ranges(gaussian),
+            **_lines(raw),
+            **_formulas(rows),
+            **_tails(rows),
+            **_widest_scores(rows),
+        }
+    )
+
+
+def _calibrated(rows: pd.DataFrame) -> dict[str, Any]:
+    """Raw and calibrated scores of independent data at the smallest and the largest width."""
+    known = rows.dropna(subset="p_value")
+    cka = known[(known.measure == "CKA") & (known.kind == "Gaussian") & (known.n == 128)]
+    tails = known[known.kind != "Gaussian"]
+    widest = rows[(rows.measure == "CKA") & (rows.kind != "Gaussian") & (rows.ratio == rows.ratio.max())]
+    facts = {
+        "narrow": over_draws(cka[cka.ratio == cka.ratio.min()].raw),
+        "wide": over_draws(cka[cka.ratio == cka.ratio.max()].raw),
+        "calibrated": _largest_mean(known),
+        "rate": share(known.p_value <= ALPHA),
+    }
+    if len(tails):
+        facts["tails_rate"] = share(tails.p_value <= ALPHA)
+        facts["tails_calibrated"] = _largest_mean(tails)
+        facts["tails_wide"] = smallest(group_means(widest, ["kind"], "raw"))
+    return facts
+
+
+def _largest_mean(rows: pd.DataFrame) -> Fact:
+    """Largest mean calibrated score of a measure at a width."""
+    return largest(group_means(rows, ["measure", "ratio"], "score"))
+
+
+def _rises(raw: pd.DataFrame) -> dict[str, Any]:
+    """Facts on the raw scores that rise with the width, and by how much."""
+    rise, end = raw.max(axis=1) - raw.min(axis=1), raw.iloc[:, -1]
+    kernels = [name for name in _KERNELS if name in raw.index]
+    facts = {
+        "kernels in words": ", ".join(f"{name} rises by {rise[name]:.2f}" for name in kernels),
+        **{"cka": end["CKA"], "knn": end["mutual kNN"]},
+    }
+    if set(_LOCAL) <= set(raw.index):
+        facts["local in words"] = ", ".join(f"{name} moves by {rise[name]:.3f}" for name in _LOCAL)
+    return facts
+
+
+def _minus(fact: Fact, other: Fact) -> Fact:
+    """Difference of two numbers; the limits combine the ends of both intervals."""
+    return Fact(fact.value - other.value, fact.limits[0] - other.limits[1], fact.limits[1] - other.limits[0])
+
+
+def _ranges(gaussian: pd.DataFrame) -> dict[str, Any]:
+    """Facts on the rise of raw scores with the width, compared between measures."""
+    known = gaussian.dropna(subset="raw")
+    means = {
+        str(name): group_means(group.sort_values("ratio"), ["ratio"], "raw") for name, group in known.groupby("measure")
+    }
+    rise = {name: _minus(largest(part), smallest(part)) for name, part in means.items()}
+    cka, knn = (means[name][-1] for name in ("CKA", "mutual kNN"))
+    facts = {
+        "gap": Fact(cka.value / knn.value, cka.limits[0] / knn.limits[1], cka.limits[1] / knn.limits[0]),
+    }
+    # Canonical correlations are 1, and missing from the rows, where features span the centred rows.
+    if family := [_minus(Fact(1.0, 1.0, 1.0), smallest(means[name])) for name in ("CCA", "PWCCA") if name in means]:
+        kernels = [rise[name] for name in _KERNELS if name in rise]
+        facts |= {
+            "canonical_rise": largest(family),
+            "kernels_spectral": _minus(smallest(kernels), largest(family)),
+        }
+    if set(_LOCAL) <= set(rise):
+        spectral = [fact for name, fact in rise.items() if name not in (*_LOCAL, *_FLAT)]
+        facts["local_less"] = _minus(smallest(spectral), largest(rise[name] for name in _LOCAL))
+    for key, name in (("svcca", _FLAT[1]), ("procrustes", "Procrustes similarity")):
+        if name in means:
+            facts |= {f"{key}_rise": _minus(means[name][-1], means[name][0]), f"{key}_range": rise[name]}
+    return facts | ({"rsa_most": largest(map(absolute, means["RSA"]))} if "RSA" in means else {})
+
+
+def _kernel_steps(gaussian: pd.DataFrame) -> dict[str, Any]:
+    """Smallest step of raw CKA and RV from one width to the next."""
+    groups = [rows for name, rows in gaussian.groupby("measure") if name in _KERNELS]
+    return {"kernels_step": smallest(step for rows in groups for step in steps(rows, "ratio", "raw"))}
+
+
+def _lines(raw: pd.DataFrame) -> dict[str, Any]:
+    """Facts on single measures by width; canonical correlations exist only below d = n - 1."""
+    facts: dict[str, Any] = {}
+    for key, name in (("svcca", _FLAT[1]), ("rsa", "RSA"), ("procrustes", "Procrustes similarity")):
+        if name in raw.index:
+            values = raw.loc[name].dropna().to_numpy()
+            facts |= {f"{key}_first": values[0], f"{key}_last": values[-1]}
+    for key in ("CCA", "PWCCA"):
+        if key in raw.index:
+            line: Any = raw.loc[key]
+            phrases = (f"{value:.2f} at d / n = {ratio:g}" for ratio, value in line.dropna().items())
+            wide = line[line.index >= 1]
+            facts[f"{key} in words"] = f"{', '.join(phrases)}, 1 from d = n - 1 on"
+            # A missing value is a canonical correlation of 1.
+            facts[f"{key}_not_saturated"] = (~(wide.isna() | (wide > _SATURATED))).sum()
+            facts[f"{key}_decay"] = line.fillna(1.0).max() - line.fillna(1.0).iloc[-1]
+    return facts
+
+
+def _formulas(rows: pd.DataFrame) -> dict[str, Any]:
+    """CKA of noise is d / (n + d), which is d / n for narrow data only; neighbours are k / (n - 1)."""
+    cka = rows[(rows.measure == "CKA") & (rows.kind == "Gaussian")]
+    formula = cka.ratio / (1 + cka.ratio)
+    cka = cka.assign(off=cka.raw - formula, share_off=cka.raw / formula - 1)
+    knn_rows = rows[rows.measure == "mutual kNN"]
+    knn = knn_rows.assign(off=knn_rows.raw * (knn_rows.n - 1) / 10 - 1)
+    return {
+        "off_baseline": largest(map(absolute, group_means(cka, ["n", "ratio"], "off"))),
+        "off_baseline_share": largest(map(absolute, group_means(cka, ["ratio"], "share_off"))),
+        "off_neighbours": largest(map(absolute, group_means(knn, ["ratio"], "off"))),
+    }
+
+
+def _mean_distance(rows: pd.DataFrame) -> Fact:
+    """Mean over widths of the absolute change of a raw score by heavy tails."""
+    ends = ([part[part.kind == kind].raw for kind in ("Student's t", "Gaussian")] for _, part in rows.groupby("ratio"))
+    gaps = [
+        absolute(difference(*pair)) for pair in ends if all(values.notna().all() and len(values) for values in pair)
+    ]
+    return Fact(*np.mean([(gap.value, gap.low, gap.high) for gap in gaps], axis=0)) if gaps else Fact(0.0, 0.0, 0.0)
+
+
+def _spectral_mean(rows: pd.DataFrame) -> Fact:
+    """Mean decrease of raw scores by heavy tails, over spectral measures and widths; draws are paired."""
+    wide = rows.pivot_table(index="seed", columns=["kind", "measure", "ratio"], values="raw")
+    return over_draws((wide["Student's t"] - wide["Gaussian"]).to_numpy().mean(axis=1))
+
+
+def _tails(rows: pd.DataFrame) -> dict[str, Any]:
+    both = rows[rows.n == 128].pivot_table(index=["measure", "ratio"], columns="kind", values="raw")
+    if "Student's t" not in both:
+        return {}
+    less = (both["Student's t"] - both["Gaussian"]).dropna()
+    spectral = less[less.index.get_level_values("measure").isin(_KERNELS)]
+    return {
+        **{"t_spectral_lowest": spectral.min(), "t_spectral_highest": spectral.max()},
+        "t_mean": _spectral_mean(rows[(rows.n == 128) & rows.measure.isin(_KERNELS)]),
+        **{"t_lowest": less.min(), "t_highest": less.max()},
+        "t_most": largest(_mean_distance(group) for _, group in rows[rows.n == 128].groupby("measure")),
+    }
+
+
+def _widest_scores(rows: pd.DataFrame) -> dict[str, Any]:
+    """Raw scores of the widest data, with the number of rows of the picture."""
+    n = 512 if (rows.n == 512).any() else rows.n.min()
+    group = rows[(rows.kind == "Gaussian") & (rows.n == n)]
+    raw = group[group.ratio == group.ratio.max()].groupby("measure").raw.mean()
+    named = [name for name in ("CKA", "CKA(kernel=rbf)", "DistCorr", "RSA", "mutual kNN") if name in raw]
+    text = ", ".join(f"{raw[name]:.2f} ({name})" for name in named)
+    return {"n shown": n, "ratio shown": group.ratio.max(), "raw in words": text}
+
 
 GLOBAL = ("CKA", "CKA(kernel=rbf)", "RV", "DistCorr")
 LOCAL = ("mutual kNN", "cycle kNN", "CKNNA")
@@ -25,23 +207,17 @@ RATIOS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)
 KINDS = ("Gaussian", "Student's t", "Laplace")
 
 
-def _grid(
-    measures: Sequence[str], n: int, ratios: Sequence[float], seeds: int, kinds: Sequence[str] = KINDS, first: int = 0
-) -> list[dict[str, Any]]:
-    names, drawn = ("measure", "kind", "n", "ratio", "seed"), range(first, first + seeds)
-    return [dict(zip(names, cell, strict=True)) for cell in product(measures, kinds, (n,), ratios, drawn)]
-
-
+_grid = grid_of("measure", "kind", "n", "ratio", "seed")
 FULL = [
-    *_grid(CHEAP, 128, RATIOS, 6),
+    *_grid(CHEAP, KINDS, [128], RATIOS, range(6)),
     # A score above zero of cycle kNN is large, so its mean needs more draws.
-    *_grid(("cycle kNN",), 128, RATIOS, 24, first=6),
-    *_grid(DEAR, 128, RATIOS[:4], 3),
-    *_grid(DEAR[2:], 128, RATIOS[4:], 2),
-    *_grid(CHEAP, 512, RATIOS, 2, KINDS[:1]),
-    *_grid(("CKA", "RSA", "mutual kNN"), 1024, RATIOS[:5], 1, KINDS[:1]),
-    *_grid(("CKA", "mutual kNN"), 2048, RATIOS[:3], 1, KINDS[:1]),
-    *_grid(("CKA", "mutual kNN"), 4096, RATIOS[1:3], 1, KINDS[:1]),
+    *_grid(["cycle kNN"], KINDS, [128], RATIOS, range(6, 30)),
+    *_grid(DEAR, KINDS, [128], RATIOS[:4], range(3)),
+    *_grid(DEAR[2:], KINDS, [128], RATIOS[4:], range(2)),
+    *_grid(CHEAP, KINDS[:1], [512], RATIOS, range(2)),
+    *_grid(["CKA", "RSA", "mutual kNN"], KINDS[:1], [1024], RATIOS[:5], range(1)),
+    *_grid(["CKA", "mutual kNN"], KINDS[:1], [2048], RATIOS[:3], range(1)),
+    *_grid(["CKA", "mutual kNN"], KINDS[:1], [4096], RATIOS[1:3], range(1)),
 ]
 
 
@@ -50,13 +226,7 @@ FULL = [
     paper="Null calibration, 6.1, Figure 3, and the full null drift results",
     version=1,
     full=FULL,
-    quick={
-        "measure": ["CKA", "RSA", "mutual kNN"],
-        "kind": ["Gaussian"],
-        "n": [128],
-        "ratio": RATIOS,
-        "seed": range(6),
-    },
+    quick=_grid(["CKA", "RSA", "mutual kNN"], KINDS[:1], [128], RATIOS, range(6)),
     published="width.csv",
 )
 def width(measure: str, kind: str, n: int, ratio: float, seed: int) -> dict[str, float]:
@@ -76,11 +246,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw raw and calibrated scores, count what calibration calls significant, and judge each description."""
     n = 512 if (rows.n == 512).any() else rows.n.min()
     gaussian = rows[(rows.kind == "Gaussian") & (rows.n == n)]
-    fig, axes = figure(2, sharey=True)
-    for ax, name, title in zip(axes, ("raw", "score"), ("raw", "calibrated"), strict=True):
-        lines(ax, gaussian, "ratio", name, "measure", dashed=True)
-        ax.set(xlabel=f"features per row, d / n (n = {n})", title=title)
-        logarithmic(ax, rows.ratio)
+    label, titles = f"features per row, d / n (n = {n})", {"raw": "raw", "score": "calibrated"}
+    fig, axes = panels(gaussian, "ratio", "measure", titles, label=label, dashed=True)
     axes[0].set_ylabel("score of independent data")
     axes[1].legend(handles=axes[0].lines, frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     table = (
@@ -90,17 +257,15 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     )
     notes = (
         "The paper prints no numbers for these figures, so we judge its descriptions one by one.",
-        (
-            "If the features span all n - 1 dimensions of centred rows, all canonical correlations are 1. CCA then "
-            "has no score, and PWCCA is 1. The published peak and decay can be explained by a ridge added to the "
-            "covariances, which damps more directions for larger d."
-        ),
+        "If the features span all n - 1 dimensions of centred rows, all canonical correlations are 1. CCA then "
+        "has no score, and PWCCA is 1. The published peak and decay can be explained by a ridge added to the "
+        "covariances, which damps more directions for larger d.",
         "With representations scaled to norm 1, the Procrustes similarity of noise rises with the width, like the "
         "spectral measures. The published variant, 1 - d / ||Y||, is negative for noise.",
         "We ran the paper's larger sizes, n = 2,048 and 4,096, for CKA and mutual kNN only.",
     )
     picture = Picture(
-        "width", fig, ("Raw and calibrated scores of independent data against the number of features per row (d / n)")
+        "width", fig, "Raw and calibrated scores of independent data against the number of features per row (d / n)"
     )
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
 from shesha.calibration import calibrate
 from shesha.descriptors import participation_ratio
@@ -84,8 +85,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         .T.rename_axis(index=["data", "trained"])
         .rename(columns={value: f"correlation of the threshold with {key}" for key, value in columns.items()})
     )
-    ranges = groups[["threshold", "score", "accuracy", "effective"]].agg(["min", "max"])
-    ranges.columns = [" ".join(column) for column in ranges.columns]
     fig, axes = figure(2)
     for (data, kind), group in groups:
         axes[0].scatter(group.total_width, group.threshold, s=14, label=f"{data}, {kind}")
@@ -102,8 +101,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         "algebra, copying all columns does not change linear CKA.",
     )
     picture = Picture("width_real", fig, "Null threshold against the total width, and against the effective dimension")
-    tables = (("Correlations", table.reset_index()), ("Ranges", ranges.reset_index()))
-    return Page("", tables, (picture,), notes, against(published, {}))
+    return Page("", (("Correlations", table.reset_index()),), (picture,), notes, against(published, {}))
 
 
 def _partial_correlation_of_width(table: pd.DataFrame) -> Fact:
@@ -135,8 +133,6 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 
 def _same_width(plain: pd.DataFrame) -> dict[str, Fact]:
     """Difference between the thresholds of trained and untrained networks of one width, also in permutation errors."""
-    from scipy.stats import norm
-
     table = plain[plain["first"] == plain.second].pivot_table(
         index=["data", "first"], columns="epochs", values=["threshold", "chance"]
     )

@@ -63,7 +63,7 @@ def gather_statistics(rows: Table) -> Found:
     rows = rows.assign(drop=rows["drop"].round(6), depth=depth, last=depth == 1)
     noise, unchanged = rows[rows.kind == "noise"], rows[rows.kind == "unchanged"]
     bounds = {
-        "bound 0.05": {m: _same(noise, BOUND) for m in METRICS},
+        "bound 0.05": {m: noise.groupby(UNIT).shesha.first() * 0 + BOUND for m in METRICS},
         "bound from chance": {m: _largest(noise, unchanged, m) for m in METRICS},
     }
     early = {name: firsts(noise, METRICS, each, UNIT) for name, each in bounds.items()}
@@ -71,7 +71,7 @@ def gather_statistics(rows: Table) -> Found:
         noise,
         _correlations(noise),
         _layer_correlations(noise),
-        _means(_last_layers(noise, early)),
+        pd.DataFrame({name: table.mean() for name, table in _last_layers(noise, early).items()}).T,
         _last_layers(noise, early),
         _contests(early),
         _equal_alarm_bounds(noise),
@@ -90,10 +90,6 @@ def _contests(early: dict[str, Table]) -> dict[str, tuple[int, int, int]]:
     return contests | {"never": (int((detected == NEVER).sum()), len(detected), 0)}
 
 
-def _same(noise: Table, bound: float) -> Table:
-    return noise.groupby(UNIT).shesha.first() * 0 + bound
-
-
 def _largest(noise: Table, unchanged: Table, metric: str) -> Table:
     """Largest drift of the re-encodings of each layer and task, for every draw of the noise."""
     largest = unchanged.groupby(["model", "task", "layer"])[metric].max()
@@ -106,10 +102,6 @@ def _last_layers(noise: Table, early: dict[str, Table]) -> dict[str, Table]:
     chosen = noise.loc[noise["last"], UNIT].drop_duplicates()
     units = list(chosen.itertuples(index=False, name=None))
     return {name: table.loc[units].replace(NEVER, LATE) for name, table in early.items()}
-
-
-def _means(last: dict[str, Table]) -> Table:
-    return pd.DataFrame({name: table.mean() for name, table in last.items()}).T
 
 
 def _correlations(noise: Table) -> Table:
@@ -196,7 +188,7 @@ def _text(results: Found, published: Table) -> Iterator[Check]:
     yield from stand_ins(
         protocol,
         lambda _, name: ran[name],
-        ("To save time, we ran the noise levels of Table 47 and a part of the sentences."),
+        "To save time, we ran the noise levels of Table 47 and a part of the sentences.",
     )
     shares = {"Shesha before CKA": 100 * 19 / 26, "Shesha and CKA tied": 100 * 7 / 26, "CKA before Shesha": 0.0}
     yield from text_checks(every[every.row == "per cent of models"], lambda _, name: shares[name], "")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from shesha.studies.published_checks import Table
 from shesha.support.types import Vector
@@ -41,8 +42,6 @@ def contest(table: Table, one: str, other: str) -> tuple[int, int, int]:
 
 def area(scores: Vector, positive: NDArray[np.bool_]) -> float:
     """Area under the ROC curve: how often a positive scores above a negative; ties count one half."""
-    from scipy.stats import rankdata
-
     n, m = int(positive.sum()), int((~positive).sum())
     if not n or not m:
         return float("nan")

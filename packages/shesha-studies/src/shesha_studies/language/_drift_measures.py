@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binomtest, norm, rankdata
 
 from shesha.measures import get
 from shesha.support.types import Labels, Matrix, Vector
@@ -19,6 +20,8 @@ NAMES = {
     "pearson": "RDM-Pearson",
     "wasserstein": "Wasserstein",
 }
+NAMED = {name: NAMES[name] for name in ("shesha", "cka", "procrustes", "squared")}
+"""Of the numbers of causal models."""
 BOUND = 0.05
 """Published detection bound, which is the same for all scores."""
 
@@ -51,8 +54,6 @@ def answers(rows: Matrix, labels: Labels) -> NDArray[np.bool_]:
 
 def fewer_right(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> float:
     """p-value of a loss, by McNemar's exact one-sided test of the answers that changed."""
-    from scipy.stats import binomtest
-
     lost, won = int((before & ~after).sum()), int((~before & after).sum())
     return float(binomtest(lost, lost + won, 0.5, "greater").pvalue) if lost + won else 1.0
 
@@ -64,8 +65,6 @@ def likeness(first: Matrix, second: Matrix) -> Vector:
 
 def less_correlated(before: Vector, after: Vector, scores: Vector) -> float:
     """One-sided p-value of a loss of rank correlation with the scores, from the jackknife error of the difference."""
-    from scipy.stats import norm, rankdata
-
     ranks = [np.asarray(rankdata(values), dtype=np.float64) for values in (before, after, scores)]
     difference = _leave_one_out(ranks[0], ranks[2]) - _leave_one_out(ranks[1], ranks[2])
     n = len(scores)

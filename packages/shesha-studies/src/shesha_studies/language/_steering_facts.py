@@ -70,11 +70,11 @@ def _averages(tables: Tables, causal: Tables, results: Mapping[str, Any]) -> dic
     return facts
 
 
-def _networks(table: pd.DataFrame) -> list[Index]:
+def _networks(table: pd.DataFrame) -> int | list[Index]:
     """Return the rows by network, because layers of one network are dependent; for a single network, by layer."""
     names = networks(table)
     groups = [np.flatnonzero(names == name) for name in dict.fromkeys(names)]
-    return groups if len(groups) > 1 else [np.array([place]) for place in range(len(table))]
+    return groups if len(groups) > 1 else len(table)
 
 
 def _over_networks(table: pd.DataFrame, statistic: Callable[[pd.DataFrame], float]) -> Fact:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from shesha.charts import PALETTE, pyplot
+from shesha.charts import PALETTE
 from shesha.steering import partial_correlations
-from shesha_studies.causal_lm_embeddings import CAUSAL, CAUSAL_FAMILIES
+from shesha.studies.pictures import grid
 from shesha_studies.sentence_encoders import FAMILIES
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Tables = Mapping[str, "pd.DataFrame"]
 METRICS = {
@@ -26,13 +23,6 @@ METRICS = {
     "silhouette": "silhouette",
     "anisotropy": "anisotropy",
 }
-_THIRTY_FIVE = (
-    "This correlation is over the published sentence encoders (35 or 69), of which we have only MiniLM-L6. To test "
-    "the claims, its layers, trained and untrained, and encoders that count words replace them."
-)
-UNREACHABLE = {"model/": _THIRTY_FIVE, "family/": _THIRTY_FIVE}
-
-
 MIN_ENCODERS = 8
 
 
@@ -62,40 +52,10 @@ def networks(table: pd.DataFrame) -> Any:
     return table.family.str.partition(",")[0].where(table.family != "words", table.encoder).to_numpy()
 
 
-def encoder_tables(
-    tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any], whole: Mapping[str, Any]
-) -> tuple[tuple[str, pd.DataFrame], ...]:
-    """Tables of encoders: correlations, correlations at small strengths, properties of max drop, controls."""
-    return (
-        ("Rank correlations with max drop over encoders", _correlation_table(found, small, whole)),
-        ("Max drop and controls (means over encoders)", pd.DataFrame(_controls(tables))),
-        (
-            ("Rank correlations with max drop over the seven mean-pooled layers of MiniLM"),
-            pd.DataFrame(_layers(tables, FAMILIES[0])),
-        ),
-    )
-
-
-def causal_tables(
-    tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]
-) -> tuple[tuple[str, pd.DataFrame], ...]:
-    """Tables of the layers of the causal model, which is one network."""
-    if not tables:
-        return ()
-    alone = [{"rows": family, **line} for family in CAUSAL_FAMILIES for line in _layers(tables, family, "small_drop")]
-    return (
-        (
-            (f"{CAUSAL}: rank correlations with max drop over ten layers and three poolings"),
-            _correlation_table(found, small),
-        ),
-        (f"{CAUSAL}: max drop and controls (means over layers)", pd.DataFrame(_controls(tables))),
-        (f"{CAUSAL}: rank correlations with max drop at a tenth of the row norm, by pooling", pd.DataFrame(alone)),
-    )
-
-
-def _correlation_table(
+def correlation_table(
     results: Mapping[str, Any], small: Mapping[str, Any], by_network: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
+    """Correlations with max drop at both ranges of strengths, set by set and metric by metric."""
     lines = [
         {
             "sentences": name,
@@ -118,8 +78,9 @@ def _correlation_table(
     return pd.DataFrame(lines)
 
 
-def _controls(tables: Tables) -> list[dict[str, object]]:
-    return [
+def controls_table(tables: Tables) -> pd.DataFrame:
+    """Max drop, what it is compared with, and its controls: means over encoders."""
+    lines = [
         {
             "sentences": name,
             "max drop": table.max_drop.mean(),
@@ -136,19 +97,7 @@ def _controls(tables: Tables) -> list[dict[str, object]]:
         }
         for name, table in tables.items()
     ]
-
-
-def _layers(tables: Tables, family: str, target: str = "max_drop") -> list[dict[str, object]]:
-    """Rank correlations over the layers of one family; undefined for equal drops.
-
-    Chance passes 0.75 over seven layers in 5 %, 0.64 over ten.
-    """
-    lines = []
-    for name, table in tables.items():
-        df = table[table.family == family]
-        rhos = {label: _rank_correlation(df[metric], df[target]) for metric, label in METRICS.items()}
-        lines.append({"sentences": name, **rhos, "accuracy of the probe": _rank_correlation(df.accuracy, df[target])})
-    return lines
+    return pd.DataFrame(lines)
 
 
 def _rank_correlation(a: Any, b: Any) -> float:
@@ -157,18 +106,14 @@ def _rank_correlation(a: Any, b: Any) -> float:
     return float(a.corr(b, "spearman")) if varies else math.nan
 
 
-def draw_encoders(tables: Tables) -> Figure:
+def draw_encoders(tables: Tables) -> Any:
     """Draw alignment and accuracy against max drop, one point per encoder."""
-    figure: Figure
-    figure, axes = pyplot().subplots(
-        2, len(tables), figsize=(3.6 * len(tables), 6.6), layout="constrained", squeeze=False
-    )
+    figure, axes = grid(2, len(tables), width=3.6, height=3.3)
     colours = dict(zip(FAMILIES, PALETTE, strict=False))
     for (above, below), (name, table) in zip(axes.T, tables.items(), strict=True):
         for ax, x in ((above, "supervised_alignment"), (below, "accuracy")):
             for family, group in table.groupby("family", sort=False):
                 ax.scatter(group[x], group.max_drop, color=colours[str(family)], s=26, label=str(family))
-            ax.spines[["top", "right"]].set_visible(False)
         above.set(title=name, xlabel="supervised alignment")
         below.set(xlabel="accuracy of the probe, without steering")
         constant = (table.accuracy - table.largest_drop).mean()
@@ -184,12 +129,9 @@ def draw_encoders(tables: Tables) -> Figure:
     return figure
 
 
-def draw_causal(tables: Tables) -> Figure:
+def draw_causal(tables: Tables) -> Any:
     """Draw the length of a row against max drop at published strengths, and alignment against it in that unit."""
-    figure: Figure
-    figure, axes = pyplot().subplots(
-        2, len(tables), figsize=(3.6 * len(tables), 6.6), layout="constrained", squeeze=False
-    )
+    figure, axes = grid(2, len(tables), width=3.6, height=3.3)
     for (above, below), (name, table) in zip(axes.T, tables.items(), strict=True):
         for place, (family, group) in enumerate(table.groupby("family", sort=False)):
             depth = group.encoder.str.split().str[-1].astype(int)
@@ -197,10 +139,7 @@ def draw_causal(tables: Tables) -> Figure:
             for ax, x, y in ((above, "length", "max_drop"), (below, "supervised_alignment", "small_drop")):
                 ax.plot(group[x], group[y], color=PALETTE[place], linewidth=0.6, alpha=0.5)
                 ax.scatter(group[x], group[y], s=6 + 2 * depth, color=PALETTE[place], marker="os^"[place], label=way)
-        for ax, by_chance in ((above, table.max_drop_chance.mean()), (below, None)):
-            ax.spines[["top", "right"]].set_visible(False)
-            if by_chance is not None:
-                ax.axhline(by_chance, color="0.5", linestyle=":", label="shuffled labels (mean)")
+        above.axhline(table.max_drop_chance.mean(), color="0.5", linestyle=":", label="shuffled labels (mean)")
         above.set(title=name, xlabel="mean row norm", xscale="log")
         below.set(xlabel="supervised alignment")
     axes[0, 0].set_ylabel("max drop, strengths up to 2")

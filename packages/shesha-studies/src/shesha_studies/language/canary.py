@@ -6,12 +6,45 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from scipy.stats import spearmanr
 
+from shesha.studies.facts import (
+    NAN,
+    Fact,
+    Facts,
+    as_facts,
+    largest,
+    over_draws,
+    rate,
+    resampled,
+    resampled_groups,
+    smallest,
+    steps,
+)
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import curves, figure
+from shesha.studies.published_checks import Table, number, split_numbers_and_claims
+from shesha.studies.rates import sign_difference
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-from shesha_studies.language._canary_facts import make_facts
-from shesha_studies.language._canary_page import make_page
-from shesha_studies.language._drift_measures import answers, drifts, fewer_right, less_correlated, likeness
+from shesha_studies.language._canary_statistics import (
+    TASK,
+    UNIT,
+    Found,
+    checks,
+    gather_statistics,
+    last_layer_correlations,
+    losses_found,
+)
+from shesha_studies.language._drift_measures import (
+    BOUND,
+    NAMED,
+    answers,
+    drifts,
+    fewer_right,
+    less_correlated,
+    likeness,
+)
 from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
 from shesha_studies.language._tasks_and_prompts import sst2, stsb
 from shesha_studies.language_models import MPNET
@@ -79,8 +112,6 @@ def _lost(task: str, before: Matrix, after: Matrix) -> tuple[float, float, float
         labels = sst2(SENTENCES)[1]
         then, now = answers(before, labels), answers(after, labels)
         return 100 * float(then.mean() - now.mean()), fewer_right(then, now), 100 * float(now.mean())
-    from scipy.stats import spearmanr
-
     scores = stsb(PAIRS)[2]
     cosines = [likeness(matrix[:PAIRS], matrix[PAIRS:]) for matrix in (before, after)]
     first, last = (100 * float(spearmanr(cosine, scores).statistic) for cosine in cosines)
@@ -104,5 +135,166 @@ def _rows(name: str, task: str, kind: str, level: float, seed: int) -> dict[int,
     return {layer: rows[module][back] for layer, module in names.items()}
 
 
-canary.page(make_page)
-canary.facts(make_facts)
+SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
+
+
+@canary.page
+def page(rows: Table, lines: Table) -> Page:
+    """Make the page: the verdicts on Table 47 and on the text."""
+    statistics, (published, claims) = gather_statistics(rows), split_numbers_and_claims(lines)
+    tables = (
+        ("Comparison with Table 47 (last layers; means over encoders and draws)", statistics.beside(published)),
+        (
+            "Rank correlations of scores with the loss (both tasks)",
+            statistics.correlations.join(statistics.within, rsuffix=" among equal noise").reset_index(names="number"),
+        ),
+        (
+            "Lowest noise detected in the last layer (means over encoders, tasks and draws; 0.55 stands for never)",
+            statistics.first.reset_index(names="bound"),
+        ),
+        (
+            "Bounds with a rate of false alarms of 5 %, set on the other draw of the noise (both tasks)",
+            statistics.matched.reset_index(names="number"),
+        ),
+    )
+    notes = (
+        "The published numbers are means over 26 encoders and 800 sentences. We use two of these encoders, six "
+        "layers of each, 240 sentences and 100 pairs of sentences, and two draws of the noise. A loss of 1 % "
+        "corresponds to two or three sentences, so McNemar's test (SST-2) or a jackknife (STS-B) at 5 % decides "
+        "whether there is a loss.",
+        'The text defines Procrustes similarity as 1 - |X - YR|^2 / (|X|^2 + |YR|^2); one minus it is "Procrustes, '
+        'squared" here. The numbers of Table 47 fit the distance |X - YR| itself, the root of twice that. The root '
+        "of a small number is larger than the number.",
+        "Drift without a loss of performance is not a false alarm of a monitor, because the weights did change. A "
+        "bound must be above the drift of mere re-encoding (another order, other batches, weights in half "
+        'precision). The table calls such bounds "bound from chance".',
+        "The caption of Table 47 says STS-B, but the method says SST-2 with a logistic regression. We computed both; "
+        "claims are judged on SST-2.",
+        "LoRA and quantisation are in the studies `structured-perturbation` and `canary-lm`, as in the paper.",
+    )
+    return Page("", tables, (_picture(statistics, published),), notes, tuple(checks(statistics, published, claims)))
+
+
+def _picture(statistics: Found, published: Table) -> Picture:
+    fig, (ax,) = figure(width=4.8)
+    rows = statistics.noise[statistics.noise["last"]]
+    curves(ax, rows.groupby("level")[list(SHOWN)].mean(), NAMED, "-")
+    ax.axhline(BOUND, color="0.5", linewidth=0.8, linestyle="--")
+    loss = rows.groupby("level")["drop"].mean() / 100
+    ax.plot(loss.index, loss, color="0.2", linestyle=":", label="loss / 100")
+    ax.set(xlabel="noise", ylabel="drift, loss", title="last layer")
+    ax.legend(frameon=False, fontsize="x-small")
+    return Picture(
+        "canary",
+        fig,
+        "Drift and loss of the last layer against noise",
+    )
+
+
+@canary.facts
+def facts(rows: Table, published: Table) -> Facts:
+    """Return how often Shesha is first on SST-2, the task of the paper, and correlations of drift and noise with the
+    loss."""
+    both, published = gather_statistics(rows), split_numbers_and_claims(published)[0]
+    # The method of the paper classifies sentences of SST-2.
+    of_task = rows.task == TASK
+    results = gather_statistics(rows[of_task]) if of_task.any() else both
+    early = {name: results.contests[f"{name}: shesha cka"] for name in ("bound 0.05", "bound from chance")}
+    other = both.contests["bound 0.05, STS-B: shesha cka"]
+    rho = last_layer_correlations(results.noise)
+    facts = {
+        "earlier": rate(early["bound 0.05"][0], sum(early["bound 0.05"])),
+        "later": rate(early["bound 0.05"][2], sum(early["bound 0.05"])),
+        "earlier_other": rate(other[0], sum(other)),
+        "earlier_less_later": _first_less_later(early["bound 0.05"]),
+        "earlier_than_chance": rate(early["bound from chance"][0], sum(early["bound from chance"])),
+        "earlier_less_later_than_chance": _first_less_later(early["bound from chance"]),
+        "drift": over_draws(rho["shesha"]),
+        "drift_of_any": smallest(over_draws(rho[name]) for name in ("shesha", "cka", "procrustes")),
+        "beyond_noise": largest(over_draws(rho[name] - rho["level"]) for name in ("shesha", "cka", "procrustes")),
+    }
+    numbers = {**_losses(results), **_bounds(results), **_table_47(both, published)}
+    return facts | as_facts({**numbers, **_intervals(results)})
+
+
+def _intervals(results: Found) -> dict[str, Fact]:
+    """Facts that decide claims, over encoders, layers and draws."""
+    noise, three = results.noise, ("shesha", "cka", "procrustes")
+    last = last_layer_correlations(noise)[list(three)].to_numpy()
+    chance = results.firsts["bound from chance"]
+
+    def gain(sample: Table) -> float:
+        shesha, *others = (float(losses_found(sample, name)[0]) for name in three)
+        return shesha - max(others)
+
+    return {
+        "alike_range": resampled(lambda rows: float(np.ptp(last[rows].mean(axis=0))), len(last)),
+        "smallest_step": smallest(step for name in three for step in steps(noise, "level", name, UNIT)),
+        "procrustes_first": _procrustes_first(results, "bound 0.05"),
+        "procrustes_first_by_chance": _procrustes_first(results, "bound from chance"),
+        "first, wasserstein": over_draws(results.firsts["bound 0.05"].wasserstein),
+        "first by chance, wasserstein": over_draws(chance.wasserstein),
+        # Draws of one encoder, task and layer are one unit: both draws are needed for its bounds.
+        "gain": resampled_groups(gain, noise, ["model", "task", "layer"], draws=200),
+    }
+
+
+def _procrustes_first(results: Found, bound: str) -> Fact:
+    """Return how much more often Procrustes is first than later, compared with the score it leads least."""
+    return smallest(_first_less_later(results.contests[f"{bound}: procrustes {name}"]) for name in ("shesha", "cka"))
+
+
+def _losses(results: Found) -> dict[str, float]:
+    """Correlations of scores with the loss and with the noise."""
+    last, equal = results.correlations["last"], results.within
+    rhos = last[["shesha", "cka", "procrustes"]]
+    return {
+        **{f"loss and {name}": float(last[name]) for name in ("shesha", "cka", "procrustes", "level")},
+        **{f"at equal noise, {name}": float(equal.rho[name]) for name in ("shesha", "cka", "procrustes")},
+        "at equal noise_p": float(equal.p.shesha),
+        "alike_lowest": float(rhos.min()),
+        "alike_highest": float(rhos.max()),
+    }
+
+
+def _bounds(results: Found) -> dict[str, float]:
+    """Lowest noise that is detected under each kind of bound, and losses found at equal false alarms."""
+    fixed, chance, caught = results.first.loc["bound 0.05"], results.first.loc["bound from chance"], results.matched
+    names = ("shesha", "cka", "procrustes", "squared", "wasserstein")
+    return {
+        "lowest noise": float(results.noise.level[results.noise.level > 0].min()),
+        **{f"first, {name}": float(fixed[name]) for name in names},
+        **{f"first by chance, {name}": float(chance[name]) for name in names},
+        **{f"losses, {name}": float(caught.sensitivity[name]) for name in ("shesha", "cka", "procrustes", "level")},
+    }
+
+
+def _distances(fits: Table) -> dict[str, float]:
+    """Largest distance of both formulas from the published table."""
+    return {name: float((fits[name] - fits["published procrustes"]).abs().max()) for name in ("procrustes", "squared")}
+
+
+def _table_47(results: Found, published: Table) -> dict[str, Any]:
+    """Facts on the formula and the task that fit the published table, and on the numbers in the text."""
+    fits = results.beside(published)
+    distances = _distances(fits)
+    last = results.noise[results.noise["last"]]
+
+    def further(sample: Table) -> float:
+        drawn = _distances(results.beside(published, sample))
+        return drawn["squared"] - drawn["procrustes"]
+
+    off = (fits["loss, %"] - fits["published loss, %"]).abs().groupby(fits.task).mean()
+    scores = [number(published, "10.5", "correlation with the drop", name) for name in ("shesha", "cka")]
+    return {
+        **{f"away from Table 47, {name}": value for name, value in distances.items()},
+        "squared_further": resampled_groups(further, last, ["model", "task", "seed"], draws=100),
+        **{f"losses off, {task}": float(value) for task, value in off.items()},
+        **{"published_cka": scores[1], "shesha_higher": scores[0] - scores[1]},
+    }
+
+
+def _first_less_later(contest: tuple[int, int, int]) -> Fact:
+    first, ties, later = contest
+    cases = first + ties + later
+    return sign_difference(first, later, cases) if cases else Fact(NAN)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,6 @@ from shesha.studies.study_definition import study
 from shesha_studies.causal_lm_embeddings import CAUSAL_FAMILIES, encoder_rows
 from shesha_studies.sentence_encoders import FAMILIES, N_LAYERS
 from shesha_studies.sentences import grammar
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COUNTS = "words: counts, mixed"
 MINILM = f"{FAMILIES[0]}: layer {N_LAYERS}"
@@ -71,10 +68,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     table: Any = rows.groupby(["encoder", "way"], sort=False).mean(numeric_only=True).drop(columns="seed")
     names = list(dict.fromkeys(rows.encoder))
     notes = (
-        (
-            "In your own experiments, pass the templates of sentences as `groups`. A split then never divides a "
-            "group, and labels are shuffled for whole groups."
-        ),
+        "In your own experiments, pass the templates of sentences as `groups`. A split then never divides a "
+        "group, and labels are shuffled for whole groups.",
         "The column p compares max drop with that of 19 shuffles of the labels.",
         *([_CAUSAL_NOTE] if any(name in names for name in CAUSAL) else []),
     )
@@ -90,7 +85,7 @@ _CAUSAL_NOTE = (
 )
 
 
-def _draw(table: Any) -> Figure:
+def _draw(table: Any) -> Any:
     fig, axes = figure(2, width=4.6)
     for colour, (name, line) in zip(PALETTE, table.groupby(level="encoder", sort=False), strict=False):
         axes[0].plot(line.accuracy.to_numpy(), "o-", color=colour, label=str(name))

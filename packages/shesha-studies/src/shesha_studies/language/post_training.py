@@ -5,19 +5,25 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from scipy.stats import binomtest
 
-from shesha.studies.study_definition import study
+from shesha.charts import PALETTE
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, smallest
+from shesha.studies.facts import steps as steps_of
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import figure, logarithmic
+from shesha.studies.published_checks import Table, against, split_numbers_and_claims
+from shesha.studies.study_definition import grid_of, study
 from shesha.support.types import Matrix
-from shesha_studies.language._drift_measures import drifts
+from shesha_studies.language._drift_measures import NAMES, drifts
 from shesha_studies.language._perturbed_models import MINILM, embedded, load
-from shesha_studies.language._post_training_facts import make_facts
-from shesha_studies.language._post_training_page import make_page
+from shesha_studies.language._post_training_statistics import SHOWN, number_checks, published_pairs, training_ratios
 from shesha_studies.language._tasks_and_prompts import SETS, prompts
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language._tuning import TASKS, tuned
 from shesha_studies.language_models import SMOLLM2, Model
 
-STEPS = (4, 8, 16, 32)
+STEPS = (4.0, 8.0, 16.0, 32.0)
 NOISE = (3.2, 1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.02)
 PAIRS = (
     *(("HuggingFaceTB/SmolLM-135M", "HuggingFaceTB/SmolLM-135M-Instruct"),),
@@ -42,12 +48,8 @@ PAIRS = (
 )
 
 
-def _cells(model: str, change: str, amounts: tuple[float, ...], seed: int = 0) -> list[dict[str, object]]:
-    return [
-        {"model": model, "change": change, "amount": float(amount), "seed": seed, "prompts": prompt}
-        for amount in amounts
-        for prompt in SETS
-    ]
+_grid = grid_of("model", "change", "amount", "seed", "prompts")
+_SMALL = (TINY[1], TINY[0], MINILM)
 
 
 @study(
@@ -55,25 +57,21 @@ def _cells(model: str, change: str, amounts: tuple[float, ...], seed: int = 0) -
     paper="Geometric Stability, 3.3 and 10.1, Tables 42 and 52",
     version=1,
     full=[
-        *(cell for model in (TINY[1], TINY[0], MINILM) for cell in _cells(model, "noise in rows", NOISE)),
-        *(cell for model in (TINY[1], TINY[0], MINILM) for cell in _cells(model, "shuffled rows", (0,))),
+        *_grid(_SMALL, ["noise in rows"], NOISE, [0], SETS),
+        *_grid(_SMALL, ["shuffled rows"], [0.0], [0], SETS),
         *(
             cell
-            for model in (TINY[0], MINILM)
+            for model in _SMALL[1:]
             for task in TASKS
             for seed in range(2)
-            for cell in _cells(model, task, STEPS, seed)
+            for cell in _grid([model], [task], STEPS, [seed], SETS)
         ),
-        *_cells(SMOLLM2, "noise in rows", NOISE),
-        *_cells(SMOLLM2, "shuffled rows", (0,)),
-        *(cell for task in TASKS for cell in _cells(SMOLLM2, task, STEPS)),
-        *(cell for base, tuned_to in PAIRS for cell in _cells(base, tuned_to, (0,))),
+        *_grid([SMOLLM2], ["noise in rows"], NOISE, [0], SETS),
+        *_grid([SMOLLM2], ["shuffled rows"], [0.0], [0], SETS),
+        *_grid([SMOLLM2], TASKS, STEPS, [0], SETS),
+        *(cell for base, tuned_to in PAIRS for cell in _grid([base], [tuned_to], [0.0], [0], SETS)),
     ],
-    quick=[
-        *_cells(TINY[1], "noise in rows", NOISE),
-        *_cells(TINY[0], "noise in rows", NOISE),
-        *_cells(TINY[0], TASKS[0], STEPS),
-    ],
+    quick=[*_grid(_SMALL[:2], ["noise in rows"], NOISE, [0], SETS), *_grid([TINY[0]], TASKS[:1], STEPS, [0], SETS)],
     published="post_training.csv",
     stand_ins="SmolLM2-135M-Instruct, MiniLM-L6 and a small model trained here, each before and after further "
     "training, replace the 23 published pairs",
@@ -126,5 +124,126 @@ def _encode_prompts(model: Model) -> dict[str, Matrix]:
     return rows
 
 
-post_training.page(make_page)
-post_training.facts(make_facts)
+@post_training.page
+def page(rows: Table, lines: Table) -> Page:
+    """Make the page: ratios on a common scale, the amount of noise in the rows that gives the same drift."""
+    published, claims = split_numbers_and_claims(lines)
+    trained, pairs = training_ratios(rows), published_pairs(published)
+    steps = (
+        trained.groupby(["model", "change", "amount"])[[*SHOWN, "times CKA", "noise, times CKA"]].mean().reset_index()
+    )
+    sets = (
+        trained.groupby(["model", "prompts"])[["shesha", "cka", "times CKA", "noise, times CKA"]].median().reset_index()
+    )
+    shuffled = rows[rows.change == "shuffled rows"].groupby("model")[list(SHOWN)].mean().reset_index()
+    tables = (
+        ("Drift after training (means over sets of sentences and draws)", steps),
+        ("Drift by set of sentences (medians)", sets),
+        ("Drift between unrelated rows (rows in another order)", shuffled),
+        ("The published Table 42 (drifts in per cent)", pairs.reset_index().rename(columns={"row": "pair"})),
+    )
+    notes = (
+        "1 - rho (Shesha) and 1 - CKA are both 0 for no change and about 1 if nothing is shared, but they follow "
+        "different curves in between. Which of the two is larger depends on the representation and on the kind of "
+        'change. For the ratio "as equivalent noise", each drift is expressed as the amount of Gaussian noise in '
+        "the rows that causes the same drift in the same model and sentences.",
+        "SmolLM2-135M-Instruct is the second model of a published pair, and we do not have the first. Like the "
+        "other models, we train it further. At most 32 steps are few compared with instruction tuning.",
+        "The paper lists Pythia-1B and Pythia-1B-deduped as base and instruct model, but the second has the "
+        "same training on other data.",
+        "We do not have the published prompts. Our sentences are from news, captions and forums (STS-B) and "
+        "reviews (SST-2).",
+    )
+    return Page(
+        "",
+        tables,
+        (_picture(trained, pairs),),
+        notes,
+        (*number_checks(trained, pairs, published), *against(claims, {})),
+    )
+
+
+def _picture(trained: Table, pairs: Table) -> Picture:
+    fig, axes = figure(2, width=4.4, height=3.6)
+    for place, (name, part) in enumerate(trained.groupby("model", sort=False)):
+        axes[0].plot(part.cka, part.shesha, "o", markersize=4, color=PALETTE[place], label=str(name))
+    axes[0].plot(pairs.cka / 100, pairs.shesha / 100, "^", markersize=4, color="0.5", label="published pairs")
+    axes[0].axline((0, 0), slope=1, color="0.7", linewidth=0.8)
+    axes[0].set(xlabel="CKA drift", ylabel="Shesha drift", title="two scales")
+    axes[1].plot(pairs.weights, pairs.relative, "o", color=PALETTE[2], label=f"{NAMES['procrustes']} / CKA")
+    axes[1].plot(pairs.weights, pairs.shesha / pairs.cka, "^", color=PALETTE[0], label=f"{NAMES['shesha']} / CKA")
+    axes[1].axvline(1.3, color="0.7", linestyle="--", linewidth=0.8)
+    logarithmic(axes[1], (0.1, 0.3, 1.0, 3.0, 7.0))
+    axes[1].set(xlabel="weights, billions", ylabel="published, times CKA", title="Table 42")
+    for ax in axes:
+        ax.legend(frameon=False, fontsize="x-small")
+    return Picture(
+        "post_training",
+        fig,
+        "Drift after training by Shesha against CKA; ratios in the published table against model size",
+    )
+
+
+@post_training.facts
+def facts(rows: Table, published: Table) -> Facts:
+    """Return ratios of the two drift scores in the published table, and ours, raw and as amounts of noise."""
+    pairs, trained = published_pairs(split_numbers_and_claims(published)[0]), training_ratios(rows)
+    names = ("times CKA", "noise, times CKA")
+    medians = {name: trained.groupby("model")[name].median() for name in names}
+    ratios, doses = (over_draws(np.log(medians[name])) for name in names)
+    rho = float(pairs.shesha.corr(pairs.cka, method="spearman"))
+    facts = {
+        "published": Fact(float(pairs.shesha.mean() / pairs.cka.mean())),
+        "ratio": Fact(*np.exp([ratios.value, ratios.low, ratios.high])),
+        "ratio_of_noise": Fact(*np.exp([doses.value, doses.low, doses.high])),
+        "same_order": rank_correlation(rho, len(pairs)),
+    }
+    texts = {f"{name} in words": ", ".join(f"{v:.2f} ({m})" for m, v in medians[name].items()) for name in names}
+    return facts | as_facts({**texts, **_steps(trained), **_pair_facts(pairs), **_own_kind(trained)})
+
+
+def _steps(trained: Table) -> dict[str, Fact | float | str]:
+    """Whether drift grows with the steps of a training."""
+    means = trained.groupby(["model", "change", "amount"])[["shesha", "cka", "procrustes"]].mean()
+    steps = means.groupby(level=[0, 1]).diff().min(axis=1).groupby(level=0).min()
+    return {
+        "smallest_step": smallest(_training_steps(trained)),
+        "steps in words": ", ".join(f"{value:+.4f} ({name})" for name, value in steps.items()),
+        "models": len(steps),
+        "models_that_fall": int((steps <= 0).sum()),
+    }
+
+
+def _training_steps(trained: Table) -> list[Fact]:
+    """Differences between steps of a training, over seeds and kinds of prompts."""
+    unit = ["seed", "prompts"]
+    return [
+        step
+        for _, group in trained.groupby(["model", "change"])
+        for name in ("shesha", "cka", "procrustes")
+        for step in steps_of(group, "amount", name, unit)
+    ]
+
+
+def _pair_facts(pairs: Table) -> dict[str, float | str]:
+    """Compare Procrustes with CKA in the published table, by size, and list pairs that are not base and instruct."""
+    small, large = pairs[~pairs.large].relative, pairs[pairs.large].relative
+    other = [str(pair) for pair in pairs.index if "Deduped" in str(pair)]
+    return {
+        **{"small_lowest": small.min(), "small_highest": small.max(), "small_median": small.median()},
+        **{"large_lowest": large.min(), "large_highest": large.max(), "large_median": large.median()},
+        "lowest_ratio": (pairs.shesha / pairs.cka).min(),
+        "overlap": small.max() - large.min(),
+        "other_pairs": len(other),
+        "other_pairs in words": ", ".join(other),
+    }
+
+
+def _own_kind(trained: Table) -> dict[str, float]:
+    """How often the ratio is smallest for reviews among trainings on reviews, compared with one in four by chance."""
+    tuned = trained[trained.change == "sentiment"]
+    # Stages of one training are one case.
+    ratios = tuned.groupby(["model", "seed", "prompts"])["times CKA"].median().unstack()
+    first, n = int((ratios.idxmin(axis=1) == "reviews").sum()), len(ratios)
+    p = float(binomtest(first, n, 1 / ratios.shape[1], "greater").pvalue)
+    return {"own_kind_first": first, "trainings": n, "own_kind_p": p}

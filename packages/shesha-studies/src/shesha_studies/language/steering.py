@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
-
 import pandas as pd
 
 from shesha.steering import halves, predictors, steerability
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.published_checks import against
-from shesha.studies.study_definition import study
+from shesha.studies.study_definition import grid_of, study
 from shesha_studies.causal_lm_embeddings import CAUSAL, CAUSAL_ENCODERS, SINK, encoder_rows
-from shesha_studies.language._steering_checks import published_numbers
+from shesha_studies.language._steering_checks import UNREACHABLE, published_numbers
 from shesha_studies.language._steering_facts import make_facts
 from shesha_studies.language._steering_page import (
-    UNREACHABLE,
     average_encoders,
-    causal_tables,
+    controls_table,
+    correlation_table,
     correlations,
     draw_causal,
     draw_encoders,
-    encoder_tables,
 )
 from shesha_studies.sentence_encoders import ENCODERS
 from shesha_studies.sentences import SETS, read_set
@@ -32,9 +28,7 @@ SMALL = (-0.1, -0.05, 0.0, 0.05, 0.1)
 PREDICTORS = ("supervised_alignment", "feature_split", "procrustes", "fisher", "silhouette", "anisotropy")
 
 
-def _grid(sets: Sequence[str], encoders: Sequence[str], seeds: Sequence[int]) -> list[dict[str, object]]:
-    cells = product(sets, encoders, seeds)
-    return [{"sentences": name, "encoder": encoder, "seed": seed} for name, encoder, seed in cells]
+_grid = grid_of("sentences", "encoder", "seed")
 
 
 @study(
@@ -99,7 +93,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         Picture(
             "steering",
             draw_encoders(tables),
-            ("Max drop against supervised alignment and against the accuracy of the probe"),
+            "Max drop against supervised alignment and against the accuracy of the probe",
         )
     ]
     if causal:
@@ -108,13 +102,16 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
             "row norm against alignment"
         )
         pictures.append(Picture("steering_causal", draw_causal(causal), shows))
-    return Page(
-        "",
-        (*encoder_tables(tables, results, small, by_network), *causal_tables(causal, of_own, small_own)),
-        tuple(pictures),
-        (*_NOTES, *((SINK, _ONE_NETWORK) if causal else ())),
-        checks,
-    )
+    page_tables = [
+        ("Rank correlations with max drop over encoders", correlation_table(results, small, by_network)),
+        ("Max drop and controls (means over encoders)", controls_table(tables)),
+    ]
+    if causal:
+        title = f"{CAUSAL}: rank correlations with max drop over ten layers and three poolings"
+        page_tables.append((title, correlation_table(of_own, small_own)))
+        page_tables.append((f"{CAUSAL}: max drop and controls (means over layers)", controls_table(causal)))
+    notes = (*_NOTES, *((SINK, _ONE_NETWORK) if causal else ()))
+    return Page("", tuple(page_tables), tuple(pictures), notes, checks)
 
 
 _NOTES = (
@@ -127,10 +124,8 @@ _NOTES = (
     "For two classes, Procrustes similarity to one-hot labels is a function of Fisher's ratio, so both rank "
     "encoders in the same order. The published correlations of the two differ, so the published similarity must "
     "have another definition, which the text does not give.",
-    (
-        "In your own experiments, use strengths in units of the mean row norm, compare max drop with "
-        "`largest_drop`, and compare every score with its chance level."
-    ),
+    "In your own experiments, use strengths in units of the mean row norm, compare max drop with "
+    "`largest_drop`, and compare every score with its chance level.",
 )
 _ONE_NETWORK = (
     f"The published encoders are sentence encoders; {CAUSAL} is not one and is reported separately. A claim agrees "

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
+import pandas as pd
+
+from shesha.studies.checks import Check
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, over_draws, smallest, steps
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import curves, figure
+from shesha.studies.published_checks import (
+    Table,
+    against,
+    as_number,
+    lines_of,
+    models,
+    number,
+    split_numbers_and_claims,
+    stand_ins,
+    text_checks,
+)
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-from shesha_studies.language._drift_measures import drifts
-from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
-from shesha_studies.language._structured_perturbation_facts import make_facts
-from shesha_studies.language._structured_perturbation_page import make_page
+from shesha_studies.language._drift_measures import NAMED, drifts
+from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed, stand_in
 from shesha_studies.language._tasks_and_prompts import SETS, prompts
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language_models import SMOLLM2
@@ -33,6 +50,13 @@ PUBLISHED = (
     *("meta-llama/Llama-3.2-3B", "Qwen/Qwen2-7B", "mistralai/Mistral-7B-v0.1"),
 )
 DRAWN = ("noise", "rank", "scale")
+SHOWN = ("shesha", "cka", "procrustes", "squared")
+TABLES = {"Table 43": "noise", "Table 44": "", "Table 45": "rank", "Table 46": "scale"}
+LEAST = 96
+"""Minimum number of rows of a model that is compared with the published means: all changes except rounding."""
+WHY = "The published values are means over 16 causal models that are not available; ours is that of "
+_THREE = list(SHOWN[:3])
+_UNIT = ["prompts", "seed"]
 
 
 def _grid(model: str, seeds: range, changes: list[tuple[str, float]]) -> list[dict[str, object]]:
@@ -85,5 +109,185 @@ def _rows(name: str, kind: str, amount: float, seed: int) -> dict[str, Matrix]:
     return rows
 
 
-structured_perturbation.page(make_page)
-structured_perturbation.facts(make_facts)
+@structured_perturbation.page
+def page(rows: Table, lines: Table) -> Page:
+    """Make the page: orders and ratios of the scores for stand-ins, raw and on a common scale."""
+    published, claims = split_numbers_and_claims(lines)
+    means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
+    name = stand_in(rows, LEAST)
+    table = means.loc[name]
+    title = f"Comparison with Tables 43 to 46: {name} (means over draws and sets of sentences)"
+    notes = (
+        "The published numbers are means over 16 causal models of 0.1 to 7 billion weights. Their 50 prompts of "
+        "each of four kinds were written by language models and are not published. We use sentences from STS-B "
+        "(news, captions, forums) and SST-2.",
+        "1 - rho (Shesha), 1 - CKA and the Procrustes distance have different scales. Each is 0 for no change and "
+        "about 1 if nothing is shared (Procrustes: up to 1.4), but the curves in between differ. A ratio of two of "
+        "these drifts therefore compares scales, not sizes of changes.",
+        "We simulate weights of fewer bits by rounding float weights as bitsandbytes would, and we merge random "
+        "adapters into the weights. Adapters of the same scale cause less drift in a small model, because their "
+        "size is set per entry, whatever the size of the weights.",
+    )
+    tables, pictures = ((title, _join_published(table, published)),), (_picture(means, published, name),)
+    return Page("", tables, pictures, notes, tuple(checks(table, name, published, claims)))
+
+
+def _join_published(means: Table, published: Table) -> Table:
+    lines = []
+    for table in TABLES:
+        for row, group in lines_of(published, table).groupby("row", sort=False):
+            key = change_key(table, str(row))
+            values = {line.number: float(line.published) for line in group.itertuples()}
+            drift = means.loc[key].to_dict() if key in means.index else {}
+            pairs = {
+                f"{name}{what}": side.get(name)
+                for name in SHOWN[:3]
+                for what, side in (("", drift), (", published", values))
+            }
+            lines.append({"table": table, "change": key[0], "amount": key[1], **pairs, "squared": drift.get("squared")})
+    return pd.DataFrame(lines)
+
+
+def _picture(means: Table, published: Table, real: str) -> Picture:
+    fig, axes = figure(4, width=3.1, height=3.5)
+    table = lines_of(published, "Table 43").astype({"row": float, "published": float})
+    noise = {"published, 16 models": table.pivot(index="row", columns="number", values="published")}
+    noise |= {name: means.loc[(name, "noise")] for name in (TINY[0], real if real != TINY[0] else TINY[1])}
+    for ax, (title, drift) in zip(axes, noise.items(), strict=False):
+        curves(ax, drift, {name: label for name, label in NAMED.items() if name in drift})
+        ax.set(title=title, xlabel="noise")
+    highest = max(ax.get_ylim()[1] for ax in axes[:3])
+    for ax in axes[:3]:
+        ax.set_ylim(0, highest)
+    axes[0].set_ylabel("drift")
+    axes[1].legend(frameon=False, fontsize="x-small")
+    curves(axes[3], means.loc[(real, "noise")] / means.loc[(real, "precision", 16.0)], NAMED)
+    axes[3].set(yscale="log", title="in units of bfloat16", xlabel="noise")
+    shows = (
+        "Drift against noise, published and in two stand-ins; drift of the stand-in divided by that of bfloat16 weights"
+    )
+    return Picture("structured_perturbation", fig, shows)
+
+
+@structured_perturbation.facts
+def facts(rows: Table, lines: Table) -> Facts:
+    """Return the facts by which the claims are judged."""
+    means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
+    name = stand_in(rows, LEAST)
+    table, tiny = means.loc[name], means.loc[TINY[0]]
+    model_rows = rows[rows.model == name]
+    values = {**_noise(table), **_bits_and_adapters(table), **_tables(split_numbers_and_claims(lines)[0])}
+    facts: dict[str, Any] = {**values, **_over_prompts(model_rows)}
+    return as_facts({"model": name, **facts}) | as_facts(tiny.loc[("noise", 0.5)][_THREE].to_dict(), "tiny GPT, ")
+
+
+def _noise(table: Table) -> dict[str, float]:
+    """Whether all scores rise with the noise, and which is largest at little and at much noise, on a common scale."""
+    noise = table.loc["noise"].sort_index()
+    fallen = noise[_THREE].shift().dropna().where(noise[_THREE].diff().dropna() <= 0)
+    low, high, harmless = noise.loc[0.05], noise.loc[0.5], table.loc[("precision", 16.0)]
+    drifts = {"low": low, "high": high, "units": high / harmless, "harmless": harmless}
+    return {
+        "falls_from": fallen.min(axis=None) if fallen.notna().any(axis=None) else 0.0,
+        **{f"{what}, {name}": drift[name] for what, drift in drifts.items() for name in SHOWN},
+    }
+
+
+def _over_prompts(rows: Table) -> dict[str, Fact]:
+    """Differences and ratios within kinds of prompts; the model has one draw of noise and of adapters."""
+    parts = {key: part.set_index(_UNIT) for key, part in rows.groupby(["kind", "amount"])}
+    low, high, harmless = parts["noise", 0.05], parts["noise", 0.5], parts["precision", 16.0]
+    kinds = {"smallest_step": "noise", "smallest_step of rank": "rank", "smallest_step of scale": "scale"}
+    ratio = high.shesha / high.cka
+    roots = [part.procrustes - part[["shesha", "cka"]].max(axis=1) for part in (parts["int8", 8.0], parts["nf4", 4.0])]
+    few = [part.squared - part[["shesha", "cka"]].max(axis=1) for part in (parts["int8", 8.0], parts["nf4", 4.0])]
+    return {
+        **{
+            key: smallest(step for name in _THREE for step in steps(rows[rows.kind == kind], "amount", name, _UNIT))
+            for key, kind in kinds.items()
+        },
+        "low_order_of_roots": smallest(map(over_draws, (low.procrustes - low.shesha, low.shesha - low.cka))),
+        "roots_largest": smallest(map(over_draws, roots)),
+        "low_order": smallest(map(over_draws, (low.squared - low.shesha, low.shesha - low.cka))),
+        "high_ratio": over_draws(ratio),
+        "high_ratio_in_units": over_draws(ratio / (harmless.shesha / harmless.cka)),
+        "four_bits_off": absolute(over_draws(parts["nf4", 4.0].shesha / parts["int8", 8.0].shesha - 3)),
+        "squared_largest": smallest(map(over_draws, few)),
+        "scale_more": over_draws(parts["scale", 0.1].shesha - parts["rank", 64.0].shesha),
+    }
+
+
+def _bits_and_adapters(table: Table) -> dict[str, float]:
+    """Facts on the drift by fewer bits, and on its rise with the rank and the scale of random adapters."""
+    eight, four = table.loc[("int8", 8.0)], table.loc[("nf4", 4.0)]
+    rank, scale = table.loc[("rank", 64.0)].shesha, table.loc[("scale", 0.1)].shesha
+    drifts = {f"{bits}, {name}": means[name] for bits, means in (("int8", eight), ("nf4", four)) for name in SHOWN}
+    return {
+        **drifts,
+        "four_bits": four.shesha / eight.shesha,
+        **{"rank 64": rank, "scale 01": scale},
+    }
+
+
+def _tables(published: Table) -> dict[str, float]:
+    """Facts computed from the published tables alone."""
+    lines = lines_of(published, "Table 43")
+    lines = lines[lines.number.isin(_THREE)]
+    wide = lines.assign(value=lines.published.astype(float)).pivot(index="row", columns="number", values="value")
+    adapters = lines_of(published, "Table 45")
+    of_shesha = adapters[adapters.number == "shesha"].set_index("row").published.astype(float)
+    of_shesha.index = of_shesha.index.astype(str)
+    pairs = [number(published, table, row, "cka") for table, row in (("Table 45", "8"), ("Table 46", "0.01"))]
+    return {
+        "smallest_step of Table 43": wide.diff().min().min(),
+        **{"rank 4 of Table 45": of_shesha["4"], "rank 8 of Table 45": of_shesha["8"]},
+        "step of Table 45": of_shesha["8"] - of_shesha["4"],
+        "same setting": pairs[1],
+        "same_setting_apart": abs(pairs[0] - pairs[1]),
+    }
+
+
+def change_key(table: str, row: str) -> tuple[str, float]:
+    """Return the change and the amount that a row of a table is about."""
+    if table == "Table 44":
+        return row, 8.0 if row == "int8" else 4.0
+    return TABLES[table], float(row)
+
+
+def checks(own: Table, name: str, published: Table, claims: Table) -> Iterator[Check]:
+    """Yield a check for every published number and claim of 10.2."""
+    for table, kind in TABLES.items():
+        yield from stand_ins(
+            lines_of(published, table),
+            lambda row, what, table=table: (  # type: ignore[misc]
+                float(own.loc[key, what]) if (key := change_key(table, row)) in own.index else None
+            ),
+            WHY + name,
+            kind,
+        )
+    yield from models(lines_of(published, "Table 53"), {}, "We do not have these weights.")
+    yield from _text(published)
+    yield from against(claims, {})
+
+
+def _text(published: Table) -> Iterator[Check]:
+    """Compare percentages in the text with the published tables."""
+    lines = lines_of(published, "10.2", "Figure 23", "Figure 24")
+    plain = lines[lines.number.isin(SHOWN)]
+
+    def of_table(row: str, what: str) -> float:
+        kind, _, amount = row.partition(" ")
+        table = {"noise": "Table 43", "rank": "Table 45", "scale": "Table 46"}.get(kind, "Table 44")
+        keys = lines_of(published, table).row.astype(str)
+        wanted = next(key for key in keys if key == kind or as_number(key) == as_number(amount))
+        return 100 * number(published, table, wanted, what)
+
+    yield from text_checks(
+        plain, of_table, "The published table itself gives another number.", "per cent,", rounding=0.05
+    )
+    drifts = [number(published, "Table 43", "0.50", measure) for measure in ("shesha", "cka")]
+    bits = [number(published, "Table 44", row, "shesha") for row in ("nf4", "int8")]
+    ratios = {"noise 0.5": drifts[0] / drifts[1], "nf4": bits[0] / bits[1]}
+    yield from text_checks(
+        lines[~lines.number.isin(SHOWN)], lambda row, _: ratios[row], "It follows from the published table."
+    )

@@ -5,13 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from shesha.charts import PALETTE
 from shesha.stability import estimate, feature_split
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import figure
+from shesha.studies.published_checks import Table, split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Labels, Matrix
+from shesha_studies.causal_lm_embeddings import CAUSAL, SINK
 from shesha_studies.external_data import sklearn
-from shesha_studies.language._transfer_facts import make_facts
-from shesha_studies.language._transfer_page import make_page
+from shesha_studies.language._transfer_checks import checks
+from shesha_studies.language._transfer_facts import (
+    LABELS,
+    make_facts,
+    metric_correlations,
+    table_57_correlations,
+)
 from shesha_studies.language._transfer_representations import FAMILIES, SOURCE, TRAIN, features, read_labels
 
 SHOTS = (16, 32, 64, 128, 256, 512)
@@ -130,5 +141,64 @@ def _split(X: Matrix) -> float:
         return float(estimate(X, n_bootstrap=0, seed=SEED).value)
 
 
-transfer.page(make_page)
 transfer.facts(make_facts)
+
+
+@transfer.page
+def page(rows: Table, lines: Table) -> Page:
+    """Make the page: correlations of scores with accuracies over models, families and equal widths."""
+    published, claims = split_numbers_and_claims(lines)
+    correlations, paper_rhos = metric_correlations(rows), table_57_correlations(published)
+    all_of = correlations[correlations.accuracy == "accuracy 512"].set_index("number")
+    tables = (
+        (
+            "Rank correlations of scores of the source with accuracy (512 examples)",
+            all_of.reset_index().drop(columns="accuracy"),
+        ),
+        (
+            "Rank correlations of alignment with accuracy in the published Table 57",
+            pd.DataFrame(paper_rhos).T.reset_index(names="what"),
+        ),
+        (
+            "Models",
+            rows[
+                ["family", "part", "alignment", "split", "h_score", "logme", "accuracy 64", "accuracy 512"]
+            ].sort_values("alignment", ascending=False),
+        ),
+    )
+    notes = (
+        "The published models are 30 sentence encoders of ten families, and the published stars treat them as "
+        "independent. Layers of one network, and models of one series, are not independent. We therefore permute "
+        "the means of families as well, and leave out each family in turn.",
+        "With many features any labels of few rows can be fitted, so H-Score and LDA depend on the width. The "
+        "correlation at equal width controls for this.",
+        *([SINK] if CAUSAL in set(rows.family) else []),
+        "NCE needs labels of a source classifier, which sentence encoders do not have. The paper does not say what "
+        "it used; we use KMeans clusters.",
+        "We do not have the data of experiment 2 (IMDB to Yelp). Transfer from phrases to whole sentences with 512 "
+        "training rows replaces it. As in the paper, both experiments have the same source.",
+    )
+    return Page("", tables, (_picture(rows, correlations),), notes, tuple(checks(rows, published, claims)))
+
+
+def _picture(rows: Table, correlations: Table) -> Picture:
+    fig, axes = figure(2, width=3.9, height=3.7)
+    for ax, name in zip(axes, ("alignment", "split"), strict=True):
+        for place, (family, group) in enumerate(rows.groupby("family", sort=False)):
+            mark = "os^Dv<>PX*"[place % 10]
+            ax.plot(
+                group[name],
+                group["accuracy 512"],
+                mark,
+                color=PALETTE[place % len(PALETTE)],
+                label=str(family),
+                markersize=5,
+            )
+        rho = correlations[(correlations.number == name) & (correlations.accuracy == "accuracy 512")].rho.iloc[0]
+        ax.set(xlabel=LABELS[name], ylabel="accuracy, k = 512, %", title=f"rank correlation {rho:.2f}")
+    axes[0].legend(frameon=False, fontsize="x-small")
+    return Picture(
+        "transfer",
+        fig,
+        "Accuracy against alignment with labels and against the feature split, by family",
+    )

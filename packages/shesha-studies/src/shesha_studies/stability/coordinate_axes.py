@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,6 @@ from shesha.studies.pictures import figure
 from shesha.studies.study_definition import study
 from shesha_studies.causal_lm_embeddings import CAUSAL, SINK
 from shesha_studies.stability._coordinate_axes_representations import STANDARDISED, every, read_rows
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _CHEAP = ("synthetic", "digits", "cells", "neurons")
 
@@ -53,7 +50,7 @@ def axes(family: str, name: str, state: str, seed: int) -> dict[str, float]:
 @axes.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Compare scores on the given axes with those averaged over bases."""
-    rows, learned = _differences(rows)
+    rows, _ = _differences(rows)
     numbers = [
         "features",
         "split",
@@ -81,8 +78,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     )
     picture = Picture(
         "axes",
-        _draw(rows, learned),
-        ("Feature split on the given axes against the basis-averaged split; both during training"),
+        _draw(rows),
+        "Feature split on the given axes against the basis-averaged split",
     )
     return Page("", (("Scores", table),), (picture,), notes)
 
@@ -149,27 +146,12 @@ def _causal_facts(rows: pd.DataFrame) -> dict[str, float]:
     return values | {"standardised_difference": subset[standardised].of_axes.abs().max()}
 
 
-def _draw(rows: pd.DataFrame, learned: pd.DataFrame) -> Figure:
-    fig, (left, right) = figure(2, width=4.8)
+def _draw(rows: pd.DataFrame) -> Any:
+    fig, (ax,) = figure(width=4.8)
     kinds = rows.family.where(~rows["name"].str.endswith(STANDARDISED), f"{CAUSAL}, standardised")
     for colour, (family, part) in zip(PALETTE, rows.groupby(kinds, sort=False), strict=False):
-        left.scatter(part.averaged_centred, part.split_centred, s=16, color=colour, label=str(family))
-    left.plot([-0.1, 1], [-0.1, 1], color="0.7", linewidth=0.8)
-    left.set(xlabel="averaged over bases", ylabel="feature split on the given axes")
-    left.legend(frameon=False, fontsize="small", loc="upper left")
-    states = list(dict.fromkeys(learned.state.sort_values(key=_order)))
-    networks = learned[learned.family == ("network" if "network" in set(learned.family) else "digits")]
-    for colour, (name, part) in zip(PALETTE, networks.groupby("name", sort=False), strict=False):
-        for column, style in (("split_centred", "-"), ("averaged_centred", "--")):
-            means: Any = part.groupby("state")[column].mean().reindex(states)
-            right.plot(range(len(states)), means, style, color=colour, label=str(name) if style == "-" else None)
-    right.plot([], [], "--", color="0.4", label="averaged over bases")
-    right.set(xticks=range(len(states)), xticklabels=states, ylabel="score, columns centred")
-    right.tick_params(axis="x", rotation=30)
-    right.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        ax.scatter(part.averaged_centred, part.split_centred, s=16, color=colour, label=str(family))
+    ax.plot([-0.1, 1], [-0.1, 1], color="0.7", linewidth=0.8)
+    ax.set(xlabel="averaged over bases", ylabel="feature split on the given axes")
+    ax.legend(frameon=False, fontsize="small", loc="upper left")
     return fig
-
-
-def _order(states: pd.Series) -> pd.Series:
-    """Sort key: untrained first, then epochs, trained last."""
-    return states.map(lambda state: "0" if state == "untrained" else "z" if state == "trained" else state)

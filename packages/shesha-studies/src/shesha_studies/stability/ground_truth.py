@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import spearmanr
 
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
@@ -14,22 +15,22 @@ from shesha.studies.facts import steps as level_steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines
 from shesha.studies.published_checks import Found, against, draws
-from shesha.studies.study_definition import study
+from shesha.studies.study_definition import grid_of, study
 from shesha_studies.synthetic_data import D, N, mixture
 
 LEVELS = [level / 20 for level in range(21)]
 FORMULAS = ("unit variance", "as printed")
 
 
+_grid = grid_of("level", "seed", "formula")
+
+
 @study(
     "ground-truth",
     paper="Geometric Stability, 7.1.1 and 7.1.2",
     version=1,
-    full=[
-        *({"level": level, "seed": seed, "formula": FORMULAS[0]} for level in LEVELS for seed in range(20)),
-        *({"level": level, "seed": seed, "formula": FORMULAS[1]} for level in LEVELS for seed in range(5)),
-    ],
-    quick=[{"level": level, "seed": seed, "formula": FORMULAS[0]} for level in LEVELS for seed in range(5)],
+    full=[*_grid(LEVELS, range(20), FORMULAS[:1]), *_grid(LEVELS, range(5), FORMULAS[1:])],
+    quick=_grid(LEVELS, range(5), FORMULAS[:1]),
     published="ground_truth.csv",
 )
 def ground_truth(level: float, seed: int, formula: str = "unit variance") -> dict[str, float]:
@@ -71,15 +72,13 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "which is 226 times as large as an entry, so noise hides the signal at every level except 1.",
     )
     picture = Picture(
-        "ground_truth", fig, ("Feature split against the share of signal: mean and standard deviation of the draws")
+        "ground_truth", fig, "Feature split against the share of signal: mean and standard deviation of the draws"
     )
     return Page("", (("Scores", levels),), (picture,), notes, checks)
 
 
 def published_numbers(rows: pd.DataFrame, rhos: np.ndarray) -> dict[str, Found]:
     """Return the correlation over levels, and the score of noise alone."""
-    from scipy.stats import spearmanr
-
     subset = rows[rows.formula == FORMULAS[0]]
     means = subset.groupby("level").shesha.mean()
     p = float(spearmanr(means.index, means).pvalue)

@@ -11,9 +11,9 @@ from shesha.measures import unbiased_cka
 from shesha.stability import feature_split
 from shesha.studies.facts import Facts, absolute, as_facts, over_draws, smallest
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, lines
+from shesha.studies.pictures import panels
 from shesha.studies.published_checks import Found, against, draws
-from shesha.studies.study_definition import study
+from shesha.studies.study_definition import grid_of, study
 from shesha.studies.tolerance import BY_CHANCE
 from shesha.support.types import Matrix
 from shesha_studies.synthetic_data import power_law, remove_top_components
@@ -24,19 +24,19 @@ EVERY = range(0, 51, 2)
 FEW = (0, 2, 6, 10, 20, 30, 50)
 
 
+_grid = grid_of("condition", "k", "seed")
+
+
 @study(
     "preprocessing",
     paper="Geometric Stability, 7.1.3, Table 12 and Figure 5",
     version=1,
     full=[
-        {"condition": condition, "k": k, "seed": seed}
+        cell
         for condition in CONDITIONS
-        for k in (EVERY if condition in ("raw", "whitened") else FEW)
-        for seed in range(4)
+        for cell in _grid([condition], EVERY if condition in ("raw", "whitened") else FEW, range(4))
     ],
-    quick=[
-        {"condition": condition, "k": k, "seed": seed} for condition in CONDITIONS for k in FEW for seed in range(2)
-    ],
+    quick=_grid(CONDITIONS, FEW, range(2)),
     published="preprocessing.csv",
 )
 def preprocessing(condition: str, k: int, seed: int) -> dict[str, float]:
@@ -71,10 +71,9 @@ def _preprocess(X: Matrix, condition: str) -> Matrix:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Compare the conditions at k = 30 with Table 12, and the two curves with Figure 5."""
     checks = against(published, published_numbers(rows))
-    fig, axes = figure(2)
-    for ax, name, title in zip(axes, ("shesha", "unbiased_cka"), ("feature split", "unbiased CKA"), strict=True):
-        lines(ax, rows, "k", name, "condition", order=CONDITIONS)
-        ax.set(xlabel="principal components removed", title=title)
+    titles = {"shesha": "feature split", "unbiased_cka": "unbiased CKA"}
+    label = "principal components removed"
+    fig, axes = panels(rows, "k", "condition", titles, label=label, log=False, order=CONDITIONS)
     axes[0].legend(frameon=False, fontsize="small")
     table = rows[rows.k.isin(FEW)].groupby(["condition", "k"], sort=False)[["shesha", "unbiased_cka"]].mean()
     notes = (
@@ -84,7 +83,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "A rank correlation between two falling curves shows only that both fall.",
     )
     picture = Picture(
-        "preprocessing", fig, ("Feature split and CKA against the number of components removed, by preprocessing")
+        "preprocessing", fig, "Feature split and CKA against the number of components removed, by preprocessing"
     )
     return Page("", (("Means", table.reset_index()),), (picture,), notes, checks)
 
@@ -116,10 +115,8 @@ def _curves(rows: pd.DataFrame) -> dict[str, Found]:
     rhos = np.array([spearmanr(group.raw, group.whitened).statistic for _, group in both.groupby("seed")])
     rho = draws(
         pd.Series(rhos),
-        (
-            "The value is within the spread of our draws around 0.999. For this result the paper prints 1.000 in "
-            "the text and 0.999 in the figure."
-        ),
+        "The value is within the spread of our draws around 0.999. For this result the paper prints 1.000 in "
+        "the text and 0.999 in the figure.",
     )
     # Of fifty-one deletions, as published; ours are every second.
     freedom = 49

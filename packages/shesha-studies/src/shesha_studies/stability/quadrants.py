@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
+from scipy.stats import spearmanr
 
 from shesha.charts import PALETTE
 from shesha.measures import cka, unbiased_cka
@@ -77,11 +76,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     return Page("", (("Means", means.reset_index()),), (picture,), (note,), checks)
 
 
-def _correlation_within_quadrants(rows: pd.DataFrame) -> Any:
-    """Mean rank correlation of the two scores within a quadrant, for each draw."""
-    return np.mean([rank_correlations(part, "shesha", "unbiased_cka") for _, part in rows.groupby("quadrant")], axis=0)
-
-
 def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return means of the quadrants, and the correlation over all pairs."""
     answers: dict[str, Found] = {}
@@ -96,10 +90,13 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
 @quadrants.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the correlation over quadrants, within quadrants, and for random levels."""
-    from scipy.stats import spearmanr
-
     balanced, free = rows[rows.quadrant != ANY], rows[rows.quadrant == ANY]
-    rhos, within = rank_correlations(balanced, "shesha", "unbiased_cka"), _correlation_within_quadrants(balanced)
+    rhos, within = (
+        rank_correlations(balanced, "shesha", "unbiased_cka"),
+        np.mean(
+            [rank_correlations(part, "shesha", "unbiased_cka") for _, part in balanced.groupby("quadrant")], axis=0
+        ),
+    )
     adversarial = rows[rows.quadrant == QUADRANTS[3]]
     accepted = (adversarial.shesha < 0.4) & (adversarial.cka > 0.4)
     return as_facts(

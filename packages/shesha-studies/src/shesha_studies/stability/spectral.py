@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from shesha.charts import PALETTE
 from shesha.measures import procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import feature_split
 from shesha.studies.facts import Facts, as_facts, largest, over_draws
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
+from shesha.studies.pictures import curves, figure
 from shesha.studies.published_checks import Found, against, draws
 from shesha.studies.study_definition import study
 from shesha.studies.tolerance import BY_CHANCE
@@ -63,8 +62,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     means = rows.groupby("k")[list(NUMBERS)].mean()
     halves = rows.groupby("k").halves_cka.mean()
     fig, (ax,) = figure(width=5.4)
-    for colour, (name, label) in zip(PALETTE, NUMBERS.items(), strict=False):
-        ax.plot(means.index, means[name], marker="o", markersize=3, color=colour, label=label)
+    curves(ax, means, NUMBERS)
     ax.plot(means.index, halves, color="0.4", linestyle="--", label="unbiased CKA of two halves")
     ax.axhline(0.5, color="0.7", linewidth=0.8)
     ax.set(xlabel="principal components removed", ylabel="score")

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from shesha.stability import chance
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rate
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws, share
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, lines, logarithmic
+from shesha.studies.pictures import panels
 from shesha.studies.study_definition import study
 
 WIDTHS = (8, 16, 32, 64, 128, 256, 512)
@@ -40,11 +40,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     rows = rows.assign(hit=(rows.p_value <= 0.05).astype(float))
     table = rows.groupby(keys)[["raw", "level", "corrected", "hit"]].mean().reset_index()
     subset = rows[rows.n == rows.n.max()]
-    fig, axes = figure(2, sharey=True)
-    for ax, name, title in zip(axes, ("raw", "corrected"), ("feature split", "corrected for chance"), strict=True):
-        lines(ax, subset, "d", name, "signal")
-        ax.set(xlabel="features", title=title)
-        logarithmic(ax, rows.d)
+    titles = {"raw": "feature split", "corrected": "corrected for chance"}
+    fig, axes = panels(subset, "d", "signal", titles, label="features")
     axes[0].legend(frameon=False, fontsize="small", title="signal")
     note = (
         "The rise with the width is an effect of averaging and not a bias: more features measure distances better, "
@@ -66,6 +63,6 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         **as_facts(few.to_dict(), "few "),
         **as_facts(many.to_dict(), "many "),
         "noise": over_draws(none.groupby(["n", "d"]).raw.mean()),
-        "rate": rate(int((none.p_value <= 0.05).sum()), len(none)),
+        "rate": share(none.p_value <= 0.05),
         "corrected_gain": Fact(float(many.corrected - few.corrected)),
     }

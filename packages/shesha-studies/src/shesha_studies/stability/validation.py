@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pandas as pd
 
@@ -11,30 +11,23 @@ from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import against
-from shesha.studies.study_definition import study
+from shesha.studies.study_definition import grid_of, study
 from shesha_studies.stability._stand_in_representations import DIGITS, SENTENCES, STAND_INS, stand_in, untrained
 from shesha_studies.stability._ten_tests import all_tests, baseline
-from shesha_studies.stability._validation_checks import UNREACHABLE, published_numbers
-from shesha_studies.stability._validation_facts import make_facts
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from shesha_studies.stability._validation_facts import UNREACHABLE, make_facts, published_numbers
 
 NOISE = {"noise, 10 classes": (500, 128, 10), "noise, 100 classes": (500, 512, 100)}
+
+
+_grid = grid_of("representation", "seed")
 
 
 @study(
     "validation",
     paper="Geometric Stability, 6.2, Tables 3 to 10; journal version, Table 9",
     version=1,
-    full=[
-        *({"representation": name, "seed": seed} for name in NOISE for seed in range(20)),
-        *({"representation": name, "seed": 0} for name in STAND_INS),
-    ],
-    quick=[
-        *({"representation": name, "seed": seed} for name in NOISE for seed in range(3)),
-        *({"representation": name, "seed": 0} for name in (DIGITS, *SENTENCES)),
-    ],
+    full=[*_grid(NOISE, range(20)), *_grid(STAND_INS, [0])],
+    quick=[*_grid(NOISE, range(3)), *_grid((DIGITS, *SENTENCES), [0])],
     published="validation.csv",
     stand_ins="fourteen representations of small networks, MiniLM and digits replace fifteen published vision models",
     own_numbers=(
@@ -80,10 +73,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     picture = Picture(
         "validation",
         _draw(models),
-        (
-            "Drift under noise against the standard deviation of the features; feature split of all features, of "
-            "principal components, and of rotated components"
-        ),
+        "Drift under noise against the standard deviation of the features; feature split of all features, of "
+        "principal components, and of rotated components",
     )
     tables = tuple((name, table.reset_index()) for name, table in printed.items())
     return Page("", tables, (picture,), notes, checks)
@@ -117,7 +108,7 @@ _PARTS = {
 }  # fmt: skip
 
 
-def _draw(models: pd.DataFrame) -> Figure:
+def _draw(models: pd.DataFrame) -> Any:
     fig, (left, right) = figure(2)
     left.scatter(models["size"], models.drift, s=22, color=PALETTE[0], label="sd 0.1")
     left.scatter(

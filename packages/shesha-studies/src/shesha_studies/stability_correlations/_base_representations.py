@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from shesha.support.types import Matrix, Vector
 from shesha_studies.external_data import lines, opened
@@ -123,8 +124,6 @@ def _brain(kind: str) -> Matrix:
 
 
 def _dense(folder: str, name: str) -> Matrix:
-    from scipy.sparse import csr_array
-
     file = opened(folder, f"{folder}.npz")
     parts = tuple(file[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
     return np.asarray(csr_array(parts, shape=tuple(file[f"{name}_shape"])).toarray(), dtype=np.float64)

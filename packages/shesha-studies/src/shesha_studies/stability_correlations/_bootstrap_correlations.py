@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import spearmanr
 
 from shesha.support.types import Matrix, Vector
 
@@ -68,8 +70,6 @@ def correlation(
     n_draws, n_group_draws : int
         Of the bootstrap over rows, and of that over groups.
     """
-    from scipy.stats import spearmanr
-
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     there = np.isfinite(first) & np.isfinite(second)
     first, second = first[there], second[there]
@@ -92,3 +92,9 @@ def counts(n: int, n_draws: int, rng: np.random.Generator) -> NDArray[np.float32
     """Return how often each of n items is drawn, of shape (n_draws, n)."""
     drawn = rng.integers(n, size=(n_draws, n)) + n * np.arange(n_draws)[:, None]
     return np.bincount(drawn.ravel(), minlength=n * n_draws).reshape(n_draws, n).astype(np.float32)
+
+
+def round_as_stored(rows: pd.DataFrame) -> pd.DataFrame:
+    """Round numbers as the stored table does, so that both give the same ranks and the same page."""
+    floats = [str(name) for name in rows.columns if rows[name].dtype.kind == "f"]
+    return rows.assign(**{name: rows[name].map(lambda value: float(f"{value:.6g}")) for name in floats})

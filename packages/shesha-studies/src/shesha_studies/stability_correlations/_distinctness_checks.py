@@ -11,8 +11,8 @@ from shesha.studies.checks import NOT_RUN, UNREACHABLE, Check, judge_number
 from shesha.studies.published_checks import against, as_number
 from shesha_studies.stability_correlations._base_representations import SEEDS
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
+from shesha_studies.stability_correlations._distinctness_page import distribution
 from shesha_studies.stability_correlations._distinctness_statistics import Findings
-from shesha_studies.stability_correlations._distinctness_tables import distribution
 from shesha_studies.stability_correlations._distinctness_transformations import COMPONENTS, NOISE, PROJECTED, variants
 
 OTHER_BASES = (
@@ -59,7 +59,7 @@ def _number(findings: Findings, where: str, group: str, number: str, value: floa
         return _count(where, what, group, float(value))
     if number in ("rows", "neurons", "regions", "sessions", "bin_ms"):
         return Check(
-            where, what, value, None, UNREACHABLE, ("This number describes the published data, which differ from ours.")
+            where, what, value, None, UNREACHABLE, "This number describes the published data, which differ from ours."
         )
     if group in ("Audio", "Video"):
         return Check(where, what, value, None, UNREACHABLE, NOT_AT_HAND)

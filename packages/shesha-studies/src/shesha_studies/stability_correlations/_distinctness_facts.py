@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled_groups
 from shesha_studies.stability_correlations._distinctness_statistics import Findings, score_correlation
 from shesha_studies.stability_correlations._distinctness_transformations import KINDS
 
@@ -133,18 +133,13 @@ def _sizes_within_kinds(findings: Findings) -> Mapping[str, Any]:
 
 def _bias(rows: pd.DataFrame) -> Fact:
     """Difference between the correlations with CKA and with unbiased CKA; bases are resampled."""
-    rows = rows.dropna(subset=["stability", "cka", "unbiased"]).reset_index(drop=True)
-    values = rows[["stability", "cka", "unbiased"]].to_numpy(dtype=float)
+    rows = rows[["group", "stability", "cka", "unbiased"]].dropna()
 
-    def difference(places: Any) -> float:
-        stability, *others = (rankdata(column) for column in values[places].T)
+    def difference(drawn: pd.DataFrame) -> float:
+        stability, *others = (rankdata(drawn[name]) for name in ("stability", "cka", "unbiased"))
         return abs(float(np.subtract(*(np.corrcoef(stability, ranks)[0, 1] for ranks in others))))
 
-    return resampled(
-        difference,
-        [np.asarray(indices, dtype=np.intp) for indices in rows.groupby("group").indices.values()],
-        draws=200,
-    )
+    return resampled_groups(difference, rows, "group", draws=200)
 
 
 def _model_facts(findings: Findings) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,22 +11,132 @@ import pandas as pd
 from shesha.charts import PALETTE
 from shesha.studies.page import Picture
 from shesha.studies.pictures import figure
-from shesha_studies.stability_correlations._distinctness_statistics import Findings, score_correlation
+from shesha_studies.stability_correlations._bootstrap_correlations import Correlation, correlation
+from shesha_studies.stability_correlations._distinctness_statistics import (
+    LEVELS,
+    PAIRS,
+    TITLES,
+    Findings,
+    score_correlation,
+)
 from shesha_studies.stability_correlations._distinctness_transformations import COMPONENTS, KINDS
 
-_HOUR = 3600.0
+
+def tables(findings: Findings) -> tuple[tuple[str, pd.DataFrame], ...]:
+    """Return all tables of the page."""
+    makers: list[tuple[str, Callable[[Findings], pd.DataFrame]]] = [
+        ("Rank correlation of stability and similarity, by the groups within which ranks are taken", _levels),
+        ("Rank correlation with CKA by kind of transformation", _kinds_table),
+        ("Distributions", _distributions),
+        ("Principal components", components),
+    ]
+    result = [(title, make(findings)) for title, make in makers]
+    if len(findings.larger) and len(findings.smaller):
+        result.append(("Scores with the published rows and seeds, and with the small ones", _sizes(findings)))
+    return tuple(result)
+
+
+def _levels(findings: Findings) -> pd.DataFrame:
+    lines = []
+    for level in LEVELS:
+        line = {"": level}
+        for stability, similarity in PAIRS:
+            rho = findings.levels[level, stability, similarity]
+            line[f"{TITLES[stability]}, {TITLES[similarity]}"] = (
+                f"{rho.value:+.2f} [{rho.group_low:+.2f}, {rho.group_high:+.2f}]"
+            )
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def _line(rho: Correlation) -> dict[str, object]:
+    return {
+        "N": rho.n,
+        "rho": round(rho.value, 3),
+        "rows resampled": f"{rho.low:+.2f} to {rho.high:+.2f}",
+        "bases resampled": f"{rho.group_low:+.2f} to {rho.group_high:+.2f}",
+    }
+
+
+def _kinds_table(findings: Findings) -> pd.DataFrame:
+    lines = []
+    for kind, rho in findings.kinds.items():
+        subset = findings.distinct[findings.distinct.kind == kind]
+        lines.append(
+            {
+                "kind": kind,
+                **_line(rho),
+                "within bases": score_correlation(subset, by=("group",), n_draws=10, n_group_draws=10).value,
+                "within variants": score_correlation(subset, by=("variant",), n_draws=10, n_group_draws=10).value,
+                "within variants, basis-averaged": score_correlation(
+                    subset, "averaged", by=("variant",), n_draws=10, n_group_draws=10
+                ).value,
+                "stability": subset.stability.mean(),
+                "basis-averaged": subset.averaged.mean(),
+                "shuffled": subset.shuffled.mean(),
+                "CKA": subset.cka.mean(),
+                "chance of CKA": subset.chance.mean(),
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def _distributions(findings: Findings) -> pd.DataFrame:
+    names = ("stability", "averaged", "shuffled", "cka", "chance", "unbiased")
+    return pd.DataFrame([{"": TITLES.get(name, name), **distribution(findings.rows[name])} for name in names])
+
+
+def distribution(values: pd.Series[float]) -> dict[str, float]:
+    """Summarise the distribution of the scores, as the published table does."""
+    quantiles = {"quartile_1": 0.25, "median": 0.5, "quartile_3": 0.75}
+    return {
+        "mean": float(values.mean()),
+        "sd": float(values.std()),
+        **{name: float(values.quantile(share)) for name, share in quantiles.items()},
+        "min": float(values.min()),
+        "max": float(values.max()),
+    }
+
+
+def components(found: Findings) -> pd.DataFrame:
+    """Mean scores by number of principal components, for bases with at least this number."""
+    subset = found.distinct[(found.distinct.kind == "PCA") & found.distinct.d.isin(COMPONENTS)]
+    means = subset.groupby("d")[["stability", "averaged", "shuffled", "cka", "chance"]].mean()
+    return means.assign(bases=subset.groupby("d").size())[
+        lambda table: table.bases >= min(5, subset.group.nunique())
+    ].reset_index()
+
+
+def _sizes(findings: Findings) -> pd.DataFrame:
+    keys = ["domain", "base", "variant"]
+    both = findings.smaller.merge(findings.larger, on=keys, suffixes=("", " larger"))
+    lines = []
+    for group, part in both.groupby("group", sort=False):
+        part = part[part.repeat + part["repeat larger"] == 0]
+        for name in ("stability", "averaged", "cka"):
+            rho = correlation(part[name], part[f"{name} larger"], part.variant, 10)
+            difference = (part[name] - part[f"{name} larger"]).abs()
+            lines.append(
+                {
+                    "base": group,
+                    "rows": f"{part.n.iloc[0]} and {part['n larger'].iloc[0]}",
+                    "score": TITLES[name],
+                    "rank agreement": rho.value,
+                    "mean difference": difference.mean(),
+                    "largest": difference.max(),
+                }
+            )
+    return pd.DataFrame(lines)
 
 
 def pictures(found: Findings) -> tuple[Picture, ...]:
     """Scores of all configurations, correlations by kind, and principal components."""
-    fig, axes = figure(3, width=4.4, height=3.9)
+    fig, axes = figure(2, width=4.4, height=3.9)
     _scatter(axes[0], found.distinct)
     _draw_kinds(axes[1], found)
-    _components(axes[2], found.distinct)
     shows = (
         "Stability against CKA of all configurations, by kind of transformation; rank correlation of the feature "
-        "split and of the basis-averaged score with CKA, by kind; both scores and CKA against the number of "
-        "principal components"
+        "split and of the basis-averaged score with CKA, by kind"
     )
     return (Picture("distinctness", fig, shows),)
 
@@ -72,23 +183,8 @@ def _draw_kinds(ax: Any, findings: Findings) -> None:
     ax.legend(frameon=False, fontsize="x-small", ncols=2, loc="upper center")
 
 
-def _components(ax: Any, rows: pd.DataFrame) -> None:
-    table = rows[rows.kind == "PCA"]
-    # The same bases at every number: those with as many components as half of the bases have.
-    reach = np.minimum(table.n - 1, table.d_base)
-    most = max((k for k in COMPONENTS if (reach >= k).mean() >= 0.5), default=0)
-    table = table[(reach >= most) & (table.d <= most)]
-    means = table.groupby("d")[["cka", "averaged", "stability", "shuffled"]].mean()
-    labels = ("CKA", "split after a random rotation", "split of the components", "shuffled")
-    for place, (name, label) in enumerate(zip(means, labels, strict=True)):
-        colour = (PALETTE[2 % len(PALETTE)], PALETTE[1], PALETTE[0], "0.5")[place]
-        ax.plot(means.index, means[name], marker="osv^"[place], markersize=4, color=colour, label=label)
-    ax.set(xlabel="principal components kept", ylabel="score (mean over bases)", ylim=(-0.25, 1.5), yticks=[0, 0.5, 1])
-    ax.legend(frameon=False, fontsize="x-small", loc="upper left")
-
-
 def notes(findings: Findings) -> tuple[str, ...]:
-    """Return notes on limits, missing data, and the cost of the full size."""
+    """Return notes on limits and missing data."""
     rows = findings.rows
     unscored = int(rows.stability.isna().sum())
     distinct = findings.distinct
@@ -106,7 +202,6 @@ def notes(findings: Findings) -> tuple[str, ...]:
         f"If each feature is shuffled separately, stability is about {distinct.shuffled.mean():.3f} for every width. "
         "The number of features alone therefore does not raise it, but it rises with the number of redundant "
         "features.",
-        _cost(findings),
     ]
     if unscored:
         sentences.append(
@@ -125,35 +220,3 @@ def _sizes_of_bases(findings: Findings) -> str:
         + (f", and {rest} with 150 rows and one seed" if rest else "")
         + "; a table above compares both sizes."
     )
-
-
-def _cost(findings: Findings) -> str:
-    """Estimate the cost of the full grid, by fitting seconds per score to powers of rows and features."""
-    both = pd.concat([findings.smaller, findings.larger.query("n > 150")])
-    design = np.column_stack([np.ones(len(both)), np.log(both.n), np.log(both.d)])
-    y = np.log(both.microseconds.clip(lower=1))
-    columns = [0, 2] if both.n.nunique() < 3 else [0, 1, 2]
-    powers = np.zeros(3)
-    powers[columns] = np.linalg.lstsq(design[:, columns], y, rcond=None)[0]
-    if len(columns) < 3:
-        return (
-            "The processor time of one score of 30 splits grows with the number of features to the power "
-            f"{powers[2]:.2f}."
-        )
-    full = findings.rows.domain.map(_rows).to_numpy(dtype=np.float64)
-    cost = np.exp(powers[0] + powers[1] * np.log(full) + powers[2] * np.log(findings.rows.d.to_numpy(dtype=np.float64)))
-    seconds, measured = 15e-6 * float(cost.sum()), 15e-6 * float(findings.larger.microseconds.sum())
-    return (
-        f"The processor time of one score of 30 splits grows as n^{powers[1]:.2f} d^{powers[2]:.2f} between "
-        f"{both.n.min()} and {both.n.max():,} rows, measured while other work ran. The paper states K n^2 d, but "
-        "sorting the pairs does not depend on d, and a split of few rows has a fixed cost. By this fit, the "
-        f"stability scores at full size (15 seeds, published rows, {len(findings.rows):,} configurations) need "
-        f"{seconds / _HOUR:.1f} hours of one core. The {len(findings.larger):,} that we ran took "
-        f"{measured / _HOUR:.1f} hours. Rotations, shuffled features and similarities take additional time."
-    )
-
-
-def _rows(domain: str) -> int:
-    from shesha_studies.stability_correlations._base_representations import BASES
-
-    return min(1000, next(base.n for base in BASES if base.domain == domain))

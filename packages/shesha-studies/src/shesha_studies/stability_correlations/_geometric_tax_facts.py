@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.studies.facts import NAN, Fact, Facts, as_facts, mean_correlation, rank_correlation
-from shesha_studies.stability_correlations import _geometric_tax_tables as tables
+from shesha_studies.stability_correlations import _geometric_tax_page as tables
 from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, TITLES, Findings, chance_of_jaccard
 
 _L, _J = "Geometric Stability", "Geometric Stability (journal)"

@@ -8,8 +8,9 @@ from math import comb
 
 import numpy as np
 import pandas as pd
+from scipy.stats import mannwhitneyu
 
-from shesha_studies.stability_correlations._rounded_rows import round_as_stored
+from shesha_studies.stability_correlations._bootstrap_correlations import round_as_stored
 
 _DRAWS = 999
 TARGETS = ("clothes", "photographs", "digits")
@@ -78,8 +79,6 @@ class Findings:
         self, target: str, column: str, one: str, others: tuple[str, ...], score: str = "stability"
     ) -> dict[str, float]:
         """Compare two groups of networks by their means and a Mann-Whitney test."""
-        from scipy.stats import mannwhitneyu
-
         values = self.rows[f"{score} {target}"]
         first, second = values[self.rows[column] == one], values[self.rows[column].isin(others)]
         if not len(first) or not len(second):

@@ -21,8 +21,8 @@ from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.views import Representation
 from shesha_studies.stability_correlations import _distinctness_checks as checks
+from shesha_studies.stability_correlations import _distinctness_page as tables
 from shesha_studies.stability_correlations import _distinctness_page as words
-from shesha_studies.stability_correlations import _distinctness_tables as tables
 from shesha_studies.stability_correlations._base_representations import BASES, SEEDS, rows_of
 from shesha_studies.stability_correlations._distinctness_facts import make_facts
 from shesha_studies.stability_correlations._distinctness_statistics import Findings
@@ -115,7 +115,9 @@ def _scores(Y: Matrix, seed: int) -> dict[str, float]:
     shuffled = np.random.default_rng([seed, 2]).permuted(Y, axis=0)
     return {
         "stability": stability,
-        "averaged": float(basis_averaged_split(Y, n_rotations=_ROTATIONS, seed=seed)) if _all_directed(Y) else np.nan,
+        "averaged": float(basis_averaged_split(Y, n_rotations=_ROTATIONS, seed=seed))
+        if (Y != 0).any(axis=1).all()
+        else np.nan,
         "shuffled": _stability(shuffled, _SHUFFLED_SPLITS, seed),
         "microseconds": 1e6 * spent,
     }
@@ -148,10 +150,6 @@ def _similarities(rows: Matrix, references: Sequence[_Seen], others: bool) -> di
 def _references(domain: str, base: str, n: int) -> list[_Seen]:
     X = rows_of(domain, base, n)
     return [_Seen.build(matrix) for matrix in (X, components(X, 100), standardised(X))]
-
-
-def _all_directed(X: Matrix) -> bool:
-    return bool((X != 0).any(axis=1).all())
 
 
 def _stability(X: Matrix, n_splits: int, seed: int) -> float:

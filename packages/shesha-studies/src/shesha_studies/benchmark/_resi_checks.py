@@ -1,0 +1,79 @@
+"""Checks of the published tables of the benchmark, and whether our order of the measures is theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from shesha.studies.checks import AGREES, INCONCLUSIVE, UNREACHABLE, Check
+from shesha_studies.benchmark import _resi_scores as tables
+from shesha_studies.benchmark._resi_facts import CHANCE, DOMAINS
+
+TESTS = ("accuracy", "jsd", "disagreement", "label_randomization", "shortcut", "augmentation", "layer_monotonicity")
+TABLES = {"graph": (7, 1), "language": (13, 1), "vision": (19, 2)}
+"""First table of a domain, and the number of tables for each test, in order."""
+REASONS = {
+    "graph": "Flickr and OGBN-Arxiv are not in our small suites, because training on them takes hours on a GPU.",
+    "language": "These networks are fine-tuned MultiBERTs, ALBERT and SmolLM2, which need gigabytes of weights and "
+    "weeks of GPU time. Our small suite has MiniLM and a small transformer.",
+    "vision": "These networks are trained on ImageNet-100 and CIFAR-100, which need a licence agreement and weeks "
+    "of GPU time. Our small suite has small networks trained on Fashion-MNIST and CIFAR-10.",
+}
+
+
+def table_checks(table: pd.DataFrame) -> Iterator[Check]:
+    """Yield a check for each table, and for each of its columns that our suites have."""
+    published = tables.scores("published")
+    for domain in DOMAINS:
+        start, each = TABLES[domain]
+        for index, tests in enumerate(((TESTS[0],), TESTS[1:3], *((test,) for test in TESTS[3:]))):
+            first = start + each * index
+            where = f"ReSi, Table {first}" if each == 1 else f"ReSi, Tables {first} and {first + 1}"
+            scores = published[(published.domain == domain) & published.test.isin(tests)]
+            other = scores[scores.dataset != "Cora"]
+            title = " and ".join(tests).replace("_", " ")
+            yield Check(where, f"{title}: {len(other)} numbers", "numbers", None, UNREACHABLE, REASONS[domain])
+            for (test, quality), lines in table[(table.domain == domain) & table.test.isin(tests)].groupby(
+                ["test", "quality"], sort=False
+            ):
+                yield _order_check(where, domain, str(test), str(quality), lines)
+    yield Check(
+        "ReSi, Table 3",
+        "an example of each domain: 432 numbers, repeated from Tables 7 to 30",
+        "numbers",
+        None,
+        UNREACHABLE,
+        "These numbers are for GraphSAGE on Flickr, a BERT and a vision network; see those tables.",
+    )
+    yield Check(
+        "ReSi, Table 31",
+        "seconds per comparison: 336 numbers",
+        "seconds",
+        None,
+        UNREACHABLE,
+        "The seconds were measured on other machines; ours are in docs/benchmark.",
+    )
+
+
+def _order_check(where: str, domain: str, test: str, quality: str, lines: pd.DataFrame) -> Check:
+    """Whether the order of the measures is that of the published columns, beyond chance."""
+    n_numbers = 24 * len(lines) if domain == "graph" else 24
+    mean, ceiling = lines.agreement.mean(), lines.published_agreement.mean()
+    # Columns of one domain are no independent witnesses, so the limit is that of a single one.
+    same = "the same networks on Cora" if domain == "graph" else "our networks and data"
+    what = f"{test.replace('_', ' ')}, {quality}: order of the measures, {same}, {n_numbers} numbers"
+    printed, result = (
+        "the table's columns",
+        f"mean rank correlation of {len(lines)} columns with ours {mean:.2f} (with each other {ceiling:.2f})",
+    )
+    if mean > 2 * CHANCE:
+        return Check(where, what, printed, result, AGREES)
+    why = (
+        f"Unrelated orders of 24 measures have rank correlations of up to {2 * CHANCE:.2f} by chance, and published "
+        f"columns agree with each other by {ceiling:.2f} only, so the order cannot be compared."
+        if ceiling <= 2 * CHANCE
+        else f"Unrelated orders of 24 measures have rank correlations of up to {2 * CHANCE:.2f} by chance, and our "
+        "networks and data differ from the published ones."
+    )
+    return Check(where, what, printed, result, INCONCLUSIVE, why)
