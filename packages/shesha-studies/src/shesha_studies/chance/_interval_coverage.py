@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -157,7 +158,8 @@ def _score_interval(
     """Value of each score, and the ends of its intervals."""
     X, codes = one(data, n, d, np.random.default_rng(key))
     labelled = score == "label scores"
-    design = None if grouping == "-" else exchange(n, **{grouping.rstrip("="): codes})
+    options: dict[str, Any] = {grouping.rstrip("="): codes}
+    design = None if grouping == "-" else exchange(n, **options)
     pairs, values = 50_000 if n >= 1000 else None, {}
     for variant in LABEL_SCORES if labelled else (score,):
         request = build_request(
