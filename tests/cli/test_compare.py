@@ -246,7 +246,7 @@ def test_a_warning_is_one_line_without_its_place_in_the_code(process, folder, mo
 
 
 BAD = {
-    "other rows": (["X.npy", "short.npy"], r"must have the same rows, got different numbers: X \(40\), short \(30\)"),
+    "other rows": (["X.npy", "short.npy"], r"must have equal numbers of rows, got X \(40\), short \(30\)"),
     "one array": (["X.npy"], "FILE must contain at least two representations in total, got X"),
     "one file twice": (["X.npy", "X.npy"], "FILE must not be repeated, got .*X.npy more than once"),
     "a missing file": (["X.npy", "nowhere.npy"], "FILE must be an existing file, got .*nowhere.npy"),

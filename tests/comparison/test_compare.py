@@ -219,7 +219,7 @@ def test_seconds_add_up_to_the_time_it_took(pair, mark, plain_view, monkeypatch)
 
 
 UNUSABLE = [
-    (lambda X: (X, X[:30]), {}, r"representations must have the same rows, got different numbers: X \(40\), Y \(30\)"),
+    (lambda X: (X, X[:30]), {}, r"representations must have equal numbers of rows, got X \(40\), Y \(30\)"),
     (lambda X: (X, X), {"names": ("a", "a")}, r"names must be two different names, got \('a', 'a'\)"),
     (lambda X: (X, X), {"names": (1, "1")}, r"names must be two different names, got \(1, '1'\)"),
     (lambda X: (X, X), {"names": ("a", "b", "c")}, r"names must be two different names, got \('a', 'b', 'c'\)"),

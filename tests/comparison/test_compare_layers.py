@@ -164,7 +164,7 @@ UNUSABLE = [
     (lambda X: ({"a": X}, {}), {}, ValueError, "layers_b must contain at least one layer, got none"),
     (lambda X: (X, [X]), {}, ValueError, r"0.* must be 2-D \(n_samples, n_features\), got shape \(11,\)"),
     (lambda X: ({"a": X}, {"b": X * np.nan}), {}, ValueError, r"b.* must be finite, got NaN or infinity in rows"),
-    (lambda X: ([X], [X[:20]]), {}, ValueError, "representations must have the same rows, got different numbers"),
+    (lambda X: ([X], [X[:20]]), {}, ValueError, "representations must have equal numbers of rows, got"),
     (
         lambda X: ([X], [X]),
         {"measure": "jacard"},

@@ -63,7 +63,10 @@ def test_sums_answer_what_they_can_and_a_sample_the_rest():
     found = compare(Slices(X), Slices(Y), ["CKA", "Jaccard", "CKNNA"], calibrate=True)
     assert abs(found["CKA"].value - compare(X, Y, "CKA")["CKA"].value) < 1e-12
     assert found["CKA"].p_value < 0.01 and found["CKA"].sampling_error is None
-    assert found["Jaccard"].has_value and "no chance level: the value is an estimate" in found["Jaccard"].note
+    assert (
+        found["Jaccard"].has_value
+        and "no chance level, because the value is estimated from a sample" in found["Jaccard"].note
+    )
     assert "cannot be estimated from sampled rows or pairs, and the rows do not fit in memory" in found["CKNNA"].reason
     assert found.shapes == (X.shape, Y.shape)
 

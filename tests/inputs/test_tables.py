@@ -153,7 +153,9 @@ def test_parts_of_anndata_are_chosen_by_name():
     with pytest.raises(TypeError, match="adata must be AnnData, got ndarray"):
         from_anndata(X)
     empty = anndata.AnnData(obs=pd.DataFrame(index=[str(row) for row in range(30)]), obsm={"X_pca": Y})
-    with pytest.raises(TypeError, match=r"X must be AnnData with a data matrix X, got no X; pass shesha\.io\.from_ann"):
+    with pytest.raises(
+        TypeError, match=r"X must be an AnnData object with a data matrix X, got no X; pass shesha\.io\.from_ann"
+    ):
         sim.cka(empty, Y)
 
 

@@ -67,7 +67,7 @@ def test_bad_films() -> None:
     X, shown = film()
     with pytest.raises(ValueError, match=r"X must be \(n_trials, n_neurons, n_times\), got shape \(300, 15\)"):
         over_time(X[:, :, 0], shown)
-    with pytest.raises(ValueError, match="times must be one number for each of the 4 times"):
+    with pytest.raises(ValueError, match="times must contain one number for each of the 4 time points"):
         over_time(X, shown, times=[1, 2])
     with pytest.warns(shesha.NotEstimableWarning, match="fewer than three conditions have enough trials"):
         found = over_time(X, shown % 2)

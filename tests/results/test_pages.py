@@ -226,7 +226,7 @@ def test_a_verdict_without_re_encodings_claims_nothing_of_them():
     page = found.page()
     assert page.answer == (
         "No drift significantly above the tolerance of 0.05: RDM drift is 0.001, and at least 0.0008 for any sample of "
-        "such inputs.",
+        "inputs of the same kind.",
         "Nothing needs to be done.",
     )
     assert page.doubts[0].text.startswith("Without re-encodings the noise floor is unknown")

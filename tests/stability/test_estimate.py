@@ -150,7 +150,7 @@ def test_thinning_pairs_changes_the_interval_a_little_and_the_value_not_at_all(l
     thinned = shesha.estimate(X, n_splits=10, seed=0)
     assert thinned.value == whole.value
     assert thinned.standard_error == pytest.approx(whole.standard_error, rel=0.25)
-    assert thinned.warnings == ("the value uses all pairs, the interval 1,500 random pairs",)
+    assert thinned.warnings == ("the value uses all pairs; the interval uses 1,500 random pairs",)
 
 
 def test_without_resamples_there_is_no_interval(low_rank):

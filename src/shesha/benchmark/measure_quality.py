@@ -49,7 +49,7 @@ class Quality:
     n: int
     """Number of values (pairs, triples of layers) used."""
     dropped: int = 0
-    """Number of values left out because the measure gave no value."""
+    """Number of cases left out because the measure could not be computed."""
     reason: str = ""
 
 

@@ -145,7 +145,7 @@ def _require_same_rows(models: Mapping[str, ArrayLike], argument: str) -> None:
     counts = {name: m.n_rows if isinstance(m, Rdm) else len(check.dense(m, name)) for name, m in models.items()}
     if len(set(counts.values())) > 1:
         listed = check.join_items(f"{name} ({n})" for name, n in counts.items())
-        raise ValueError(f"{argument} must have the same rows, got different numbers of rows: {listed}")
+        raise ValueError(f"{argument} must have equal numbers of rows, got {listed}")
 
 
 def _outputs(probabilities: Models, models: Mapping[str, ArrayLike]) -> dict[str, Rows]:

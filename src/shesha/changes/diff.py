@@ -243,7 +243,7 @@ def _check_texts(texts: Any) -> list[str] | None:
     if texts is None:
         return None
     if isinstance(texts, str | os.PathLike):
-        raise TypeError(f"texts must be a list of texts, got {texts!r}")
+        raise TypeError(f"texts must be a list of strings, got {texts!r}")
     return [str(text) for text in kinds.iterable(texts, "texts", "texts")]
 
 

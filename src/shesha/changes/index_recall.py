@@ -16,8 +16,8 @@ from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.views import Representation
 
 FOLDS = 2
-"""Number of folds. Two disjoint halves are needed, because a map finds the documents on which it was fitted too
-easily."""
+"""Number of folds. Two disjoint halves are needed, because a map retrieves the documents it was fitted on
+too easily."""
 _DEALING = 41
 _PANEL = 512
 

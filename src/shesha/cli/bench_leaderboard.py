@@ -22,7 +22,8 @@ def submit_command(
     ],
     store: StoreFile = _DEFAULT,
     measure: Annotated[
-        list[str] | None, typer.Option(help="Only this measure of the store (may be repeated); default: all.")
+        list[str] | None,
+        typer.Option(help="Use only this measure from the store (may be repeated). Default: all measures."),
     ] = None,
     suite: OwnSuite = None,
 ) -> None:

@@ -221,7 +221,7 @@ def require_same_counts(counts: Mapping[str, int]) -> None:
     """Refuse representations of different inputs."""
     if len(set(counts.values())) > 1:
         counts_text = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
-        raise ValueError(f"representations must have the same rows, got different numbers: {counts_text}")
+        raise ValueError(f"representations must have equal numbers of rows, got {counts_text}")
 
 
 def require_same_rows(sources: Mapping[str, Representation]) -> None:

@@ -130,4 +130,4 @@ def compare_stored(
 
 _UNFIT = ", and the rows do not fit in memory: use fewer rows"
 _ONE_PASS = "exact, from all rows in one pass"
-_NO_CHANCE = "no chance level: the value is an estimate"
+_NO_CHANCE = "no chance level, because the value is estimated from a sample"

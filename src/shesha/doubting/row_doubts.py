@@ -159,8 +159,8 @@ def few_rows(subject: Subject) -> Doubt | None:
             named = subject.caller_rows(rows[:few])
             names = f"row {named[0]} accounts" if few == 1 else f"rows {', '.join(map(str, named))} account"
             text = (
-                f"{names} for {100 * share:.0f} % of the squared inner products on which linear measures (CKA, RV, "
-                "regression) depend"
+                f"{names} for {100 * share:.0f} % of the squared inner products between rows, and "
+                "linear measures (CKA, RV, regression) depend on these products"
             )
             # Unbiased CKA leaves out products of a row with itself: that of one far row, not those of several.
             unbiased = " or unbiased CKA" if few == 1 else ""

@@ -188,8 +188,8 @@ def _from_anndata(data: Any, name: str) -> Parted:
     if data.X is None:
         known = ", ".join(map(repr, data.obsm)) or "none"
         raise TypeError(
-            f"{name} must be AnnData with a data matrix X, got no X; pass shesha.io.from_anndata({name}, obsm=...) "
-            f"with one of {known}"
+            f"{name} must be an AnnData object with a data matrix X, got no X; pass "
+            f"shesha.io.from_anndata({name}, obsm=...) with one of {known}"
         )
     return load_backed(data.X), Names.build(data.obs_names)
 

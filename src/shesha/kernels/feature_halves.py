@@ -49,7 +49,7 @@ def mark_pairs(rows: Mask) -> Mask:
 
 Use = Callable[[Closeness], Result]
 _Means = tuple[int, Vector | None]
-"""Number of features in a half, and each row's mean over these features if the mean is removed."""
+"""Number of features in one half, and the mean of each row over these features; None if means are not subtracted."""
 
 
 class DenseHalves:

@@ -24,7 +24,7 @@ STEPS = 8
 _BLOCK = 32
 """Number of identity columns per task. It is fixed so that results do not depend on the number of threads."""
 _SPARSE_SHARE = 1 / 100
-"""Largest cost of a sparse product, as a share of a dense product's, at which matrices stay sparse."""
+"""Matrices stay sparse as long as a sparse product costs at most this share of a dense product."""
 
 
 def heat_trace(neighbours: Index) -> Vector:

@@ -7,7 +7,7 @@ import numpy as np
 from shesha.support.types import Matrix, Vector
 
 MOST_TERMS = 4
-"""Maximum number of spline terms by default; more terms would often fit noise."""
+"""Default maximum number of spline terms; more terms would often fit noise."""
 _DENSITY = 2 / 3
 """Exponent of the gaps between values when knots are placed; below 1, the tails receive knots as well."""
 

@@ -25,7 +25,7 @@ class PairSample:
     second: Matrix
     n_rows: int
     tolerances: tuple[float, float]
-    """Differences below which two distances are equal."""
+    """For each representation, the difference below which two distances count as equal."""
 
 
 Estimate = tuple[float, Vector]

@@ -18,7 +18,7 @@ from shesha.support.types import Array, Matrix, Vector
 _ENTRIES = 1 << 20
 """Number of values in a block of rows: 8 MB in double precision."""
 _BLOCKS = 4
-"""Number of blocks of a panel. Blocks are summed before they are added to the totals."""
+"""Number of blocks per panel. The blocks of a panel are summed before the result is added to the totals."""
 _MOST_TOGETHER = 2048
 """Largest total number of features for which one product of all columns is computed."""
 _PILOT_ROWS = 32

@@ -126,7 +126,9 @@ def _times(times: ArrayLike | None, trials: Trials) -> tuple[float, ...]:
         times = coordinate_values(trials.source, str(trials.source.dims[2]))[1]
     values = np.arange(n) if times is None else np.asarray(split_names(times, "times")[0])
     if values.shape != (n,) or values.dtype.kind not in "fiu":
-        raise ValueError(f"times must be one number for each of the {n} times, got {values.dtype} {values.shape}")
+        raise ValueError(
+            f"times must contain one number for each of the {n} time points, got {values.dtype} {values.shape}"
+        )
     return tuple(values.tolist())
 
 

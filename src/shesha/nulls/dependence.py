@@ -25,7 +25,7 @@ from shesha.support.types import Index, Matrix, Vector
 _N_ORDERS = 60
 """Number of random permutations for comparison with the given order."""
 _N_RANKED = 2000
-"""Number of random pairs of rows whose distances rank all other distances; ranks are robust to scale and outliers."""
+"""Number of random pairs of rows. Other distances are replaced by their ranks among the distances of these pairs."""
 _MOST_ROWS = 4096
 """Maximum number of rows whose neighbours are compared with permutations of a design."""
 _SPREAD, _DIED_OUT = 256, 0.05

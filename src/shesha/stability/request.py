@@ -33,7 +33,7 @@ class Request:
     pairs: int | None = None
     seed: int | np.random.Generator | None = None
     design: Exchange | None = None
-    """The exchange design; None means that all rows are exchangeable."""
+    """The rows that may be exchanged under the null; None means that all rows are exchangeable."""
     covariates: Covariates | None = None
     """The covariates that were regressed out of the features."""
 

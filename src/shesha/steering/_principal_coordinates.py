@@ -24,7 +24,7 @@ class Coordinates:
     """The principal axes, of shape (k, n_features)."""
     mean: Vector
     norm: float
-    """Mean length of the given rows, which is one unit of strength."""
+    """Mean length of the given rows; a steering strength of 1 equals this length."""
 
     @cached_property
     def squared_distances(self) -> Matrix:

@@ -163,7 +163,7 @@ def test_ablation_compares_settings():
     between = stats.spearmanr(first["coherence"], second["coherence"]).statistic
     assert found.consistency["coherence"]["mean"] == pytest.approx((1 + 2 * between) / 3)
     assert found.consistency["coherence"]["min"] == pytest.approx(min(1, between))
-    assert "rank correlation of coherence between settings" in str(found)
+    assert "rank correlation between settings for coherence" in str(found)
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ class Ablation(Result):
             for name, values in self.correlations.items()
         ]
         lines += [
-            f"rank correlation of {name} between settings: {values['mean']:.3f} +- {values['sd']:.3f}, at least "
-            f"{values['min']:.3f}"
+            f"rank correlation between settings for {name}: {values['mean']:.3f} +- {values['sd']:.3f} (minimum "
+            f"{values['min']:.3f})"
             for name, values in self.consistency.items()
         ]
         return "\n".join(lines)
@@ -80,8 +80,8 @@ def ablation(
     >>> print(ablation({10: first, 20: second}, size=None, n_bootstrap=200))
     10: rho 0.950 [0.880, 0.973]
     20: rho 0.926 [0.832, 0.962]
-    rank correlation of magnitude between settings: 1.000 +- 0.000, at least 1.000
-    rank correlation of coherence between settings: 0.955 +- 0.000, at least 0.955
+    rank correlation between settings for magnitude: 1.000 +- 0.000 (minimum 1.000)
+    rank correlation between settings for coherence: 0.955 +- 0.000 (minimum 0.955)
     """
     if not isinstance(tables, Mapping) or len(tables) < 2:
         size = f" of {len(tables)}" if isinstance(tables, Mapping) else ""

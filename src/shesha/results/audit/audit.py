@@ -163,9 +163,9 @@ class RepresentationAudit(Result):
 
 
 _LEADING = ("feature_split", "basis_averaged_split")
-"""First columns of the table, which it has even if nothing could be scored."""
+"""First columns of the table. They are present even if nothing could be scored."""
 _DESCRIPTORS = ("effective_rank", "participation_ratio", "corrected_participation_ratio", "anisotropy")
-"""Other columns that the table has even if nothing could be scored."""
+"""Other columns that are present even if nothing could be scored."""
 
 
 @dataclass(frozen=True)

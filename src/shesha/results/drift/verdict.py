@@ -100,7 +100,7 @@ class DriftVerdict(Result):
     classes: tuple[Moved, ...] = ()
     sequence: CheckSequence | None = None
     by_sequence: bool = False
-    """Whether the accumulated evidence of many checks raised the alert, not this check alone."""
+    """Whether the alert was raised by the accumulated evidence of many checks rather than by this check alone."""
     advice: str = ""
     notes: tuple[str, ...] = ()
     reason: str = ""
@@ -213,7 +213,8 @@ def _rates(verdict: DriftVerdict) -> str:
     if verdict.basis == "row resamples":
         return (
             f"A score exceeds its threshold if, with {100 * (1 - verdict.level):g} % confidence, its drift is above "
-            f"{verdict.tolerance:g} for any sample of such inputs. Without re-encodings the noise floor is unknown."
+            f"{verdict.tolerance:g} for any sample of inputs of the same kind. Without re-encodings the noise floor "
+            "is unknown."
         )
     rate = f"Without a change, each score exceeds its threshold in {100 * verdict.level:.3g} % of checks"
     return (

@@ -82,7 +82,7 @@ def _drift_against_floor(verdict: DriftVerdict, score: DriftScore) -> str:
             f"{drift}, compared with a mean of {score.unchanged:.3g} for encodings of the unchanged model, which "
             f"rarely exceed {score.threshold:.3g} (p = {score.p_value:.2g})"
         )
-    return f"{drift}, and at least {score.low:.3g} for any sample of such inputs"
+    return f"{drift}, and at least {score.low:.3g} for any sample of inputs of the same kind"
 
 
 def _scores(verdict: DriftVerdict) -> Table:

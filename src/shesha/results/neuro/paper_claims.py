@@ -78,8 +78,9 @@ def _session_drift(result: SessionDrift) -> str:
             clauses.append(f"{pair.first} and {pair.second} not estimable ({pair.reason})")
             continue
         parts = ", ".join(
-            f"{part.name.replace('_', ' ')} {say.format_number(part.between)} against {say.format_number(part.within)} "
-            f"within (chance {say.format_number(part.null_mean)}, p = {say.format_p(part.p_value)})"
+            f"{part.name.replace('_', ' ')} {say.format_number(part.between)} between sessions and "
+            f"{say.format_number(part.within)} within sessions "
+            f"(chance {say.format_number(part.null_mean)}, p = {say.format_p(part.p_value)})"
             for part in pair
         )
         clauses.append(f"{pair.first} and {pair.second} ({pair.n_shared:,} shared neurons): {parts}")

@@ -87,7 +87,7 @@ class TrialScore(NullSummary):
         lines.append(size + (f", {self.n_conditions} conditions" if self.n_conditions else ""))
         lines += [f"  {name} {value:.4f}" for name, value in self.further.items()]
         if self.n_lost:
-            lines.append(f"  {count(self.n_lost, 'permutation')} without a score counted as extreme")
+            lines.append(f"  {count(self.n_lost, 'permutation')} without a score; they were counted as extreme")
         lines += [f"  note: {text}" for text in self.notes]
         return "\n".join(part for line in lines for part in wrap(line, page_width(), hanging="    "))
 

@@ -42,7 +42,7 @@ _SEES = {
     "ordinal": "Whether the distances between rows have the same order in both representations.",
     "regression": "How well a linear map predicts the features of one representation from the other.",
     "shape": "How far apart the rows remain after the best rotation.",
-    "spectra": "Whether the variance has the same directions, or is spread similarly over directions.",
+    "spectra": "Whether the variance lies along the same directions, or has a similar spectrum in any directions.",
     "stability": "Whether both representations have similar stability.",
     "statistics": "Whether a statistic, such as the mean length of a row, is the same in both representations.",
     "topology": "Whether connected components and holes are similar at all scales.",

@@ -233,4 +233,4 @@ def _draw_notes(scores: Vector, request: Request) -> list[str]:
 
 def thinning_note(thinned: Index | None) -> list[str]:
     """Return a note if the interval uses fewer pairs than the value."""
-    return [] if thinned is None else [f"the value uses all pairs, the interval {len(thinned):,} random pairs"]
+    return [] if thinned is None else [f"the value uses all pairs; the interval uses {len(thinned):,} random pairs"]

@@ -73,7 +73,7 @@ def _score_resamples(rows: Standard, request: Request, value: float) -> tuple[Ve
     differ = request.labels.codes[i] != request.labels.codes[j]
     (i, j), counts = count_group_pairs_once(request.design, (i, j), np.hstack([np.ones((n, 1)), request.resamples()]))
     scores = ratios_of_pairs(distances, differ, counts, i, j)
-    note = f"the value uses all pairs, the interval {_SOME_PAIRS:,} random pairs"
+    note = f"the value uses all pairs; the interval uses {_SOME_PAIRS:,} random pairs"
     return value + scores[1:] - scores[0], (note,)
 
 
