@@ -245,7 +245,7 @@ def _half_directions(x: Matrix, projected: tuple[Matrix, ...], metric: Metric, d
 
 
 def _inverse_length(squared: Matrix, total: Matrix, metric: Metric) -> Matrix:
-    # What is left of a constant row after centring is rounding.
+    # What remains of a constant row after centring is a rounding error.
     defined = squared > (np.finfo(float).eps ** 2 * total if metric == "correlation" else 0.0)
     return np.where(defined, 1.0 / np.sqrt(np.where(defined, squared, 1.0)), np.nan)
 
@@ -290,7 +290,7 @@ def score(
 ) -> SampledScore:
     """Correlate the halves of a single draw over the given pairs.
 
-    With `partners`, a permutation of the rows, the second half is that of the partners of each pair.
+    With `partners`, a permutation of the rows, the second half of each row is that of its partner.
     """
     i, j = pairs
     halves = closeness(rows, n_features, i, j, metric, draw)
