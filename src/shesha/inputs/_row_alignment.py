@@ -19,8 +19,8 @@ _TOLD = 3
 def orders(named: Mapping[str, Names | None]) -> dict[str, Index]:
     """Return the row order of each representation that matches the first with names.
 
-    Representations without names, and those already in this order, are omitted. If the names are different whole
-    numbers, rows are paired by position if the numbers are consecutive, as in slices of a table, or none is shared.
+    Representations without names, and those already in this order, are omitted. Rows with different whole numbers as
+    names are paired by position if no number is shared, or if the numbers are consecutive, as in slices of a table.
 
     Raises
     ------

@@ -181,7 +181,7 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
 
 
 def choice(value: str, known: Sequence[str], name: str) -> str:
-    """Return the value if it is a known one; otherwise the error lists these."""
+    """Return the value if it is known; otherwise raise an error that lists the known values."""
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
     return value

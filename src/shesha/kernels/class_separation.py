@@ -43,8 +43,8 @@ class Sums:
 def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> Sums:
     """Sums of distances over all pairs of different rows, for each column of row counts.
 
-    The sums are quadratic forms in the counts, so one matrix product per panel of distances serves all
-    columns, and each distance is computed only once.
+    The sums are quadratic forms in the counts. Therefore one matrix product per panel of distances serves
+    all columns, and each distance is computed only once.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> Su
 
 
 def sums_of_groups(distances: Vector, alike: NDArray[np.bool_], group: Index, weights: Matrix) -> Sums:
-    """Sums over given pairs, each weighted by its group's line of `weights`; `alike` marks pairs of one class."""
+    """Sums over given pairs, each weighted by its group's line of `weights`; `alike` marks pairs in the same class."""
     n_groups = len(weights)
     of_pairs = np.ones(len(group)), alike.astype(np.float64)
     sums = [np.bincount(group, distances * indicator, n_groups) @ weights for indicator in of_pairs]

@@ -1,7 +1,7 @@
 """The participation ratio, corrected for rows or columns that are a sample of more (arXiv 2509.26560).
 
-Let k_i be the squared length of centred row i, T the sum of all k_i, Q the sum of their squares, F the squared
-Frobenius norm of the Gram matrix, and C the covariance of the population. Averages over four different rows
+Let k_i be the squared length of centred row i, T the sum of all k_i, and Q the sum of their squares. Let F be the
+squared Frobenius norm of the Gram matrix, and C the covariance of the population. Averages over four different rows
 (U-statistics) estimate tr(C)^2 and tr(C^2) without bias. Up to one common factor, they are
 
     (n^2 - 3 n + 1) T^2 - n (n - 1) Q + 2 F    and    (n - 1) (n - 2) F - n (n - 1) Q + T^2.

@@ -18,7 +18,7 @@ found greedily, like a minimum spanning tree.
 
 Few generators and relations matter. The link of an edge is the set of nodes joined to both of its
 ends by shorter edges. An edge with a link is the sum of two shorter edges as soon as it is born. Two
-triangles on a new edge whose tips are joined within the link differ by older triangles, so one
+triangles on a new edge whose tips are joined within the link differ by older triangles. Therefore one
 triangle per connected part of the link is enough. An edge with a link in r_X is zero because two
 shorter edges are zero. For 500 rows, one or two thousand generators and as many relations remain, so
 that sets can be stored as the bits of Python integers.

@@ -25,9 +25,9 @@ _PAIRS_AT_ONCE = 1 << 22
 def standard_rows(X: Matrix, metric: Metric) -> Matrix:
     """Transform rows so that inner products give the metric; rows without a direction become zero.
 
-    Rows have unit length for 'cosine', and are also centred for 'correlation'. For 'euclidean', they are
-    divided by `length_unit`, so that squares stay in range, and column medians are subtracted, so that data
-    far from the origin keep their precision (means would follow a single outlying row).
+    Rows have unit length for 'cosine', and are also centred for 'correlation'. For 'euclidean', division by
+    `length_unit` keeps squares within range. Subtraction of column medians keeps the precision of data far
+    from the origin (means would follow a single outlying row).
     """
     xp: Any = namespace(X)
     if metric == "euclidean":

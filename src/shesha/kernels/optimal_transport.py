@@ -37,7 +37,7 @@ def best_transport(gain: Matrix, mass: float = 1.0) -> Matrix:
 
 
 def _assignment(gain: Matrix, n_pairs: int) -> Matrix:
-    """Return the best matching of exactly this many pairs, as ones; all others get partners without gain."""
+    """Return the best matching of exactly this many pairs, as ones; unmatched units get partners without gain."""
     from scipy.optimize import linear_sum_assignment
 
     n, spare = len(gain), len(gain) - n_pairs

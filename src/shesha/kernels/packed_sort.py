@@ -1,9 +1,9 @@
 """Sort packed (key, index) integers: NumPy's sort where it is vectorised, buckets elsewhere.
 
 NumPy sorts 64-bit integers with SIMD on many processors, but ten times slower on others (for
-instance, if the compress-store instruction is microcoded). There, a counting pass into buckets of a
-few elements, followed by a stable sort that only repairs the order within buckets, is three times
-faster. Both methods give the same array; a measurement once per process chooses the faster one.
+instance, if the compress-store instruction is microcoded). There, a counting pass into small buckets,
+followed by a stable sort that only repairs the order within buckets, is three times faster. Both
+methods give the same array; a measurement once per process chooses the faster one.
 """
 
 from __future__ import annotations

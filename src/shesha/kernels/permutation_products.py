@@ -122,7 +122,7 @@ def _numpy_grids(
 
 
 def _stretches(n: int, n_right: int) -> list[tuple[int, int]]:
-    """Divide the rows of the upper triangle so that the entries of a stretch fit in cache."""
+    """Divide the rows of the upper triangle into blocks whose entries fit in cache."""
     cuts, start, size = [], 0, 0
     for i in range(n - 1):
         size += (n - i - 1) * n_right

@@ -143,7 +143,7 @@ def _first_draws(drawn: Index) -> Index:
 
 
 def closeness(rows: Rows, n_features: int, i: Index, j: Index, metric: Metric, draws: Masks | Planes) -> SampledPairs:
-    """Compute both halves' closeness for all pairs and draws, a stretch of pairs at a time."""
+    """Compute both halves' closeness for all pairs and draws, a block of pairs at a time."""
     memory.require(16 * len(draws) * len(i), f"{len(i):,} pairs in {len(draws)} draws", "pass fewer pairs")
     first, second = (np.empty((len(draws), len(i))) for _ in range(2))
     step = max(1, _ENTRIES // n_features)

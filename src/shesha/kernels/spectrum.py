@@ -18,7 +18,7 @@ ENTRIES = 1 << 19
 
 
 class Sliced(Protocol):
-    """A matrix that can be read in stretches of rows, from memory or from disk."""
+    """A matrix that can be read in slices of rows, from memory or from disk."""
 
     @property
     def shape(self) -> tuple[int, ...]:

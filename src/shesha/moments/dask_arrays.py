@@ -119,7 +119,7 @@ def _sum_chunk(
                 _sum_rows([side[start : start + length] for side in rows], pairs) for start in range(0, n_rows, length)
             ]
     except ValueError:
-        # This error names the rows that are not finite.
+        # Raise an error that names the rows that are not finite.
         require_finite(rows, names, first_row)
         raise
 

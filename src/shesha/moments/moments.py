@@ -181,7 +181,7 @@ class Moments:
         try:
             self._add(sides, None, checked=True)
         except ValueError:
-            # This error names the rows that are not finite.
+            # Raise an error that names the rows that are not finite.
             require_finite(sides, self.names, before)
             raise
 

@@ -89,7 +89,7 @@ def split(shape: tuple[int, ...], layer_axis: LayerAxis = "guess", *, default: i
     """Determine how a three-dimensional array is read.
 
     A guess takes the documented layer axis (`default`), unless the other of the first two axes is at most a third as
-    long, because there are usually fewer layers than rows.
+    long. There are usually fewer layers than rows.
 
     Examples
     --------

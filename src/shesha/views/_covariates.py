@@ -52,7 +52,7 @@ class Covariates:
         Parameters
         ----------
         covariates : array of shape (n_rows,) or (n_rows, n_covariates), DataFrame, mapping of names to columns, or Rdm
-            Numbers or labels. Labels are text, booleans, and whole numbers with few distinct values (one per ten rows).
+            Numbers or labels. Text, booleans, and whole numbers with at most one value per ten rows are labels.
         n_rows : int
             Number of rows of the data.
 
@@ -127,8 +127,8 @@ class Covariates:
     def permute(self, residuals: Matrix, order: Index) -> Matrix:
         """Permute residuals, keeping them free of the covariates and their degrees of freedom.
 
-        If permuted rows were adjusted again, they would lose directions that fall into the space of the covariates,
-        and unrelated data with many features would look related. Instead, the permutation is replaced by the nearest
+        If permuted rows were adjusted again, they would lose directions that fall into the space of the covariates.
+        Unrelated data with many features would then look related. Instead, the permutation is replaced by the nearest
         orthogonal matrix that maps the space of the residuals to itself.
         """
         unit = length_unit(residuals)

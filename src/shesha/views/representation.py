@@ -90,7 +90,7 @@ class View:
     def cache_for_pair(self, other: View, name: str, work: Callable[[], Result]) -> Result:
         """Compute a result of two views once, for all measures that use it.
 
-        The other view stores the result until it is combined with another view. In a null, it lives for one draw only.
+        The result is stored in `other` until `other` is combined with another view. In a null, `other` lives one draw.
         """
         kept = other.__dict__.get(_BETWEEN)
         if kept is None or kept[0]() is not self:
