@@ -39,7 +39,7 @@ class Work:
     options : dict
         Additional arguments of the model's forward pass.
     metadata : dict
-        Entries to add to the record, which every extraction starts with its model, inputs and versions.
+        Entries of the record in addition to those that every extraction has.
     """
 
     model: nn.Module

@@ -71,6 +71,8 @@ def activations(
     ValueError
         If no layer matches (the message suggests similar names), the inputs are empty, the weights are on the meta
         device, or `out` contains another extraction.
+    FileExistsError
+        If `out` contains anything else.
     ImportError
         If the extra ``torch`` is not installed, or the extra ``files`` for .zarr.
 
