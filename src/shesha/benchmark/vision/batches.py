@@ -24,8 +24,8 @@ def batches(
 ) -> Iterator[tuple[Rows, Tensor]]:
     """Yield row numbers and their images, as floats from 0 to 255 of shape (n, 3, side, side).
 
-    Batches have nearly equal sizes of at most `batch_size`, because batch normalisation fails on a last batch of one
-    image. With `rng`, images are cropped and flipped. Then `dots` are painted on them.
+    Batches have nearly equal sizes of at most `batch_size`, because a last batch of a single image would disturb batch
+    normalisation. With `rng`, images are cropped and flipped. Then `dots` are painted on them.
     """
 
     def read(rows: Rows) -> Pixels:
