@@ -166,7 +166,10 @@ def make_facts(rows: pd.DataFrame, printed: pd.DataFrame) -> Facts:
     parts = {**means, **_largest(rows), **_table(rows), **_example(rows, printed)}
     isotropic = turned[turned.data == "isotropic"]
     moved["isotropic mean"] = over_draws(isotropic.after - isotropic.before)
-    facts = {name: moved[name] for name in ("isotropic", "isotropic mean")} | {"axes": axes, "averaged": over_draws(averaged)}
+    facts = {name: moved[name] for name in ("isotropic", "isotropic mean")} | {
+        "axes": axes,
+        "averaged": over_draws(averaged),
+    }
     return as_facts({**facts, "averaged_most": averaged.max(), **parts})
 
 
