@@ -1,7 +1,7 @@
 """A pytest fixture that fails a test if an encoder's geometry drifts from a committed reference.
 
-`pytest` finds it by its entry point where the library is installed. This file imports nothing of the library until a
-test asks for the fixture.
+`pytest` finds this plugin by its entry point if the library is installed. The rest of the library is imported only when
+a test uses the fixture.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Canary:
     Parameters
     ----------
     request : pytest.FixtureRequest
-        The test that asks.
+        Request of the test that uses the fixture.
     """
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
@@ -78,25 +78,25 @@ class Canary:
         Parameters
         ----------
         reference : path
-            File of the reference, whose name ends in `.npz`; a relative path starts at the folder of the test file. It
-            holds the rows up to a rotation, and no encoding by the encoder's own axes.
+            Path of the reference, which ends in `.npz`. A relative path starts at the folder of the test file. The file
+            contains the rows up to a rotation, not the original encodings.
         encode : function without arguments
-            Encodes the same inputs in the same order: an array (n_rows, n_features), or a table whose row names appear
-            in the failure.
+            Function that encodes the same inputs in the same order. It returns an array of shape (n_rows, n_features),
+            or a table, whose row names are shown if the test fails.
         repeats : int
-            How often `encode` is called again when the reference is written, at least 1: these re-encodings show what
-            no change looks like. An encoder that repeats itself needs few, one that samples or drops units 99.
+            Number of re-encodings when the reference is written, at least 1. They define the drift of an unchanged
+            encoder. A deterministic encoder needs few; an encoder that samples or uses dropout needs 99.
         tolerance : float
-            Drift (1 - rank correlation of all distances) that never fails. The test fails above it if the drift is
-            beyond those of the re-encodings as well.
+            Largest drift (1 - rank correlation of all distances) that never fails the test. A larger drift fails it if
+            it also exceeds the limit from the re-encodings.
         false_alarm : float, optional
-            Share of runs in which an unchanged encoder drifts beyond its re-encodings. Default: 0.01, or
-            1 / (repeats + 1) where that is more.
+            Share of runs in which an unchanged encoder exceeds the limit from its re-encodings. Default: 0.01, or
+            1 / (repeats + 1) if that is larger.
 
         Returns
         -------
         DriftVerdict
-            The state is 'ok' or 'watch', which is a sign short of a failure.
+            Verdict with the state 'ok' or 'watch'; 'watch' is a sign of drift that does not fail the test.
         """
         __tracebackhide__ = True
         if Path(reference).suffix != ".npz":
@@ -173,7 +173,7 @@ def failure(verdict: DriftVerdict, reference: str) -> str:
         return f"the encodings cannot be compared with {reference}: {verdict.reason}\n\n{verdict.advice}"
     rows = ", ".join(one.name for one in verdict.rows[:_NAMED_ROWS])
     head = f"the encodings drifted from {reference}: {_headline(verdict)}"
-    # A reference in one file keeps no history, so evidence of many checks says nothing here.
+    # A reference keeps no history of checks, so the evidence from many checks is left out.
     return f"{head}\nrows that moved most: {rows}\n\n{replace(verdict, sequence=None)}"
 
 

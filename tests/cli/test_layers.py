@@ -36,7 +36,7 @@ def test_writes_numbers_and_a_picture(invoke, models, tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--measure", "MagDiff"], "permuting rows does not change it"),
+        (["--measure", "MagDiff"], "permuting rows does not change the value"),
         (["--measure", "nothing"], "--measure must be one of"),
         (["--aggregate", "median"], "aggregate must be one of 'max'"),
         (["--permutations", "3"], "--permutations must be at least"),

@@ -50,8 +50,8 @@ def audit_with_store(
 ) -> tuple[list[RepresentationAudit], bool]:
     """Audit each different representation once, unless it is in the store, and return the findings by name.
 
-    Ctrl-C ends it early: what is finished is returned, and that it was interrupted.
-    Each process may take the whole memory budget, so that the numbers are the same on any number of them.
+    The second result is whether Ctrl-C interrupted the audit; the finished findings are then returned. Each process may
+    use the whole memory budget, so results do not depend on the number of processes.
     """
     in_workers = scheduler is not None or (workers or 1) > 1
     modules = _modules(in_workers)
@@ -79,10 +79,10 @@ def audit_subject(
 ) -> dict[str, Any]:
     """Audit one representation in this process; names are added to the results later."""
     for module in modules:
-        # Scores of one's own are known once the module that marks them is imported.
+        # Importing a module registers the scores that it marks.
         importlib.import_module(module)
     with mute_progress(), warnings.catch_warnings():
-        # The reason stands in the result.
+        # The result contains the reason, so the warning is not needed.
         warnings.simplefilter("ignore", NotEstimableWarning)
         return audit_representation("X", subject.load(), y, settings).to_dict()
 

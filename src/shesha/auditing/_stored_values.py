@@ -17,16 +17,17 @@ class StoredValues:
     store: ResultStore | None = None
 
     def get(self, kind: str, key: Callable[[], str], compute: Callable[[], Any]) -> Any:
-        """Return the value under a key, computed and stored if it is not there.
+        """Return the value under a key; compute and store it if the store does not contain it.
 
         Parameters
         ----------
         kind : str
             Name of the values in the store.
         key : callable
-            Returns the key, which names all that decides the value; not called without a store.
+            Function that returns the key, which identifies everything that determines the value. It is not called
+            without a store.
         compute : callable
-            Returns the value.
+            Function that computes the value.
         """
         if self.store is None:
             return compute()

@@ -69,53 +69,52 @@ def audit(
 ) -> Audit:
     """Audit representations: faults, stability with its interval and chance level, spectrum, labels and drift.
 
-    Rows that have no direction under the metric are left out, named and counted. A representation
-    that cannot be scored (NaN, too few rows or columns) keeps its place and gets a reason; the
-    others are audited.
+    Rows that have no direction under the metric are left out and reported. If a representation cannot be scored (NaN,
+    too few rows or columns), the result states the reason, and the others are still audited.
 
     Parameters
     ----------
     representations : mapping of names to arrays, or one array of shape (n_samples, n_features)
         Several representations of the same rows (layers, checkpoints) are ranked on equal numbers of features, and
-        their drift is measured in the order given. Memory-mapped files stay on disk and sparse matrices stay sparse. An
-        `Rdm` is audited with the scores that need only distances. Named rows and labels are put in the order of the
-        first representation. Pass paths instead of arrays to read files when they are needed: one path, a list of
-        paths, or a directory. A file that cannot be read is left out with a warning.
+        their drift is measured in the given order. Memory-mapped files stay on disk, and sparse matrices stay sparse.
+        An `Rdm` is audited with the scores that need only distances. Named rows and labels are put in the order of the
+        first representation. To read files when they are needed, pass one path, a list of paths or a directory. A file
+        that cannot be read is left out with a warning.
     y : array of shape (n_samples,), optional
-        Class labels: adds the supervised scores, each with its null distribution under shuffled labels.
+        Class labels. They add the supervised scores, each with its null distribution under shuffled labels.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows, for all scores except those with a fixed convention (alignment with the labels:
         correlation; class separation: Euclidean).
     confidence : float
         Confidence level of the intervals, in (0, 1).
     n_bootstrap, n_permutations : int
-        Resamples behind each interval, and random matchings behind the chance level; 0 for none.
+        Number of row resamples for each interval, and number of draws from each null distribution; 0 for none.
     pairs : int or 'all', optional
-        Use exactly this many random pairs of rows, or all; default: all up to 1,414 rows, 1,000,000 random ones beyond
-        (see `estimate`).
+        Exact number of random pairs of rows, or all. Default: all pairs of up to 1,414 rows, and 1,000,000 random pairs
+        of more rows (see `estimate`).
     blocks, groups, within, shift, block_length
-        Which rows are exchangeable, and which are resampled together: as for `shesha.nulls.exchange`. If none is given
-        and rows look dependent, the report names the option to pass.
+        Which rows are exchangeable or resampled together, as for `shesha.nulls.exchange`. If you pass none and rows
+        seem dependent, the report names the option to pass.
     layer_axis : int, None or 'guess'
-        Which axis of a 3-D array counts layers, each a representation: as for `compare_all`.
+        Axis of a 3-D array that counts layers, each of which is a representation, as for `compare_all`.
     seed : int, Generator or None
-        Seed of all random numbers; default 0, so an audit can be repeated. The result records it; with None or a
-        Generator, the number that was drawn.
+        Seed of all random numbers; the default 0 makes an audit reproducible. The result records the seed, or the
+        number that was drawn if `seed` is None or a Generator.
     workers : int, optional
-        Number of processes, each of which audits one representation at a time and may take the memory budget; default:
-        1, of many threads.
+        Number of processes. Each audits one representation at a time and may use the whole memory budget. Default: one
+        process with several threads.
     scheduler : str, optional
-        Address of a running Dask scheduler, whose workers see the files, instead of processes here.
+        Address of a running Dask scheduler that replaces local processes. Its workers must be able to read the files.
     store : path, optional
-        A file that keeps the findings about each representation; it may be that of `compare_all`. After an
-        interruption, rerun the same call to resume. With more representations, only the new ones are audited. Findings
-        are kept under the content, the options, the labels and a hash of the code.
+        File that stores the findings about each representation; it can be shared with `compare_all`. After an
+        interruption, rerun the same call to resume. If you add representations, only the new ones are audited.
+        Findings are identified by the content, the options, the labels and a hash of the code.
 
     Returns
     -------
     Audit
-        Prints as a report; `to_frame()` gives a row per representation, `plot()` a picture. Ctrl-C ends it early: it
-        then holds what was finished, and is marked as interrupted.
+        Prints as a report; `to_frame()` returns one row per representation, and `plot()` draws a figure. After Ctrl-C,
+        it contains the finished representations and is marked as interrupted.
 
     Examples
     --------
@@ -145,12 +144,12 @@ def audit(
     if not (_holds_paths(representations) or store is not None or scheduler or (workers or 1) > 1):
         subjects = _subjects_in_memory(representations, layer_axis)
         return _audit_subjects(subjects, y, settings, _audit_in_turn, StoredValues())
-    # These import all measures, which arrays in memory do not need.
+    # These modules import all measures, which an audit of arrays in memory does not need.
     from shesha.auditing._array_and_file_inputs import map_large_files, stored_subjects
     from shesha.auditing._resumable_runs import audit_with_store
 
     with ExitStack() as copies, runs.open_for_writing(store) as opened_store:
-        # Workers elsewhere would not see the copies.
+        # Workers on other machines cannot read local copies.
         local = map_large_files(representations, copies) if scheduler is None else representations
         subjects = stored_subjects(local, layer_axis, opened_store)
         compute = partial(audit_with_store, store=opened_store, workers=workers, scheduler=scheduler)
@@ -188,9 +187,9 @@ def _audit_in_turn(
     alone = len(subjects) == 1
     try:
         for name, subject in subjects.items() if alone else track(subjects.items(), len(subjects), "representations"):
-            # One representation shows the progress of its parts, several that of the whole.
+            # A single representation shows the progress of its parts; several show the overall progress.
             with nullcontext() if alone else mute_progress(), warnings.catch_warnings():
-                # The reason stands in the result.
+                # The result contains the reason, so the warning is not needed.
                 warnings.simplefilter("ignore", NotEstimableWarning)
                 audits.append(audit_representation(name, subject.load(), y, settings))
     except KeyboardInterrupt:

@@ -68,7 +68,7 @@ class _Steps:
         self._ranked = {key: view for key, view in self._ranked.items() if key in needed}
 
     def drift(self, a: Subject, b: Subject) -> float:
-        """Return 1 - rank correlation of the distances; NaN if all distances of one side are equal."""
+        """Return 1 - rank correlation of the distances; NaN if one representation has only equal distances."""
         value = self._stored.get(
             DRIFTS,
             lambda: f"{a.fingerprint} {b.fingerprint} {self._request}",

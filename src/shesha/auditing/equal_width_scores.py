@@ -28,8 +28,10 @@ WIDTHS = "width"
 """Name under which a store keeps scores at equal width."""
 _SCORE = "feature_split"
 _CHOICES, _SPLITS = 10, 3
-"""Number of random choices of features, and number of partitions of each choice; the product is 30, as for the
-score."""
+"""Number of random choices of features, and number of partitions of each choice.
+
+Their product is 30, the default number of partitions of the score.
+"""
 
 
 def equal_width_scores(
@@ -49,7 +51,7 @@ def equal_width_scores(
                 lambda: _as_plain(_equal_width_score(subject, finding, width, settings)),
             )
         except (OSError, ValueError, MemoryError) as error:
-            # The file has changed since it was audited.
+            # The file may have changed since it was audited.
             return _missing_score(finding, width, str(error) or type(error).__name__)
         return None if plain is None else Estimate.from_dict(plain)
 
@@ -76,18 +78,18 @@ def score_at_width(source: Rows, width: int, settings: Settings, n_features: int
     Parameters
     ----------
     source : Rows
-        The rows that are scored.
+        Rows to score.
     width : int
-        How many features each choice has.
+        Number of features in each choice.
     settings : Settings
-        Metric, confidence, resamples, pairs, seed and design (of these rows).
+        Metric, confidence, resamples, pairs, seed, and the exchange design of these rows.
     n_features : int
-        How many there are.
+        Total number of features of the rows.
 
     Returns
     -------
     Estimate
-        The interval is that of the rows, widened by the spread between choices.
+        Mean score. Its interval combines the errors from rows and from the choice of features.
     """
     rng = generator(settings.seed)
     chosen = [np.sort(rng.choice(n_features, width, replace=False)) for _ in range(_CHOICES)]
@@ -139,14 +141,14 @@ def _equal_width_score(
     design = resolve_design(settings.design, finding.n_samples)
     row_settings = replace(settings, design={}, exchange=None if design is None else design.take(rows_with_direction))
     with warnings.catch_warnings():
-        # The reason stands in the result.
+        # The result contains the reason, so the warning is not needed.
         warnings.simplefilter("ignore", NotEstimableWarning)
         try:
             return score_at_width(
                 rows.drop(np.array(finding.left_out, dtype=np.intp)), width, row_settings, finding.n_features
             )
         except (NotEstimable, ValueError) as error:
-            # A row may have no direction in the features chosen.
+            # A row may have no direction in the chosen features.
             return _missing_score(finding, width, str(error))
 
 

@@ -16,7 +16,7 @@ class Location(Protocol):
 
     @property
     def distances(self) -> bool:
-        """Whether it holds distances between rows."""
+        """Whether it contains distances between rows."""
         ...
 
     @property
@@ -62,7 +62,7 @@ class Subject:
         """Fingerprint of the content."""
         if not isinstance(self.place, Rows | Rdm):
             return self.known_fingerprint
-        # It imports all measures, which an audit without a store does not need.
+        # This module imports all measures, which an audit without a store does not need.
         from shesha.comparison.content_fingerprints import fingerprint_as_it_is
 
         return fingerprint_as_it_is(self.place)

@@ -202,7 +202,7 @@ def _add_label_scores(
             scores[variant.name], chance = scorer.score(variant)
             chances |= {} if chance is None else {variant.name: chance}
         except (TypeError, ValueError) as error:
-            # One score may ask more of the labels than another (three classes, two rows in each), or need features.
+            # Some scores have further requirements, such as three classes, two rows per class, or features.
             scores[variant.name] = _missing_estimate(variant.name, rows, str(error), settings)
     return replace(finding, supervised=scores, supervised_chances=chances)
 

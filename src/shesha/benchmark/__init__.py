@@ -1,7 +1,8 @@
 """The benchmark: six tests with known answers, to rank similarity measures.
 
-`run` trains the models of a suite and compares them, `results` scores the measures from what it wrote, `rank` puts
-them in order; `published` holds the published results. `tests` has the six tests for your own models.
+`run` trains the models of a suite, compares them and stores the numbers. `results` computes scores of the measures from
+this store, and `rank` ranks the measures. `published` returns the published results. `tests` contains the six tests, to
+apply to your own models.
 """
 
 from typing import TYPE_CHECKING

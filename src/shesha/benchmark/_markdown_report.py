@@ -29,11 +29,11 @@ def report(store: str | Path | Store, *, title: str = "Benchmark results", of: S
     Parameters
     ----------
     store : path or Store
-        What `run` wrote.
+        The store of a run.
     title : str
-        The heading.
+        Heading of the page.
     of : Suite, optional
-        The suite that was run, if it is your own.
+        The suite of the run. It is only needed for your own suite.
     """
     run_data = gather(store, of)
     about = run_data.about

@@ -15,9 +15,10 @@ def published() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        8,640 rows: domain ('graph', 'language', 'vision'), dataset, architecture, pooling ('cls' and 'mean' for
-        language, SmolLM2's last token as 'cls'; '' elsewhere), test, quality, measure, value (two decimals, NaN where
-        the measure gave none), significance_stars (2: p at most 1 %, 1: at most 5 %, 0: above or not tested).
+        8,640 rows with the columns domain ('graph', 'language', 'vision'), dataset, architecture, pooling ('cls' or
+        'mean' for language, where 'cls' is the last token for SmolLM2; '' elsewhere), test, quality, measure, value
+        (two decimals, NaN if missing), and significance_stars (2: p at most 1 %, 1: at most 5 %, 0: above 5 % or not
+        tested).
 
     References
     ----------
@@ -45,8 +46,8 @@ def published_runtimes() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per measure (the index), one column per architecture: means over data sets and tests, computed on
-        different machines, so that only orders of magnitude tell.
+        One row per measure (the index) and one column per architecture. The values are means over data sets and tests
+        from different machines, so only their orders of magnitude are comparable.
 
     References
     ----------

@@ -50,7 +50,7 @@ class Catalogue(Generic[D, N, H]):
         Raises
         ------
         ValueError
-            If one of the names is unknown, or they do not go together.
+            If one of the names is unknown, or data set and network are incompatible.
         """
         data, network = self.dataset(dataset), self.network(architecture)
         if kinds.text(suite, "suite") not in SUITES:
@@ -70,7 +70,7 @@ class Catalogue(Generic[D, N, H]):
         Raises
         ------
         ValueError
-            If data set, architecture, setting or a hyperparameter is none of the domain's, or they do not go together.
+            If the domain has no such data set, architecture, setting or hyperparameter, or they are incompatible.
         """
         if model.setting.kind not in self.kinds:
             raise ValueError(

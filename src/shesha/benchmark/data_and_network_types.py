@@ -1,7 +1,8 @@
 """Declarations of a domain: its data sets and networks, with their hyperparameters.
 
-A data set or a network is one object of a domain's class (`TextData`, `GraphNetwork`, ...). The library's own are in
-the domain's table under short names. Yours is named by its place, module:name, where every training process imports it.
+A data set or a network is one object of a domain's class (`TextData`, `GraphNetwork`, ...). Those of the library have
+short names in the domain's table. Your own is named by its place, module:name, from which every training process
+imports it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Part:
     degrees: Degrees = field(default_factory=dict)
     """Degrees that differ from the defaults of the domain."""
     overrides: Mapping[str, Override] = field(default_factory=dict)
-    """Values for combinations with certain networks or data sets, by the names of those."""
+    """Values for combinations with certain networks or data sets, by the names of these."""
     suites: tuple[str, ...] = SUITES
     """Suites that include this data set or network."""
 

@@ -35,6 +35,6 @@ def domain(name: str) -> Domain:
     """Return the module of a domain."""
     from importlib import import_module
 
-    # A domain of one's own is named by its module.
+    # A user's own domain is named by its module.
     module: ModuleType = import_module(f"shesha.benchmark.{PLACES[name]}" if name in PLACES else name)
     return cast(Domain, module)

@@ -51,13 +51,13 @@ def report_page(
     Parameters
     ----------
     store : path or Store
-        What `run` wrote.
+        The store of a run.
     title : str
-        The heading.
+        Heading of the page.
     of : Suite, optional
-        The suite that was run, if it is your own.
+        The suite of the run. It is only needed for your own suite.
     about : mapping of str to str, optional
-        Further facts about the run.
+        Additional details of the run, which the page lists by name.
     """
     run_data = gather(store, of)
     return Page(

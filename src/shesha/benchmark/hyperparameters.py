@@ -1,7 +1,7 @@
 """Hyperparameters: plain values by name, checked in one place for all domains.
 
-A domain declares a frozen dataclass below `Hyperparameters` whose fields are `option`s, each with the check that its
-values have to pass.
+A domain declares its hyperparameters as a frozen dataclass derived from `Hyperparameters`. Each field is an `option`
+with a check of its value.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SWITCH = Check("True or False", lambda value: isinstance(value, bool))
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """Settings of training and extraction, besides data, architecture, setting and seed."""
+    """Settings of training and extraction, except data, architecture, setting and seed."""
 
     def __post_init__(self) -> None:
         """Check every value."""
@@ -68,7 +68,7 @@ class Hyperparameters:
         Raises
         ------
         ValueError
-            If a name is unknown, one without a default is lacking, or a value is not what it must be.
+            If a name is unknown, a value without a default is missing, or a value does not pass its check.
         """
         known = {option.name: option for option in fields(cls)}
         require_known(values, known)

@@ -28,8 +28,8 @@ PUBLISHED = " (published)"
 """Suffix of the name of a measure whose scores are those of the paper."""
 _LEVEL = 0.05
 _WHOLE_RANKS = 0.83
-"""Smallest standard deviation of a difference of two ranks: agreement of a few tasks does not show that the next task
-agrees. With only two measures, one is ahead if at least seven tasks agree."""
+"""Minimum standard deviation of a difference of two ranks, because the agreement of a few tasks does not show that the
+next task agrees. With only two measures, one is ahead if at least seven tasks agree."""
 Cube = NDArray[np.float64]
 
 
@@ -41,27 +41,27 @@ def leaderboard(
     Parameters
     ----------
     folder : path
-        What `submit` wrote to.
+        Folder with submissions, as written by `submit`.
     suite : str, optional
-        Only submissions of this suite; needed where there are several.
+        Suite whose submissions are ranked. It is required if the folder contains several suites.
     n_resamples : int
-        Resamples of the trainings and of the tasks.
+        Number of resamples of trainings and tasks, at least 100.
     seed : int, Generator or None
-        For the resamples.
+        Seed of the resamples.
 
     Returns
     -------
     DataFrame
         domain, measure (published ones are marked), score and calibrated (mean scores over the tasks; NaN without a
-        calibrated submission), mean_rank, position_low and position_high (places with equal ends tie; NaN for a
-        measure that is alone), n_tasks, source ('own' or 'published'). The best mean rank first.
+        calibrated submission), mean_rank, position_low and position_high (measures with equal ranges tie; NaN for the
+        only measure of a domain), n_tasks, source ('own' or 'published'). The best mean rank comes first.
 
     Notes
     -----
-    A measure is ahead of another if the difference of their mean ranks exceeds its 95 % interval: the spread over
-    resamples times a quantile of Student's t for the number of tasks (with one task, of trainings). Trainings are
-    resampled by the jackknife's first order, tasks (networks on data sets) with replacement. Published scores have no
-    trainings of their own, so only their tasks are resampled.
+    A measure is ahead of another if the difference of their mean ranks exceeds the margin of its 95 % interval. This
+    margin is the standard deviation over resamples times a quantile of Student's t for the number of tasks (with one
+    task, of trainings). Trainings are resampled by a first-order jackknife approximation, tasks (networks on data sets)
+    with replacement. Published scores have no separate trainings, so only their tasks are resampled.
     """
     import pandas as pd
 
@@ -195,7 +195,7 @@ def _rows_without_rank(domain: str, measures: Sequence[str]) -> pd.DataFrame:
 def _complete(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Return the scores in cells that most measures have, of measures that have all of these, and the other names.
 
-    A measure that was not run on a task is not the worst there, and must not be ranked on the easy tasks alone.
+    A measure that was not run on some task must neither rank last there nor be ranked on easier tasks only.
     """
     import pandas as pd
 
@@ -210,7 +210,7 @@ def _complete(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _add_published(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the published scores of measures that nobody submitted, for the same networks and tests, and mark them."""
+    """Add the published scores of measures without a submission, for the same networks and tests, and mark them."""
     import pandas as pd
 
     paper = published()
@@ -248,7 +248,7 @@ def _resampled_ranks(
         position = place[tuple(getattr(row, name) for name in CELL)]
         influence = training_influences(float(row.value), row.left)  # type: ignore[arg-type]
         if len(influence):
-            # All measures of a cell meet the same trainings.
+            # All measures of a cell use the same resample of trainings.
             key = position, len(influence)
             if key not in draws:
                 drawn = rng.multinomial(key[1], np.full(key[1], 1 / key[1]), n_resamples)
@@ -291,8 +291,8 @@ def _place_ranges(ranks: Cube, drawn: Cube, n_tasks: int, n_trainings: int) -> t
     spread = (drawn[:, None, :] - drawn[:, :, None]).std(axis=0) * np.sqrt(n_units / (n_units - 1))
     if n_tasks > 1:
         spread = np.maximum(spread, _WHOLE_RANKS / np.sqrt(n_tasks))
-        # The usual correction for continuity.
+        # Apply the usual continuity correction.
         lead = np.sign(lead) * np.maximum(np.abs(lead) - 1 / n_tasks, 0.0)
-    # Of measure i, entry j: whether j has the better mean rank beyond what resamples do to it.
+    # Entry (i, j) states whether measure j has a better mean rank than i by more than the margin.
     ahead = lead < -np.maximum(t.ppf(1 - _LEVEL / 2, n_units - 1) * spread, 1e-9)
     return 1.0 + ahead.sum(axis=1), len(ranks) - ahead.sum(axis=0).astype(np.float64)

@@ -37,9 +37,10 @@ def mantel_p(
 ) -> float:
     """Two-sided p-value of the rank correlation of x and y, by relabelling the objects of y.
 
-    `places` of shape (n_pairs, 2) names the objects of each entry. Entries are ranked once. Where entries are NaN, each
-    relabelling is correlated over the entries that both have then, the true labels among them. A design says which
-    objects may take each other's labels; its relabellings are drawn.
+    `places`, of shape (n_pairs, 2), contains the two objects of each entry. Entries are ranked once. Every correlation,
+    also the observed one, leaves out entries that are NaN in x or in the relabelled y. `design` determines which
+    objects may exchange labels; None allows all. Without a design, all relabellings are used if there are at most
+    `n_permutations`.
     """
     n_objects = int(places.max()) + 1 if design is None else design.n_rows
     ranks, others = _rank(x), _square(_rank(y), places, n_objects)
@@ -58,7 +59,7 @@ def mantel_p(
         correlations = _correlations(a, others[orders[:, rows], orders[:, columns]])
         as_strong += int((np.abs(correlations) >= observed).sum())
         total += len(orders)
-    # All orders include the true one; random ones are joined by it.
+    # The true order is one of all orders; it is added to random ones.
     return as_strong / total if exact else (as_strong + 1) / (total + 1)
 
 
@@ -103,7 +104,7 @@ def _correlations(a: Vector, relabelled: NDArray[np.float64]) -> Vector:
     mean_a, mean_b = here @ a / n, b.sum(axis=1) / n
     products = b @ a - n * mean_a * mean_b
     spread = (here @ a**2 - n * mean_a**2) * ((b**2).sum(axis=1) - n * mean_b**2)
-    # A relabelling that leaves equal values only shows no correlation.
+    # If the remaining values are all equal, the correlation is set to 0.
     usable = spread > _ROUNDING
     return np.where(usable, products / np.sqrt(np.where(usable, spread, 1.0)), 0.0)
 

@@ -25,12 +25,12 @@ def entries(
 ) -> list[Measure]:
     """Look up measures by name, family, group, 'calibrated CKA' or 'module:name'; 'all' includes everything.
 
-    `options`, by measure, hold where none are chosen.
+    `options` contains options by measure, which apply to measures that are chosen without options.
 
     Raises
     ------
     ValueError
-        For an unknown name (close ones are offered), or two entries of one name.
+        If a name is unknown (the message suggests similar names), or two different entries have the same name.
     """
     by_name: dict[str, Measure] = {}
     for choice in chosen:
@@ -39,7 +39,7 @@ def entries(
                 measure = measure.with_options(**(options or {})[measure.name])
             if by_name.setdefault(measure.name, measure) != measure:
                 raise ValueError(f"measures must have distinct names, got {measure.name!r} twice")
-    # Every model must meet the same random choices, in this run and the next.
+    # A fixed seed gives all comparisons the same random draws, in this run and in later ones.
     return [measure if isinstance(measure, PlainMeasure) else measure.with_seed(0) for measure in by_name.values()]
 
 
@@ -51,7 +51,7 @@ def _meant(choice: str | Measure | Callable[..., float]) -> list[Measure]:
     if choice.casefold() == "all":
         return [*choose("all"), *(calibrated(choose(name)[0]) for name in CALIBRATED)]
     if is_place(choice):
-        # Modules of the current folder are found as well.
+        # This also finds modules of the current folder.
         import_by_name(choice, "measure")
         return [import_measure(choice)]
     return choose(choice)

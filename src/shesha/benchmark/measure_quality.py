@@ -1,6 +1,6 @@
 """Scores of the agreement of a measure with the known answer: pure functions of numbers.
 
-Throughout, `closer` says whether 'higher' or 'lower' values of the measure mean more similar.
+In all functions, `closer` states whether 'higher' or 'lower' values of the measure mean more similar.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Quality:
     value: float
     """Value of the score; NaN, with a `reason`, if it cannot be computed from the data."""
     n: int
-    """Number of values (pairs, triples of layers) used."""
+    """Number of values (pairs or triples of layers) that were used."""
     dropped: int = 0
     """Number of cases left out because the measure could not be computed."""
     reason: str = ""
@@ -85,27 +85,27 @@ def spearman(
 ) -> Correlation:
     """Rank correlation over pairs of models, with a p-value by relabelling the models (Mantel test).
 
-    Pairs that share a model depend on one another, so the models are relabelled, not the pairs: of 2,000 independent
-    draws (distances of 10 random points in 2 or 20 dimensions, differences of 10 random numbers) 5.1 or 5.3 % had a
-    p-value of at most 0.05; relabelling the pairs, which the published stars do, gave 8.6 or 11 %.
+    Pairs that share a model are dependent, so the models are relabelled, not the pairs. In 2,000 independent draws
+    (distances of 10 random points in 2 or 20 dimensions, differences of 10 random numbers), 5.1 or 5.3 % of p-values
+    were at most 0.05. Relabelling the pairs, as for the published stars, gave 8.6 or 11 %.
 
     Parameters
     ----------
     distances, differences : array of shape (n_pairs,)
-        Values that grow as two models part; pairs with a NaN are dropped.
+        Values that are higher for less similar models; pairs with a NaN are dropped.
     n_models : int, optional
-        Number of models. Neither this nor `pairs`: no p-value (NaN).
+        Number of models. Without it and `pairs`, the p-value is NaN.
     pairs : sequence of (int, int), optional
         The models of each pair, from 0; default: (0, 1), (0, 2), ..., (1, 2), .... A pair in one order represents both.
     n_permutations : int
-        Number of relabellings drawn; if there are no more than that, all are taken and p is exact.
+        Number of random relabellings. If there are at most this many relabellings, all are used and p is exact.
     seed : int, Generator or None
         Seed of the relabellings.
     blocks, groups : array of shape (n_models,), optional
-        The family of each model (architecture, laboratory), as for `shesha.nulls.exchange`: models of a family resemble
-        one another in both, and relabelled freely they are related for that reason alone. With `blocks` models are
-        relabelled within families: is there a relation beyond them? With `groups`, whole families of equal size are
-        exchanged: are the families themselves related?
+        The family of each model (architecture, laboratory), as for `shesha.nulls.exchange`. Models of a family are
+        alike in distances and differences, which alone causes a correlation. `blocks` relabels models within families,
+        which tests for a relation beyond families. `groups` exchanges whole families of equal size, which tests for a
+        relation between families.
 
     Returns
     -------
@@ -151,8 +151,8 @@ def _families(
 def auprc(within: ArrayLike, between: ArrayLike, closer: str) -> Quality:
     """Area under the precision-recall curve of similarity for pairs within a group.
 
-    The sum of precision times step in recall over the distinct values (average precision); 1 is perfect, chance is
-    about the share of pairs within. NaNs are dropped and counted; an empty side gives NaN.
+    This is the average precision: the sum over distinct values of precision times the step in recall. 1 is perfect, and
+    chance is about the share of pairs within groups. NaNs are dropped and counted; an empty side gives NaN.
     """
     near, far, dropped = _sides(within, between, closer)
     if reason := _empty_side(near, far):
@@ -167,7 +167,7 @@ def auprc(within: ArrayLike, between: ArrayLike, closer: str) -> Quality:
 def conformity(within: ArrayLike, between: ArrayLike, closer: str) -> Quality:
     """Share of combinations of a within-group and a between-group pair in which the former is strictly closer.
 
-    From 0 to 1, chance is 0.5. NaNs are dropped and counted; an empty side gives NaN.
+    The score lies in [0, 1], and chance is 0.5. NaNs are dropped and counted; an empty side gives NaN.
     """
     near, far, dropped = _sides(within, between, closer)
     if reason := _empty_side(near, far):
@@ -181,17 +181,17 @@ def groups(
 ) -> tuple[Quality, Quality]:
     """AUPRC and conformity of a measure on groups of models, averaged over the groups.
 
-    For each group the pairs within (in the order listed) stand against its pairs with members of other groups, the
-    member first. A group that has nothing left on a side makes both scores NaN.
+    Pairs within each group (in the given order) are compared with pairs of a member and a model of another group (in
+    this order). If a group has no pair with a value on one side, both scores are NaN.
 
     Parameters
     ----------
     values : mapping of (name, name) to float
-        For symmetric measures either order serves; a pair that is missing altogether is a ValueError.
+        Value of each pair, in either order for symmetric measures. A missing pair raises ValueError.
     groups : mapping of group name to names of models
     closer : {'higher', 'lower'}
     symmetric : bool
-        Whether the value of (b, a) is that of (a, b).
+        Whether (a, b) and (b, a) have the same value.
     """
     sides = {group: _group_pairs(group, groups) for group in groups}
     wanted = {pair for both in sides.values() for side in both for pair in side}
@@ -213,14 +213,14 @@ def groups(
 def layers(values: Mapping[Pair, float], n_layers: int, closer: str, symmetric: bool) -> LayerScores:
     """Score whether layers of one model are less similar the farther apart they are.
 
-    Seen from layer i, of two layers on the same side the nearer one must not be less similar; ties are no violation.
-    Correlations are positive if similarity falls with distance. `pooled` takes the pairs i < j together;
-    `by_layer` is the mean over the layers before and those after each layer, which the published results show.
+    Of two layers on the same side of layer i, the nearer one must be at least as similar to i; ties are not violations.
+    Correlations are positive if similarity falls with distance. `pooled` uses all pairs i < j at once. `by_layer` is
+    the mean over the layers before and the layers after each layer, as in the published results.
 
     Parameters
     ----------
     values : mapping of (layer, layer) to float
-        Layers count from 0. For symmetric measures either order serves. NaN leaves out the triples it is part of.
+        Value of each pair of layers, from 0, in either order for symmetric measures. Triples with a NaN are left out.
     n_layers : int
     closer : {'higher', 'lower'}
     symmetric : bool

@@ -17,7 +17,7 @@ Pooling = Literal["cls", "mean", "all"]
 CELL = ("domain", "dataset", "architecture", "pooling", "test", "quality")
 """Columns whose values two scores must share to be ranked against each other."""
 QUALITY_OF = {row: quality for test in TESTS for row, quality in test.counts.items()}
-"""Score of each test that determines ranks; `jsd` is excluded because the output test would count twice."""
+"""Score of each test that determines ranks; `jsd` is excluded, because it would count the output test twice."""
 
 PUBLISHED = " (published)"
 """Suffix of the name of a measure whose scores are those of the paper."""
@@ -33,26 +33,26 @@ def rank(
 ) -> pd.DataFrame:
     """Order the measures of each domain by their median rank, then by their mean rank.
 
-    With the published results this rule places CKA first for language, eighth for vision and eleventh for graphs, as
-    the paper says.
+    For the published results, this rule ranks CKA first for language, eighth for vision and eleventh for graphs, as in
+    the paper.
 
     Parameters
     ----------
     results : DataFrame
-        As `published` returns it: domain, dataset, architecture, pooling, test, quality, measure, value. Other columns
-        are ignored.
+        Scores with the columns of `published`: domain, dataset, architecture, pooling, test, quality, measure, value.
+        Other columns are ignored.
     tests : collection of str, optional
-        Rows of which tests count; default: all but 'jsd', which would count the test of outputs twice.
+        Names in the column test to include; default: all except 'jsd', which would count the output test twice.
     qualities : collection of str, optional
-        Which scores count; default: each test by one of them, `QUALITY_OF`.
+        Scores to include; default: one score per test, as in `QUALITY_OF`.
     pooling : {'cls', 'mean', 'all'}
-        Which representations count where there are several; an architecture with one pooling counts in any case.
+        Pooling to include for architectures with several poolings. Architectures with one pooling are always included.
 
     Returns
     -------
     DataFrame
-        domain, measure, mean, median (of the ranks; 1 is best), position (1 is best; equal ranks share the first),
-        n (ranks), missing (scores that the measure lacks). Measures without any rank come last.
+        domain, measure, mean and median of the ranks (1 is best), position (1 is best; ties share the best position),
+        n (number of ranks), missing (number of scores that the measure lacks). Measures without any rank come last.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def ranks_for_display(ranks: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     ranks : DataFrame
-        As `rank` or `rank_with_published` returns it.
+        Ranks as returned by `rank` or `rank_with_published`.
     """
     if "source" in ranks:
         published = ranks["source"] == "published"
@@ -106,8 +106,8 @@ def rank_table(
     Returns
     -------
     DataFrame
-        domain, dataset, architecture, pooling, test, quality, measure, value, rank: 1 is best, equal values share
-        their mean rank, NaN has none.
+        domain, dataset, architecture, pooling, test, quality, measure, value, rank. Rank 1 is best, equal values share
+        their mean rank, and the rank of a NaN is NaN.
     """
     require_columns(results, [*CELL, "measure", "value"], "results")
     check.choice(pooling, get_args(Pooling), "pooling")
@@ -118,7 +118,7 @@ def rank_table(
         raise ValueError("results must contain scores of the requested tests and qualities, got none")
     if chosen.duplicated([*CELL, "measure"]).any():
         raise ValueError("results must contain each score of a measure once, got duplicates")
-    # Scores that differ by rounding alone are equal.
+    # Scores that differ only by rounding share a rank.
     rounded = chosen.assign(value=chosen["value"].round(_DIGITS))
     ranks = rounded.groupby(list(CELL), sort=False)["value"].rank(ascending=False)
     return chosen.assign(rank=ranks).reset_index(drop=True)

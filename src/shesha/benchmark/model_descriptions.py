@@ -26,10 +26,10 @@ Plain = str | int | float | bool | None
 class Setting:
     """The difference between the training of a model and the standard training.
 
-    ``labels``: the share `degree` of the training labels is replaced at random. ``shortcut``: an artificial feature
-    leaks the label of the share `degree` of the training rows. ``augmentation``: training data are disturbed, `degree`
-    from 0 to 1 says how much. ``deep``: more layers, for the test of layers (graphs only). A test of one's own may
-    bring another kind.
+    ``labels`` replaces a share `degree` of the training labels at random. ``shortcut`` adds an artificial feature that
+    leaks the label of a share `degree` of the training rows. ``augmentation`` perturbs the training data with a
+    strength `degree` from 0 to 1. ``deep`` has more layers, for the test of layers (graphs only). A user's own test may
+    add another kind.
     """
 
     kind: str = "standard"
@@ -58,7 +58,7 @@ def add_kind(kind: str) -> None:
 
 def count_of_share(share: float, n: int) -> int:
     """Return a share of n, rounded down."""
-    # A product such as 0.29 * 100 falls just below the whole number that is meant.
+    # Rounding puts products such as 0.29 * 100 just below the intended whole number.
     return math.floor(share * n + 1e-9)
 
 

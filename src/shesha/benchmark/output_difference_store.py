@@ -1,7 +1,7 @@
 """Differences of the outputs of models, computed once per pair and stored.
 
-The three differences of the benchmark's own tests have a table with a column each. Those of other tests are in a
-table that is there once such a test has run: name and value.
+The three differences of the benchmark's own tests are columns of one table. Differences of other tests are rows of a
+second table, with name and value, which is created when such a test first runs.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def complete_differences(store: Store, archive: Archive, keys: Sequence[str], wa
     for kind, difference in functions.items():
         try:
             rows = [(*pair, difference(outputs[pair[0]], outputs[pair[1]])) for pair in lacking[kind]]
-        except Exception as error:  # What another's function raises must not cost the run; the next one tries again.
+        except Exception as error:  # An error in a user's function must not end the run; the next run tries again.
             why = f"the difference {kind} has no value, so tests that need it have no scores: {failure_reason(error)}"
             LOG.warning(why)
             continue

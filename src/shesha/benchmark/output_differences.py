@@ -16,7 +16,7 @@ _SUM = 1e-3
 def jensen_shannon(p: ArrayLike, q: ArrayLike) -> float:
     """Mean Jensen-Shannon divergence of the rows of two (n_rows, n_classes) arrays of probabilities.
 
-    In nats: 0 for equal rows, log 2 for rows without a common class.
+    The divergence is in nats. It is 0 for equal rows and log 2 for rows without a common class.
     """
     first, second = _probabilities(p, q)
     middle = (first + second) / 2

@@ -27,7 +27,7 @@ class Compared(Protocol):
 
     @property
     def name(self) -> str:
-        """The name in `measure_quality`."""
+        """Name of the measure in the scores."""
         ...
 
     @property
@@ -53,11 +53,11 @@ class ScoreRow:
     p_value: float
     """p-value of the score; NaN for a score without a p-value."""
     n: int
-    """Number of pairs of models that were used; for the test of layers, number of models."""
+    """Number of pairs of models that were used, or of models for the test of layers."""
     dropped: int
     """Number of pairs or models left out because the measure gave no value."""
     reason: str
-    """Reason for a missing value, or a note on what is left out."""
+    """Reason for a missing value, or a note on values that are left out."""
 
 
 def _require_measure(measure: Compared) -> None:
@@ -75,7 +75,7 @@ def pairs_prediction(names: Sequence[str], symmetric: bool) -> list[Pair]:
 def pairs_groups(groups: Mapping[str, Sequence[str]], symmetric: bool) -> list[Pair]:
     """Return the pairs of models that the tests by groups compare.
 
-    Each pair once, in the order listed; for asymmetric measures those between groups in both orders.
+    Each pair occurs once, in the given order. For asymmetric measures, pairs between groups occur in both orders.
     """
     check.boolean(symmetric, "symmetric")
     for members in kinds.mapping(groups, "groups").values():
@@ -112,15 +112,15 @@ def score_prediction(
     ----------
     measure : Measure
     values : mapping of (name, name) to float
-        The measure's values of the `pairs_prediction`; NaN if there is none.
+        Values of the measure for the `pairs_prediction`; NaN if missing.
     names : sequence of str
-        The models.
+        Names of the models.
     differences : mapping of 'accuracy', 'jsd', 'disagreement' to mapping of (name, name) to float
-        How much the outputs of two models differ, either order.
+        Differences between the outputs of two models, in either order.
     n_permutations : int
-        Relabellings of the models for the p-value.
+        Number of relabellings of the models for the p-value.
     seed : int, Generator or None
-        For the relabellings.
+        Seed of the relabellings.
     """
     _require_measure(measure)
     kinds.mapping(values, "values")
@@ -148,10 +148,10 @@ def score_groups(
     Parameters
     ----------
     test_name : str
-        'label_randomization', 'shortcut', 'augmentation' or your own name.
+        Name of the test: 'label_randomization', 'shortcut', 'augmentation', or the name of your own test.
     measure : Measure
     values : mapping of (name, name) to float
-        The measure's values of the `pairs_groups`; NaN if there is none.
+        Values of the measure for the `pairs_groups`; NaN if missing.
     groups : mapping of group name to names of models
     """
     _require_measure(measure)
@@ -167,18 +167,18 @@ def score_layers(
 ) -> list[ScoreRow]:
     """Score a measure by whether layers are less similar the farther apart they are, averaged over models.
 
-    `spearman` is the mean over the layers of each model, as the published tables have it, `spearman_pooled` takes all
-    pairs of a model's layers at once, as the text of the paper says.
+    `spearman` is the mean over the layers of each model, as in the published tables. `spearman_pooled` uses all pairs
+    of a model's layers at once, as in the text of the paper.
 
     Parameters
     ----------
     measure : Measure
     values : mapping of (name, name) to float
-        The measure's values of the `pairs_layers`; NaN if there is none.
+        Values of the measure for the `pairs_layers`; NaN if missing.
     models : sequence of sequences of str
-        For each model its layers from input to output.
+        Names of the layers of each model, from input to output.
     test_name : str
-        The name of the test in `measure_quality`.
+        Name of the test in the result.
     """
     _require_measure(measure)
     kinds.mapping(values, "values")

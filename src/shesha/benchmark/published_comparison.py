@@ -17,13 +17,13 @@ _PLACE = ["domain", "dataset", "architecture"]
 def add_published(results: pd.DataFrame) -> pd.DataFrame:
     """Add the published scores of the measures that `results` lacks, for the networks and tests that it has.
 
-    The published scores come from other trained models of the same protocol. That is good enough to see where a measure
-    would stand; to compare it well, run the others on the same models.
+    The published scores come from other models that were trained by the same protocol. They show the approximate rank
+    of a measure. For an accurate comparison, run the other measures on the same models.
 
     Parameters
     ----------
     results : DataFrame
-        As `results` returns them.
+        Scores as returned by the function `results`.
 
     Returns
     -------
@@ -51,14 +51,14 @@ def rank_with_published(results: pd.DataFrame, *, pooling: Pooling = "cls") -> p
     Parameters
     ----------
     results : DataFrame
-        As `results` returns them.
+        Scores as returned by the function `results`.
     pooling : {'cls', 'mean', 'all'}
         As for `rank`.
 
     Returns
     -------
     DataFrame
-        As `rank` returns it, with a column `source`: 'own' or 'published'.
+        The columns of `rank`, and `source` ('own' or 'published').
     """
     table = add_published(results)
     ranks = rank(table, pooling=pooling)
@@ -72,13 +72,13 @@ def compare_ranks(results: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     results : DataFrame
-        As `results` returns them.
+        Scores as returned by the function `results`.
 
     Returns
     -------
     DataFrame
-        domain, measure, position and mean (rank) of one's own, published_position and published_mean; ordered as
-        published. Empty if there is nothing in common.
+        domain, measure, position and mean (rank) of your scores, published_position and published_mean. Rows are in the
+        order of the published positions. Empty if there are no common scores.
     """
     both = match_published(results, published())
     if both.empty:

@@ -24,16 +24,17 @@ def plot_ranks(results: pd.DataFrame, axes: Any = None, *, pooling: Pooling = "c
     Parameters
     ----------
     results : DataFrame
-        As `published` returns it; ranked by the rule of `rank`.
+        Scores with the columns of `published`, which are ranked as in `rank`.
     axes : sequence of matplotlib Axes, optional
-        One per domain; default: a new figure.
+        Axes to draw on, one per domain; default: a new figure.
     pooling : {'cls', 'mean', 'all'}
         As for `rank`.
 
     Returns
     -------
     array of matplotlib Axes
-        Boxes from the first to the third quartile with the median, whiskers to the extremes; colours tell the type.
+        One panel per domain. Boxes show the quartiles and the median, and whiskers reach to the extremes. Colours show
+        the type of the measure.
     """
     plt = pyplot()
     order, ranks = rank(results, pooling=pooling), rank_table(results, pooling=pooling)

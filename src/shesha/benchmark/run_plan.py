@@ -18,7 +18,7 @@ from shesha.measures import Measure
 
 Keys = Mapping[Model, str]
 _SECONDS = 10.0
-"""Time per chunk in seconds. Short chunks lose little work if a run is killed, and end at about the same time."""
+"""Target time per chunk in seconds. With short chunks, a killed run loses little work, and workers end together."""
 _PER_PAIR = {"more": 1.0}
 _CALIBRATED, _PLAIN = 0.25, 0.02
 

@@ -36,15 +36,16 @@ def status(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
     Parameters
     ----------
     store : path or Store
-        What `run` wrote.
+        The store of a run.
     of : Suite, optional
-        The suite that was run, if it is your own.
+        The suite of the run. It is only needed for your own suite.
 
     Returns
     -------
     DataFrame
         dataset, architecture, pooling, test; models, trained, models failed; comparisons, compared, without value.
-        The number of comparisons of layers is missing (NA) until a first model is trained, which tells its layers.
+        For comparisons of layers, comparisons is NA until a first model is trained, which determines the number of
+        layers.
     """
     import pandas as pd
 
@@ -112,7 +113,7 @@ def _layer_count(
             try:
                 return archive.n_layers(result.key, trial.pooling)
             except (FileNotFoundError, ValueError):
-                # Removed or damaged: the next run trains it again.
+                # The file was removed or damaged, so the next run trains the model again.
                 continue
     return 0 if len(known) == len(trial.models) else None
 

@@ -49,40 +49,40 @@ def run(
     Parameters
     ----------
     of : str or Suite
-        'small' (runs on a laptop, without a network), 'paper' (as published), or your own suite or its place,
-        'module:name'.
+        'small' (for a laptop), 'paper' (as published), your own suite, or its place 'module:name'.
     domains, datasets, architectures, tests : str or iterables of str
-        Only these; none means all. Tests: accuracy, output, label_randomization, shortcut, augmentation,
-        layer_monotonicity, or your own 'module:test' (or the test itself).
+        Names to include; by default all. Tests are accuracy, output, label_randomization, shortcut, augmentation,
+        layer_monotonicity, or your own test as 'module:test' or as an object.
     measures : str, measure or iterable of them
-        Names, families, groups ('ReSi'), 'calibrated CKA', your own 'module:function'; 'all' is every registered
-        measure and the calibrated ones.
+        Names, families, groups ('ReSi'), 'calibrated CKA', or your own 'module:function'. 'all' includes every
+        registered measure, and the calibrated ones.
     store : path
-        The file of results; trained models are stored in a folder next to it.
+        The file of results. Trained models are stored in a folder next to it.
     workers : int, optional
         Number of local processes; default: one per core.
     scheduler : str, optional
-        Address of a running Dask scheduler, to use instead of local processes. Its workers must see the store's folder.
+        Address of a running Dask scheduler to use instead of local processes. Its workers must have access to the
+        folder of the store.
     keep_checkpoints : bool
-        Keep the weights after the representations have been extracted.
+        Whether to keep the weights after the representations have been extracted.
     retry_failed : bool
-        Retry models and comparisons that failed in an earlier run.
+        Whether to retry models and comparisons that failed in an earlier run.
     wait : bool
-        Wait if another run is writing the same store, instead of raising StoreError.
+        Whether to wait if another run is writing the same store. False raises StoreError instead.
 
     Returns
     -------
     DataFrame
-        See `results`.
+        The scores, as returned by `results`.
 
     Raises
     ------
     MissingDataError
-        If data or weights are neither in SHESHA_DATA nor available from their source; names both.
+        If data or weights are neither in SHESHA_DATA nor available from their source; the message names both.
     StoreError
-        If the file is no store, or one of another version; without `wait`, if another run is writing it.
+        If the file is not a store, or a store of another version. Without `wait`, also if another run is writing it.
     ValueError
-        If a name is none of the suite's, or nothing is left to do; if the store belongs to another suite.
+        If the suite does not contain a name, nothing matches the selection, or the store belongs to another suite.
     """
     chosen = suite(of) if isinstance(of, str) else of
     tasks = chosen.choose_tasks(_as_tuple(domains), _as_tuple(datasets), _as_tuple(architectures))
@@ -96,7 +96,7 @@ def run(
     path = kinds.path(store, "store")
     require_place(path)
     require_workers(workers, scheduler)
-    # Missing data show here, and leave no file; a store that is there may refuse the run before they are looked for.
+    # For a new store, read the data first so that missing data leave no file; an existing store is checked first.
     keys = None if path.exists() else _keys(models)
     with lock_run(path, wait=wait), Store(path) as opened:
         _require_same_suite(opened, chosen)

@@ -30,15 +30,15 @@ def results(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
     Parameters
     ----------
     store : path or Store
-        What `run` wrote.
+        The store of a run.
     of : Suite, optional
-        The suite that was run, if it is your own.
+        The suite of the run. It is only needed for your own suite.
 
     Returns
     -------
     DataFrame
-        The columns of `published()` (without stars) and p_value, n (comparisons used), dropped (comparisons without a
-        value, left out) and reason (why a score is missing).
+        The columns of `published` (without stars), and p_value, n (number of comparisons used), dropped (number of
+        comparisons left out because they have no value) and reason (of a missing score).
     """
     import pandas as pd
 
@@ -57,7 +57,7 @@ def find_suite(store: Store, of: Suite | None = None) -> Suite:
     if name is None:
         raise StoreError(f"store must contain a run, got {store.path}, which is empty")
     try:
-        # A file that is only read must not say what is imported.
+        # A file that is only read must not determine which code is imported.
         return load_suite(name)
     except ValueError as error:
         raise StoreError(
@@ -198,8 +198,8 @@ def runtimes(store: str | Path | Store) -> pd.DataFrame:
 def comparisons(store: str | Path | Store) -> pd.DataFrame:
     """Return every comparison: models, layers, measure, value, seconds, or the reason for a missing value.
 
-    `rows_left_out` counts the rows without a direction that were left out for a measure that needs one; row numbers in
-    a reason count the others.
+    `rows_left_out` is the number of rows that were left out because they have no direction and the measure needs one.
+    Row numbers in a reason refer to the remaining rows.
     """
     import pandas as pd
 

@@ -49,28 +49,30 @@ def submit(
 ) -> list[Path]:
     """Write one JSON file per measure of a store: its scores, code hash, versions and seeds.
 
-    Every score stands with those that leaving out one training after the other gives, which say how much it depends on
-    the trainings.
+    A file also contains each score without one training at a time, which shows how much the score depends on single
+    trainings.
 
     Parameters
     ----------
     store : path or Store
-        What `run` wrote.
+        The store of a run.
     folder : path
-        Files are written to a subfolder with the suite's name; files of the same measure are replaced.
+        Folder of submissions. Files are written to a subfolder with the suite's name, and replace files of the same
+        measure.
     measures : collection of str
-        Only these; default: all that have a score.
+        Names of the measures to submit; default: all measures with a score.
     of : Suite, optional
-        The suite that was run, if it is your own.
+        The suite of the run. It is only needed for your own suite.
 
     Returns
     -------
     list of Path
+        The files that were written.
 
     Raises
     ------
     ValueError
-        If the store lacks one of the measures, or holds no complete test.
+        If the store lacks one of the measures, or contains no complete test.
     """
     target = kinds.path(folder, "folder")
     with open_store(store) as db:
@@ -98,13 +100,13 @@ def read_submissions(folder: str | Path) -> pd.DataFrame:
     Parameters
     ----------
     folder : path
-        What `submit` wrote to.
+        Folder with submissions, as written by `submit`.
 
     Returns
     -------
     DataFrame
-        suite, the columns of `results` up to value, code, closer, and without_training: the scores that leaving out
-        each training gives.
+        suite, measure, code (hash of the measure's code), closer, domain, dataset, architecture, pooling, test,
+        quality, value, and left (the scores without one training at a time).
     """
     import pandas as pd
 
@@ -146,7 +148,7 @@ def measure_file(folder: Path, measure: str) -> Path:
     try:
         other = place.is_file() and json.loads(place.read_text(encoding="utf-8"))["measure"] != measure
     except (ValueError, KeyError, TypeError, RecursionError):
-        # Half of a submission, or no submission: it is written again.
+        # An incomplete submission, or another file, is replaced.
         other = False
     return place.with_stem(f"{place.stem}_{hashlib.sha256(measure.encode()).hexdigest()[:8]}") if other else place
 

@@ -95,15 +95,15 @@ def task(domain: str, dataset: str, architecture: str, suite: str = "paper", **c
     dataset, architecture : str
         Names from the library, or the places (module:name) of your own data set and network.
     suite : str
-        'paper' or 'small': numbers of models, and which of the networks and data that ship there are.
+        'paper' or 'small'. The suite determines the numbers of models, and the networks and data sets that are allowed.
     **changes
-        Fields of `Task` that are to be otherwise: `n_models`, `n_per_group`, `n_layered`, `groups`, `hyper`, ...;
-        hyperparameters that are given go before those declared.
+        Fields of `Task` to replace: `n_models`, `n_per_group`, `n_layered`, `groups`, `hyper`, .... Values in `hyper`
+        override the declared hyperparameters one by one.
 
     Raises
     ------
     ValueError
-        If a name is unknown, or they do not go together.
+        If a name is unknown, or data set and network are incompatible.
     """
     entry = catalogue(domain)
     usual = entry.hyperparameters(dataset, architecture, suite)
@@ -154,8 +154,8 @@ _OPTIONS: dict[str, dict[str, dict[str, Plain]]] = {
     "small": {"RTD": {"n_subsets": 2}, "stability difference": {"n_splits": 10}},
     "paper": {},
 }
-"""Options of measures by suite. With ten subsets, as published, RTD would take as long as all other measures
-together."""
+"""Options of measures by suite. With ten subsets, as published, RTD would take as long as all other measures combined.
+"""
 
 
 def suite(name: str) -> Suite:
@@ -164,15 +164,15 @@ def suite(name: str) -> Suite:
     Raises
     ------
     ValueError
-        If there is none of the name, or nothing at the place.
+        If there is no suite of this name, or nothing can be imported from the place.
     TypeError
-        If what is at the place is no suite.
+        If the imported object is not a suite.
     """
     if is_place(name):
         result = import_by_name(name, "suite")
         if not isinstance(result, Suite):
             raise TypeError(f"suite must be a Suite, got {name!r}, which is {type(result).__name__}")
-        # A store remembers the name, and so tells where its suite is.
+        # A store records this name, by which the suite can be imported again.
         return replace(result, name=name)
     return load_suite(name)
 

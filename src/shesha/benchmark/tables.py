@@ -47,15 +47,15 @@ def table(results: pd.DataFrame, test: str | None = None, domain: str | None = N
     Parameters
     ----------
     results : DataFrame
-        As `published` returns it.
+        Scores with the columns of `published`.
     test, domain : str, optional
-        Only these; default: all, with a column level that says which where there are several.
+        Test and domain to include; default: all. Several tests or domains are distinguished by a column level.
 
     Returns
     -------
     DataFrame
-        Rows: type, measure. Column levels: quality, dataset, architecture, and in front of them test and domain,
-        behind them pooling, where there are several.
+        The row levels are type and measure. The column levels are test, domain, quality, dataset, architecture and
+        pooling, where test, domain and pooling are left out if they have only one value.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def table(results: pd.DataFrame, test: str | None = None, domain: str | None = N
 def stars(results: pd.DataFrame, test: str | None = None, domain: str | None = None) -> pd.DataFrame:
     """Return the stars that belong to `table`: '**' for p at most 0.01, '*' for p at most 0.05, '' otherwise.
 
-    They come from the column `p_value`, or from `significance_stars` as the published results have it.
+    Stars are computed from the column `p_value`, or else copied from `significance_stars` of the published results.
     """
     if "p_value" in results.columns:
         p_values = results["p_value"].to_numpy(dtype=float)
@@ -88,9 +88,9 @@ def to_markdown(frame: pd.DataFrame, stars: pd.DataFrame | None = None) -> str:
     Parameters
     ----------
     frame : DataFrame
-        As `table` returns it; higher is better.
+        A table as returned by `table`, in which higher is better.
     stars : DataFrame, optional
-        As the function `stars` returns it for the same results.
+        Significance stars as returned by the function `stars` for the same results; default: no stars.
     """
     kinds.frame(frame, "frame")
     if stars is not None and not (
@@ -104,7 +104,7 @@ def to_markdown(frame: pd.DataFrame, stars: pd.DataFrame | None = None) -> str:
     printed = np.array([[f"{value:.2f}" for value in row] for row in values], dtype=object).reshape(values.shape)
     best = [f"{max(numbers):.2f}" if len(numbers := column[~np.isnan(column)]) else "" for column in values.T]
     for label, row, marked in zip(frame.index, printed, marks, strict=True):
-        # A star at a number would be read as emphasis.
+        # Escape stars, which Markdown reads as emphasis.
         starred = [mark.replace("*", r"\*") for mark in marked]
         cells = [f"**{v}**{s}" if v == b else f"{v}{s}" for v, s, b in zip(row, starred, best, strict=True)]
         rows.append([*_levels(label), *cells])
@@ -117,15 +117,15 @@ def agreement(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     own, published : DataFrame
-        As `published` returns it. Measures meet by their names without options; where one's own results hold several
-        of a name, the one without options counts, otherwise the first.
+        Scores with the columns of `published`. Measures are matched by their names without options. If `own` contains
+        several measures of one name, the one without options is used, or else the first.
 
     Returns
     -------
     DataFrame
         domain, dataset, architecture, pooling, test, quality; spearman (over the measures), difference (mean absolute
-        difference of the values), spread (standard deviation of the published values: a difference is small beside
-        it or not), n (measures with both values).
+        difference of the values), spread (standard deviation of the published values, with which to compare the
+        difference), n (number of measures with both values).
     """
     import pandas as pd
 

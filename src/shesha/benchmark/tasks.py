@@ -24,10 +24,10 @@ class Task:
     layers: Setting = STANDARD
     """The setting of the models whose layers are compared."""
     n_models: int = 10
-    """Models of the tests grounded by prediction."""
+    """Number of models for the tests by prediction."""
     n_per_group: int = 5
     n_layered: int = 5
-    """Models of the test of layers."""
+    """Number of models for the test of layers."""
 
     def __str__(self) -> str:
         """Name the network and the data set."""

@@ -57,7 +57,7 @@ class Archive:
         try:
             _write(self.weights_path(key), lambda file: torch.save(weights, file))
         except RuntimeError as error:
-            # What torch says when a write fails.
+            # This is the error of torch if a write fails.
             if "PytorchStreamWriter failed" not in str(error):
                 raise
             raise OSError(errno.ENOSPC, f"no space left in {self.folder}; finished results are kept") from error
@@ -98,14 +98,14 @@ class Archive:
         except FileNotFoundError:
             return False
         except ValueError:
-            # Half a file is worth a new training.
+            # An incomplete file counts as missing, so that the model is trained again.
             return False
 
     @contextmanager
     def _open_arrays(self, key: str) -> Iterator[Any]:
         path = self.outcome_path(key)
         try:
-            # Opened here, because a damaged file would stay open otherwise.
+            # Open the file here, because NumPy would leave a damaged file open.
             with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 yield stored
         except (zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
@@ -124,8 +124,8 @@ class Archive:
     def layer(self, name: str) -> NDArray[np.float32]:
         """Return the representation of a reference: a matrix, or feature maps (n_rows, channels, h, w).
 
-        A model whose earlier layers are feature maps has its last one as maps of one position, so that comparing the
-        two averages over positions.
+        If the earlier layers are feature maps, the last layer is returned as maps with one position. Comparisons with
+        an earlier layer then average that layer over positions.
         """
         key, pooling, layer = name.split("/")
         with self._open_arrays(key) as stored:

@@ -122,7 +122,7 @@ def _score(
 
 
 def _name_models(models: Models, argument: str, label: str, minimum: int) -> dict[str, ArrayLike]:
-    """Return the arrays by name; numbers name those of a sequence."""
+    """Return the arrays by name; arrays of a sequence are named by their numbers."""
     if isinstance(models, Mapping):
         named = {str(name): model for name, model in models.items()}
     else:

@@ -48,7 +48,7 @@ class Chunk:
 def train(model: Model, key: str, folder: Path, keep_checkpoint: bool = False) -> Trained:
     """Train a model and store its outputs, unless an earlier run did.
 
-    A failure is returned as a reason. Only a full disk is raised: nothing more can be done then.
+    A failure is returned as a reason. Only a full disk raises an error, because the run cannot continue.
     """
     archive = Archive(folder)
     start = time.perf_counter()
@@ -78,7 +78,7 @@ def _train(model: Model, key: str, archive: Archive, keep_checkpoint: bool) -> N
         if resumed:
             raise ValueError(f"{error} (checkpoint {checkpoint}: remove it to train again)") from error
         if isinstance(error, DivergedError) and not keep_checkpoint:
-            # Weights that are not finite serve no later run.
+            # Weights that are not finite are useless to later runs.
             checkpoint.unlink(missing_ok=True)
         raise
     archive.save(key, outcome, time.perf_counter() - start)
@@ -94,7 +94,7 @@ def compare(chunk: Chunk, folder: Path) -> list[Cell]:
     versions = {measure.name: entry_version(measure) for measure in chunk.measures}
     group = engine.Group(chunk.measures, chunk.pairs)
     with warnings.catch_warnings():
-        # What is too large is told in the cells.
+        # The cells record which comparisons are too large.
         warnings.simplefilter("ignore", MeasureWarning)
         skipped = engine.too_large([group], sources)
     return [_cell(result, versions[result.pair.score.measure]) for result in compare_directed(group, sources, skipped)]

@@ -1,7 +1,7 @@
 """Comparison by the rows that have a direction, because zero rows have no cosine and constant rows no correlation.
 
-The measures themselves stop at such rows. Trained networks have some (inputs for which all units are off), and one row
-would cost every comparison of its model.
+The measures themselves raise an error for such rows. Trained networks produce some of them (inputs for which all units
+are off), and a single row would make all comparisons of its model fail.
 """
 
 from __future__ import annotations
@@ -67,14 +67,16 @@ def compare_directed(group: Group, sources: Sources, skipped: Skipped) -> Iterat
     ----------
     group : Group
         Measures of one view, and the pairs that each compares.
-    sources : mapping of names to Representation
+    sources : mapping of str to Representation
+        Representations by name.
     skipped : mapping of (measure, pair) to str
         Comparisons that are left out, with the reason.
 
     Yields
     ------
     Compared
-        Where more than half of the rows lack a direction there is no value; the reason counts them.
+        The score of a pair. If more than half of the rows lack a direction, the value is missing and the reason states
+        the number of these rows.
     """
     metric = required_metric(group.measures[0])
     lacking = {} if metric is None else _pairs_without_direction(group, sources, skipped, metric)

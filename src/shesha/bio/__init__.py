@@ -1,7 +1,6 @@
 """Single-cell perturbations: the coherence and magnitude of the cells' shifts, compared with chance.
 
-The documented names of the public package keep their signatures and numbers; the `*_stability` names are their older
-names.
+The documented names of the public package keep their signatures and values. The `*_stability` names are older aliases.
 """
 
 from shesha.bio import analysis

@@ -26,7 +26,7 @@ def column(adata: Any, key: str, name: str) -> Array:
     if kinds.label(key, name) not in adata.obs:
         known = check.join_items(map(str, adata.obs))
         raise ValueError(f"{name} must be a column of adata.obs, one of {known or 'none'}, got {key!r}")
-    # A copy: the values may be those of adata itself, which pandas lends for reading alone since 3.0.
+    # Copied, because the values may be those of adata itself, which are read-only since pandas 3.0.
     values = np.array(adata.obs[key], dtype=object)
     values[np.asarray(isna(values), dtype=bool)] = None
     return values
@@ -45,7 +45,7 @@ def data_matrix(adata: Any, layer: str | None) -> Any:
             raise ValueError("layer must name a matrix of adata, which has no X, got None")
         return adata.X
     if kinds.label(layer, "layer") not in adata.layers:
-        # Since 0.13 anndata has X among the layers, under None.
+        # Since version 0.13, anndata lists X among the layers with the key None.
         known = check.join_items(name for name in adata.layers if name is not None)
         raise ValueError(f"layer must be among {known or 'none'}, got {layer!r}")
     return adata.layers[layer]

@@ -23,27 +23,27 @@ def compute_coherence(
 ) -> dict[Any, float]:
     """`perturbation_coherence` of every perturbation, as documented: no chance level or interval, rows made dense.
 
-    `coherence_test` gives both for groups of any size, and keeps sparse data sparse.
+    `coherence_test` computes chance levels and intervals for groups of any size, and keeps sparse data sparse.
 
     Parameters
     ----------
     adata : AnnData
-        Cells by features; its X or a layer is what shifts are measured in.
+        Cells by features. Shifts are measured in X or in a layer.
     perturbation_key : str
         Column of ``adata.obs`` with the perturbations. Cells without one are left out.
     control_label : str
         The label of the control cells.
     layer : str, optional
-        A layer instead of X.
+        Layer with the data. Default: X.
     method : {'standard', 'whitened', 'knn'}
-        As in `perturbation_coherence`.
+        See `perturbation_coherence`.
     **kwargs
-        Its other options.
+        Other options of `perturbation_coherence`.
 
     Returns
     -------
     dict
-        From the label of each perturbation, in their order among the cells, to its coherence.
+        Maps the label of each perturbation to its coherence, in the order of the labels among the cells.
 
     Examples
     --------
@@ -75,14 +75,14 @@ def compute_coherence_whitened(
     Parameters
     ----------
     adata, perturbation_key, control_label, layer
-        As in `compute_coherence`.
+        See `compute_coherence`.
     regularization, seed, max_samples
-        As in `perturbation_coherence`.
+        See `perturbation_coherence`.
 
     Returns
     -------
     dict
-        From the label of each perturbation to its coherence.
+        Maps the label of each perturbation to its coherence.
 
     Examples
     --------
@@ -121,14 +121,14 @@ def compute_coherence_knn(
     Parameters
     ----------
     adata, perturbation_key, control_label, layer
-        As in `compute_coherence`.
+        See `compute_coherence`.
     k, metric, seed, max_samples
-        As in `perturbation_coherence`.
+        See `perturbation_coherence`.
 
     Returns
     -------
     dict
-        From the label of each perturbation to its coherence.
+        Maps the label of each perturbation to its coherence.
 
     Examples
     --------
@@ -165,14 +165,14 @@ def compute_magnitude(
     Parameters
     ----------
     adata, perturbation_key, control_label, layer
-        As in `compute_coherence`.
+        See `compute_coherence`.
     metric : {'euclidean', 'cohen'}
-        As in `perturbation_effect_size`.
+        See `perturbation_effect_size`.
 
     Returns
     -------
     dict
-        From the label of each perturbation to how far its mean cell moved.
+        Maps the label of each perturbation to the distance of its mean cell from the mean control.
 
     Examples
     --------

@@ -54,11 +54,11 @@ def cell_design(
     Parameters
     ----------
     adata : AnnData
-        In memory, backed, or lazily read.
+        Annotated data, in memory, backed or lazily read.
     groupby : str
         Column of obs with the perturbations.
     control, obsm, layer, per, blocks, groups
-        As in `coherence_test`.
+        See `coherence_table`.
     """
     require_anndata(adata)
     matrix, source = _matrix(adata, obsm, layer)

@@ -43,41 +43,41 @@ def coherence_table(
 ) -> CoherenceTable:
     """Test whether the cells of each perturbation move more coherently than as many control cells.
 
-    Every score is compared with that of equally many control cells, because small groups look coherent without any
-    effect. Ten unmoved cells have a coherence of about 0.3.
+    Each score is compared with the scores of groups of equally many control cells, because small groups look coherent
+    without any effect. Ten unmoved cells have a coherence of about 0.3.
 
     Parameters
     ----------
     adata : AnnData
-        In memory, backed or lazily read. Sparse data stay sparse, and data on disk are read in pieces.
+        Annotated data, in memory, backed or lazily read. Sparse data stay sparse, and data on disk are read in pieces.
     groupby : str
-        Column of ``adata.obs`` with the perturbations. Cells without a label are left out, and counted.
+        Column of ``adata.obs`` with the perturbations. Cells without a label are left out; a note gives their number.
     control : str or sequence of str, optional
         Labels of the control cells, such as all guides of a non-targeting set. Default: labels that look like controls
         (`find_controls`), with a warning unless a complete label such as 'control' or 'NT' matches.
     obsm : str or None
-        The embedding in which shifts are measured; None: X, or the layer.
+        Key of the embedding in which shifts are measured; None for X or `layer`.
     layer : str, optional
-        A layer, instead of the embedding.
+        Layer to use instead of the embedding.
     method : {'standard', 'whitened', 'knn'}
-        'standard': shifts from the mean control. 'whitened': the same after the covariance of the controls is made the
-        identity. 'knn': shifts from the mean of the k nearest controls, for controls of several kinds. The last two
-        need an embedding or dense data.
+        'standard': shifts from the mean control. 'whitened': the same, with features whitened by the covariance of the
+        controls. 'knn': shifts from the mean of the k nearest controls, for controls of several kinds. The last two
+        require an embedding or dense data.
     per : str, optional
-        Column of obs, such as the cell type: each of its values is tested separately, with its own controls.
+        Column of obs, such as the cell type. Each of its values is tested separately, with its own controls.
     blocks : str or sequence, optional
-        Column of obs (or one label per cell), such as the batch: cells are compared with controls of the same batch.
+        Column of obs (or one label per cell), such as the batch. Cells are compared with controls of the same block.
     groups : str or sequence, optional
-        Column of obs (or one label per cell) of cells that were sampled together, such as guide or donor. They are
-        resampled as a whole, because cells of one donor are not replicates.
+        Column of obs (or one label per cell) with the sampling unit, such as guide or donor. Intervals treat a unit as
+        one observation, because cells of one donor are not replicates.
     k, shrinkage, null, n_draws, min_size, alpha, confidence, seed
-        As in `shesha.coherence.coherence_by_group`.
+        See `shesha.coherence.coherence_by_group`.
 
     Returns
     -------
     CoherenceTable
-        Prints the answer, then the table; `sentence()` for a paper; `to_frame()`; `plot()`; ``["STAT1"]`` is one line;
-        `links` reports how much of the correlation of magnitude and coherence also occurs without any effect.
+        `sentence()` describes the result for a paper, `to_frame()` and `plot()` show it, and ``table["STAT1"]`` is one
+        perturbation. `links` holds the correlation of magnitude and coherence, compared with its null distribution.
 
     Examples
     --------
@@ -126,18 +126,18 @@ def coherence_test(
     Parameters
     ----------
     adata, groupby, control, obsm, layer, method, per, blocks, groups
-        As in `coherence_table`.
+        See `coherence_table`.
     **options
-        Its others: k, shrinkage, null, n_draws, min_size, alpha, confidence, seed.
+        Other options of `coherence_table`: k, shrinkage, null, n_draws, min_size, alpha, confidence, seed.
 
     Returns
     -------
     DataFrame
-        By perturbation, what to read first: n, unbiased with its interval, p_adj (Benjamini and Hochberg) and the
-        verdict in words ('moves together', 'not above chance', 'doubtful: interval contains 0'). Then coherence,
+        One row per perturbation. The first columns are n, unbiased with its interval, p_adj (Benjamini and Hochberg)
+        and the verdict ('moves together', 'not above chance', 'doubtful: interval contains 0'). Then follow coherence,
         ci_low, ci_high, chance, threshold, p, calibrated (0 at the threshold), chance and p of unbiased, magnitude,
-        unbiased_magnitude, its chance, spread, snr. `attrs` holds the 'headline', the 'sentence' for a paper, what
-        was left out and how it was made. ``print(coherence_table(...))`` fits a terminal.
+        unbiased_magnitude, its chance, spread and snr. `attrs` holds the 'headline', the 'sentence' for a paper, the
+        excluded groups and the settings. To print a table in a terminal, use ``print(coherence_table(...))``.
 
     Examples
     --------
@@ -191,9 +191,9 @@ def coherence(
     Parameters
     ----------
     adata : AnnData
-        Changed, unless `copy`; backed data get the columns in memory.
+        Data to which the results are added, unless `copy`. For backed data, they are added in memory only.
     groupby, control, obsm, layer, method, groups, seed, per, blocks
-        As in `coherence_table`.
+        See `coherence_table`.
     key_added : str
         Key of the results.
     copy : bool
@@ -204,9 +204,9 @@ def coherence(
     Returns
     -------
     AnnData or None
-        None, unless `copy`. Sets ``.uns[key_added]``: 'table' (as `coherence_test` gives), 'links', 'excluded',
-        'notes', 'params'; and ``.obs[key_added + '_cosine']``: the cosine of each cell's shift with the mean shift of
-        its perturbation, NaN for controls and unused cells.
+        None, unless `copy`. ``.uns[key_added]`` has the keys 'table' (as from `coherence_test`, without `attrs`),
+        'links', 'excluded', 'notes' and 'params'. ``.obs[key_added + '_cosine']`` is the cosine of each cell's shift
+        with the mean shift of its perturbation; NaN for controls and unused cells.
 
     Examples
     --------

@@ -54,15 +54,15 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
 
     Whole labels are tried first, ignoring case and punctuation ('control', 'Non-Targeting', 'NT'). Short tokens between
     delimiters come next, with or without the number of a guide ('sgNT-2', 'NTg1', not 'NEGR1'). Keywords of at least
-    four letters within a label come last ('NaN_Control'). Several labels count together if they differ in their numbers
-    only, as the guides of one non-targeting set do.
+    four letters within a label come last ('NaN_Control'). Several labels form one set of controls if they differ only
+    in their numbers, such as the guides of a non-targeting set.
 
     Parameters
     ----------
     labels : iterable of str
-        All labels of the cells, in any number.
+        Labels of the cells; repeated labels have no effect.
     control : str or sequence of str, optional
-        The control labels themselves.
+        The control labels. Default: labels that resemble controls.
 
     Returns
     -------
@@ -71,12 +71,12 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
     Raises
     ------
     ValueError
-        If a named label is missing, no label reads like a control, or several do that are not one set.
+        If a named label is missing, no label resembles a control, or the labels that do are not one set.
 
     Warns
     -----
     GuessedControlsWarning
-        If only part of a label matched.
+        If only part of a label matched, or further labels resemble controls.
 
     Examples
     --------

@@ -32,18 +32,18 @@ def discordance(
     Parameters
     ----------
     df : DataFrame
-        A line per perturbation, at least 10 with both values.
+        One row per perturbation, of which at least 10 have both values.
     coherence_col, magnitude_col : str
-        Its columns.
+        Columns of coherence and magnitude.
     method : {'linear', 'rank', 'loess'}
-        What is expected: a straight line, the same rank, or a local regression (needs statsmodels).
+        Prediction from the magnitude: a straight line, the same rank, or a local regression (requires statsmodels).
     loess_frac : float
         Share of the perturbations in each local regression, in (0, 1].
 
     Returns
     -------
     Series
-        By the index of the lines that have both values; positive: less coherent than expected. All 0 if none differs.
+        One value per perturbation with both values; positive if less coherent than predicted. All 0 if none differs.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def discordance(
     if len(complete) < _FEWEST:
         raise ValueError(f"df must contain at least {_FEWEST} perturbations with both values, got {len(complete)}")
     coherence, magnitude = (complete[column].to_numpy(dtype=np.float64) for column in (coherence_col, magnitude_col))
-    # Ranks are exact; anything else is as exact as the coherence.
+    # Differences of ranks have no rounding error. Other differences have rounding errors of the coherence.
     size = 0.0 if method == "rank" else float(np.abs(coherence).max())
     return as_deviations(_shortfall(coherence, magnitude, method, share), complete.index, size)
 

@@ -31,25 +31,25 @@ def integration_test(
 ) -> WithinClasses:
     """Compare two embeddings within each cell type, to test which structure an integration preserved.
 
-    `shesha compare cells.h5ad --key obsm/X_pca --key obsm/X_harmony --labels cell_type --blocks batch` is the same.
+    `shesha compare cells.h5ad --key obsm/X_pca --key obsm/X_harmony --labels cell_type --blocks batch` does the same.
 
     Parameters
     ----------
     adata : AnnData
-        With both embeddings.
+        Annotated data with both embeddings.
     before, after : str
         Keys of ``adata.obsm``.
     per : str
-        Column of ``adata.obs`` with the cell types; cells without one take no part.
+        Column of ``adata.obs`` with the cell types. Cells without a type are left out.
     measures
-        As for `shesha.compare`.
+        See `shesha.compare`.
     blocks : str, optional
-        Column of obs with the batches: cells are exchanged within their batch only, so that what both embeddings know
-        of the batch does not count as kept.
+        Column of obs with the batches. Cells are permuted within batches, so that batch effects in both embeddings
+        are not counted as preserved structure.
     groups : str, optional
-        Column of obs with the donors, whose cells move together.
+        Column of obs with the donors. Cells of one donor are permuted together.
     **options
-        Of `shesha.compare_within`, such as ``n_permutations`` and ``min_rows``.
+        Options of `shesha.compare_within`, such as ``n_permutations`` and ``min_rows``.
 
     Returns
     -------
@@ -83,18 +83,19 @@ def integration_table(
 ) -> SeveralWithinClasses:
     """Compare several integrations with one embedding, within each cell type.
 
-    `shesha compare cells.h5ad --key obsm/X_pca --key obsm/X_harmony --key obsm/X_scvi --labels cell_type` is the same.
+    On the command line: `shesha compare cells.h5ad --key obsm/X_pca --key obsm/X_harmony --labels cell_type`, with one
+    more `--key` for each further integration.
 
     Parameters
     ----------
     adata : AnnData
-        With all embeddings.
+        Annotated data with all embeddings.
     before : str
-        Key of ``adata.obsm``: the reference.
+        Key of the reference embedding in ``adata.obsm``.
     after : sequence of str
-        Keys of ``adata.obsm``.
+        Keys of the embeddings in ``adata.obsm`` to compare with the reference.
     per, measures, blocks, groups, **options
-        As for `integration_test`.
+        See `integration_test`.
 
     Returns
     -------

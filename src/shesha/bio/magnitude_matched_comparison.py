@@ -20,23 +20,23 @@ def magnitude_matched_comparison(
 ) -> pd.DataFrame:
     """Compare perturbations of high and low coherence within bins of similar magnitude, as documented.
 
-    Coherence, magnitude and reproducibility all grow with the number of cells: within a bin the larger groups are still
-    favoured, unless the score is the unbiased one.
+    Coherence, magnitude and reproducibility all depend on the number of cells, which remains a confounder within bins
+    unless the unbiased coherence is used.
 
     Parameters
     ----------
     repro_df : DataFrame
-        A line per perturbation. Lines with a missing value are left out.
+        One row per perturbation. Rows with missing values are left out.
     coherence_col, repro_col, magnitude_col : str
-        Its columns.
+        Columns of coherence, reproducibility and magnitude.
     n_bins : int
-        Bins of equally many perturbations; each needs 6, and all together 4 times their number.
+        Number of bins of equally many perturbations, at least 4 per bin. Bins of fewer than 6 are left out.
 
     Returns
     -------
     DataFrame
-        A line per bin: mag_bin, n, mag_min, mag_max, high_coherence_mean, low_coherence_mean, difference,
-        within_bin_rho, within_bin_pvalue (Spearman).
+        One row per bin, with columns mag_bin, n, mag_min, mag_max, high_coherence_mean, low_coherence_mean, difference,
+        within_bin_rho and within_bin_pvalue (Spearman).
 
     Examples
     --------

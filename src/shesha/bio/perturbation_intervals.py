@@ -57,23 +57,23 @@ def perturbation_interval(
 ) -> PerturbationInterval:
     """Resample control and perturbed cells, each with replacement, and take percentiles, as documented.
 
-    A resample holds copies, which agree with one another, so that its coherence and its distance are too high: the
-    interval may leave the value out. The intervals of `coherence_test` allow for it.
+    A resample contains copies of cells, which raise the coherence and the distance. The interval may therefore exclude
+    the value. The intervals of `coherence_test` do not have this bias.
 
     Parameters
     ----------
     X_control, X_perturbed : array of shape (n_cells, n_features)
-        As in `perturbation_coherence`.
+        See `perturbation_coherence`.
     score : {'coherence', 'effect_size'}
         `perturbation_coherence` or `perturbation_effect_size`.
     n_bootstrap : int
         Number of resamples.
     confidence : float
-        In (0, 1).
+        Confidence level, in (0, 1).
     seed : int or None
-        Gives the resamples (and the subsets beyond ``max_samples``) of the public package.
+        Seed of the resamples and of the subsets above ``max_samples``, which match those of the public package.
     **options
-        Of the score, such as ``method='knn'``.
+        Options of the score, such as ``method='knn'``.
 
     Returns
     -------

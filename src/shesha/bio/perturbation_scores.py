@@ -44,41 +44,42 @@ def perturbation_coherence(
 ) -> float:
     """Coherence of the cells of a perturbation: the mean cosine of shifts with their mean.
 
-    The score depends on the number of cells: n unmoved cells score about sqrt(2 / (pi n)) to 1 / sqrt(n), more where
-    controls vary in few directions. `coherence_test` compares it with equally many controls, and adds a score that does
-    not depend on n.
+    The score depends on the number of cells. n unmoved cells score about sqrt(2 / (pi n)) to 1 / sqrt(n), and more if
+    controls vary in few directions. `coherence_test` compares it with groups of equally many controls, and also
+    computes a score that does not depend on n.
 
     Parameters
     ----------
     X_control, X_perturbed : array of shape (n_cells, n_features)
         Control cells, and the cells of one perturbation, in the same features.
     method : {'standard', 'whitened', 'knn'}
-        What a shift is measured from. 'standard': the mean control. 'whitened': the same after the covariance of the
-        controls is made the identity. 'knn': the mean of the cell's k nearest controls.
+        Reference of a shift. 'standard': the mean control. 'whitened': the same, with features whitened by the
+        covariance of the controls. 'knn': the mean of the cell's k nearest controls.
     metric : {'cosine', 'euclidean'}
-        For 'standard', 'euclidean' is the share of the shifts' mean square that their mean explains. For 'knn', the
-        distance that defines the nearest controls. 'whitened' ignores it.
+        For 'standard', 'euclidean' is the share of the shifts' mean square that their mean explains. For 'knn', it is
+        the distance that defines the nearest controls. For 'whitened', it has no effect.
     k : int
-        Controls that are averaged for each cell, for 'knn'.
+        Number of nearest controls, for 'knn'.
     regularization : float
-        Added to the variances of the controls, for 'whitened'.
+        Constant added to the variances of the controls, for 'whitened'.
     seed : int, Generator or None
-        Chooses the cells beyond `max_samples`, as the public package does.
+        Seed of the subset, as in the public package.
     max_samples : int or None
-        Above this many perturbed cells a random subset of that size is used.
+        If there are more perturbed cells, a random subset of this size is used. None: no limit.
     n_bootstrap_ci, ci, return_type
-        Accepted with their defaults only, because no option changes a return type: use `perturbation_interval` for the
+        Accepted with their defaults only, because they would change the return type. Use `perturbation_interval` for an
         interval.
 
     Returns
     -------
     float
-        In [-1, 1], more is more alike; 0 without a net shift; NaN, with a warning, for fewer than 5 cells of a kind.
+        In [-1, 1]; 1 if all shifts have the same direction, 0 without a net shift. NaN, with a warning, if there are
+        fewer than 5 controls or 5 perturbed cells.
 
     Warns
     -----
     CalibrationWarning
-        If perturbed cells are also among the controls, which moves their mean.
+        If perturbed cells are also among the controls, because they move the mean control.
 
     Examples
     --------
@@ -141,7 +142,7 @@ def perturbation_coherence_whitened(
     Parameters
     ----------
     X_control, X_perturbed, regularization, seed, max_samples
-        As there.
+        See `perturbation_coherence`.
 
     Returns
     -------
@@ -180,7 +181,7 @@ def perturbation_coherence_knn(
     Parameters
     ----------
     X_control, X_perturbed, k, metric, seed, max_samples
-        As there.
+        See `perturbation_coherence`.
 
     Returns
     -------
@@ -211,21 +212,21 @@ def perturbation_effect_size(
 ) -> float:
     """Distance of the mean cell of a perturbation from the mean control, as documented.
 
-    The distance of two means is never 0: n unmoved cells lie about sqrt(d / n) away, for d features of unit variance.
+    Sampling noise alone gives a distance of about sqrt(d / n) for n unmoved cells and d features of unit variance.
 
     Parameters
     ----------
     X_control, X_perturbed : array of shape (n_cells, n_features)
         Control cells, and the cells of one perturbation, in the same features.
     metric : {'euclidean', 'cohen'}
-        The distance, or the distance as a multiple of the root of the mean variance within both.
+        The distance, or the distance divided by the square root of the mean variance within both kinds of cells.
     n_bootstrap_ci, ci, seed, return_type
-        As in `perturbation_coherence`: for `perturbation_interval`.
+        See `perturbation_coherence`.
 
     Returns
     -------
     float
-        Zero or positive. 'cohen' is NaN, with a warning, for a single cell of a kind.
+        Zero or positive. 'cohen' is NaN, with a warning, if there is only one control or one perturbed cell.
 
     Examples
     --------

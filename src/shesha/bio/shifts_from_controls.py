@@ -55,7 +55,7 @@ def _units(rows: Matrix) -> Matrix:
 def mean_cosine(shifts: Matrix, *, fewest: int = 0) -> float:
     """Return the mean cosine of the shifts with their mean; 0 if the mean shift is zero.
 
-    With `fewest`, shifts without a direction are left out, and fewer others than that give 0.
+    With `fewest`, zero shifts are left out, and the result is 0 if fewer than `fewest` other shifts remain.
     """
     mean = shifts.mean(axis=0)
     length = float(np.linalg.norm(mean))

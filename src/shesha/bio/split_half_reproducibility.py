@@ -32,8 +32,8 @@ def split_half_reproducibility(
 ) -> pd.DataFrame:
     """Mean cosine between the shifts of random halves of a perturbation's cells, as documented.
 
-    Both halves start from the same mean control, whose error they share: cells that did not move have a cosine above 0,
-    about the share n / (n + 2 m) for n cells and m controls.
+    Both halves share the sampling error of the mean control. Unmoved cells therefore have an expected cosine above 0,
+    about n / (n + 2 m) for n cells and m controls.
 
     Parameters
     ----------
@@ -44,18 +44,18 @@ def split_half_reproducibility(
     control_label : str
         The label of the control cells.
     n_splits : int
-        Random halves.
+        Number of random splits into halves.
     random_state : int
-        Each perturbation has its own seed, derived from this one and its label as in the public package.
+        Base seed. The seed of each perturbation is derived from it and from the label, as in the public package.
     min_cells : int
-        Perturbations of fewer cells are left out.
+        Minimum number of cells; smaller perturbations are left out.
     layer : str, optional
-        A layer instead of X.
+        Layer with the data. Default: X.
 
     Returns
     -------
     DataFrame
-        By perturbation: split_half_cosine, n_cells.
+        One row per perturbation, with columns split_half_cosine and n_cells.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def split_half_reproducibility(
     check.count(random_state, "random_state", minimum=0)
     values, matrix = labels(adata, perturbation_key, "perturbation_key"), data_matrix(adata, layer)
     known = sorted({label for label in values if label is not None})
-    # Equality with a missing value is missing; a set asks for the hash first.
+    # A set compares hashes first, which avoids comparison with pandas.NA, whose result has no truth value.
     if kinds.label(control_label, "control_label") not in set(known):
         raise ValueError(f"control_label must be one of {check.join_items(known) or 'none'}, got {control_label!r}")
     centre = dense_rows(matrix, values == control_label, "the control cells").mean(axis=0)

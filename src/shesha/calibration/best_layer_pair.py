@@ -51,23 +51,23 @@ def calibrate_layers(
 ) -> CalibratedLayers:
     """Calibrate the summary of a grid of layers, such as its best pair.
 
-    The maximum of many scores is high by chance alone, especially with many layers. Each draw matches the rows at
-    random, in the same way in all layers, and computes the same aggregate of the whole grid as for the observed one.
+    The maximum of many scores is high by chance alone, especially with many layers. Each draw therefore permutes the
+    rows of one model, in the same way in all layers, and aggregates the whole grid as for the observed scores.
 
     Parameters
     ----------
     layers_a, layers_b : mappings of names to arrays, or sequences of arrays
-        Layers of shape (n_samples, n_features) of the same inputs. A model may be one 3-D array as well.
+        Layers of shape (n_samples, n_features), all for the same inputs. A model may also be one 3-D array.
     measure : str, Measure or function
-        A measure, or your own f(X, Y) -> float, for which higher is closer.
+        A measure, or your own f(X, Y) -> float, whose higher values must mean more similar.
     aggregate : {'max', 'row_max', 'top_k', 'mean'} or function
-        'max': the closest pair. 'row_max': the mean over layers of a of their closest partner. 'top_k': the mean of the
-        10 closest pairs. 'mean': the mean of all pairs. A function takes the grid (layers_a x layers_b) and returns a
-        number, in the direction of the measure (for a distance, lower is closer). The named ones take the direction
-        into account: the closest pair is the smallest distance.
+        'max': the score of the closest pair. 'row_max': the mean, over the layers of `layers_a`, of the score with the
+        closest layer of `layers_b`. 'top_k': the mean of the 10 closest pairs. 'mean': the mean of all pairs. For
+        distances, the closest pair has the smallest value. Your own function takes the grid (layers_a x layers_b) and
+        returns a number in the direction of the measure (for a distance, lower is closer).
     maximum : float, optional
-        Value of the aggregate for perfect agreement; default: the measure's bound, or none if your own aggregate has
-        values beyond it.
+        Value of the aggregate for perfect agreement. Default: the bound of the measure, or no maximum if your own
+        aggregate exceeds this bound.
     n_permutations, alpha, blocks, groups, within, shift, block_length, permutations, truncate, seed, **options
         As for `calibrate`.
     layer_axis
@@ -76,9 +76,9 @@ def calibrate_layers(
     Returns
     -------
     CalibratedLayers
-        The aggregate with its threshold, p-value and calibrated score; the best pair with its `doubts` (as in
-        `calibrate`); and the grid with entry-wise p-values. To ask whether any pair is above chance, use the p-value of
-        the aggregate, not those of entries.
+        The aggregate with its threshold, p-value and calibrated score. It also contains the best pair with its `doubts`
+        (as in `calibrate`), and the grid with a p-value for each pair. To test whether any pair exceeds chance, use
+        the p-value of the aggregate, not the p-values of single pairs.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def _moments(null: Vector) -> tuple[float, float]:
 def _summarise_totals(
     reduced: Vector, closer: str, alpha: float, bounds: tuple[float, float], maximum: float | None
 ) -> dict[str, Any]:
-    """Compare the aggregate of the observed grid with that of the draws."""
+    """Compare the aggregate of the observed grid with the aggregates of the draws."""
     best = best_total(reduced, closer, bounds, maximum)
     worth = summarise(float(reduced[0]), reduced[1:], closer, alpha, best)
     require_attainable_maximum(maximum, float(reduced[0]), worth.threshold, closer)

@@ -32,7 +32,7 @@ _MOVED = 0.2
 def doubts_of_pair(
     sides: Sequence[Representation], design: Design, dependence: Dependence | None = None, *, only_cheap: bool = False
 ) -> Doubts:
-    """Find doubts about two representations; a declared design is respected and defines what the order means."""
+    """Find doubts about two representations; the order of the rows is checked only if there is no design."""
     sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
     return find_pair_doubts(sides, order=not nonempty_arguments(design), dependence=dependence, only_cheap=only_cheap)
 
@@ -40,7 +40,7 @@ def doubts_of_pair(
 def add_saturation(
     doubts: Doubts, chance: Mapping[str, tuple[float, float, float]], sides: Sequence[Representation]
 ) -> Doubts:
-    """Add the measures whose null, (mean, worst value, best value), is at the best value."""
+    """Add a doubt about saturated measures; `chance` has the null mean, worst value and best value of each measure."""
     widths = tuple(0 if side.has_distances_only else int(np.prod(side.shape[1:])) for side in sides)
     doubt = saturation(saturated_measures(chance), sides[0].n_rows, widths)
     return doubts if doubt is None else replace(doubts, found=(doubt, *doubts.found))
@@ -74,13 +74,14 @@ def replace_row_effects(
 ) -> Doubts:
     """Replace the effect of a few rows on CKA with their effect on the calibrated measure, or drop the doubt.
 
-    `without` scores the rows that are left; a change counts in units of the scale, the way from chance to the best.
+    `without` returns the score of the remaining rows. The effect is the change of the score divided by `scale`, the
+    distance from chance to the best value.
     """
     if not scale > 0:
         return doubts
     kept_doubts = []
     for doubt in doubts:
-        # A cluster of more rows than are looked at has members that nobody named.
+        # If only a sample of the rows was checked, a cluster may have members that the doubt does not list.
         if doubt.name not in _OF_ROWS or (doubt.name == "rare cluster" and doubts.n_looked_at < n_rows):
             kept_doubts.append(doubt)
             continue

@@ -79,7 +79,7 @@ def prepare(
     def scores(orders: list[Index]) -> Iterator[Matrix]:
         chosen.require_comparable(a, b)
         views = make_views(chosen, [truncate_components(side, truncate) for side in (a, b)])
-        # A reason not to have the observed value is told, not counted.
+        # If the observed pairing has no score, this call raises an error with the reason.
         null_kernel.observed_score(chosen, *views)
         if remark := chosen.format_remark(*views):
             warn(f"{chosen.name}: {remark}", MeasureWarning)
@@ -140,7 +140,7 @@ def prepare_measure(
 def make_views(measure: Measure, sides: list[Representation], *, keep: bool = True) -> list[View]:
     """Compute the views of all sides once, in parallel if they are small.
 
-    What they were made of is kept for others to use (`keep`) if all of it fits the memory budget.
+    With `keep`, intermediate results stay in memory for other measures if everything fits the memory budget.
     """
     needs = [_view_bytes(measure, side) for side in sides]
     largest, working = max(map(sum, needs)), max(working for _, working in needs)
@@ -174,7 +174,7 @@ def _require_memory(measure: Measure, sides: Sequence[Representation], needs: Se
         null_kernel.reduced_view_bytes(kind, *side.size(kind.folding), view_bytes)
         for side, (view_bytes, _) in zip(sides, needs, strict=True)
     ]
-    # All are lightened, but the one that is being made.
+    # All views are reduced, except the view that is being computed.
     making = max(view_bytes + working - less for (view_bytes, working), less in zip(needs, light, strict=True))
     require(
         sum(light) + making, f"the null of {measure.name} for {sides[0].n_rows:,} rows", "pass fewer rows or features"

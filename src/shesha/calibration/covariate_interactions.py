@@ -21,17 +21,17 @@ _DISTINCT = 1e-6
 
 
 def interactions(rows: Sequence[Matrix], covariates: Covariates) -> list[tuple[str, str]]:
-    """Return pairs of covariates whose product both sides still follow.
+    """Return pairs of covariates on whose product the residuals of both sides still depend.
 
-    The share of the residuals' variance along the product is compared with that along permuted products, less what the
-    covariates explain of these: residuals have no variance along the covariates.
+    The share of the residuals' variance along the product is compared with the shares along permuted products. The
+    covariates are regressed out of the permuted products, because residuals have no variance along the covariates.
 
     Parameters
     ----------
     rows : sequence of arrays of shape (n_samples, n_features)
         Residuals of each side.
     covariates : Covariates
-        What was removed.
+        Covariates that were regressed out of both sides.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def interactions(rows: Sequence[Matrix], covariates: Covariates) -> list[tuple[s
 
 
 def _products(a: Matrix, b: Matrix, basis: Matrix) -> Matrix:
-    """Orthonormal directions of the products of two covariates, less what the covariates alone explain."""
+    """Orthonormal directions of the products of two covariates, after regressing out the covariates themselves."""
     if a.shape[1] * b.shape[1] > _MOST_COLUMNS:
         return np.empty((len(a), 0))
     products = (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)

@@ -53,9 +53,10 @@ def _warn_of_covariates(rows: Sequence[Matrix], covariates: Covariates, design: 
 
 
 def _excess(rows: Sequence[Matrix], covariates: Covariates, design: Design) -> str:
-    """Return the rate of false positives from what the fit left of a single covariate, as text; empty if low.
+    """Return, as text, the false-positive rate due to the remaining effect of one covariate; empty if low.
 
-    Of several numbers, rows that are similar in all are not similar enough in each to tell an effect from noise.
+    With several numeric covariates, rows that are similar in all of them are not similar enough in each one to
+    distinguish an effect from noise.
     """
     if len(covariates.numbers) > 1:
         return ""
@@ -64,7 +65,7 @@ def _excess(rows: Sequence[Matrix], covariates: Covariates, design: Design) -> s
         exchange(len(rows[0]), **arguments) if set(arguments) - {"blocks"} else covariates.design(design.get("blocks"))
     )
     quantity = next(iter(covariates.numbers.values()))
-    # What a spline of so many terms left, one of twice as many follows.
+    # A spline with twice as many terms models the effect that the first spline left.
     n_terms = 2 * covariates.n_taken + 2
     rate = false_positive_rate(quantity, strata.block, *rows, n_terms=n_terms, taken=covariates.basis)
     return f"about {100 * rate:.0f} % of unrelated data would be called related at 5 %" if rate >= _TOO_OFTEN else ""
@@ -75,11 +76,11 @@ def warn_of_dependence(
 ) -> Dependence | None:
     """Warn if rows seem dependent and there is no design, or if they are not exchangeable under the design.
 
-    Returns what was found, where no design was given.
+    Returns the detected dependence if there is no design, otherwise None.
     """
     if permutations is not None or any(side.has_distances_only for side in sides):
         return None
-    # Rows that follow one another in the covariates alone are no longer alike once these are taken out.
+    # Residuals are checked if available, because neighbouring rows may be similar due to the covariates alone.
     sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
     rows = [side.to_numpy.rows.reshape(side.n_rows, -1) for side in sides]
     if all(isinstance(side, Adjusted) for side in sides):

@@ -54,7 +54,7 @@ def reducer(aggregate: Aggregate, closer: str) -> Callable[[Matrix], float]:
 
 
 def totals(reduce: Callable[[Matrix], float], grids: Matrix) -> Vector:
-    """Return the number of each grid, the observed one first; NaN if a score is missing."""
+    """Return the aggregate of each grid, the observed grid first; NaN if a score is missing."""
     values = np.array([_total(reduce, grid, draw) for draw, grid in enumerate(grids)])
     if np.isnan(values[0]):
         raise ValueError("aggregate must return a number for the observed grid, got NaN")

@@ -34,22 +34,22 @@ def grid_scores(
     seed: Seed,
     orders: list[Index],
 ) -> tuple[Measure, Iterator[Matrix]]:
-    """Return the measure, and a function that yields the grid of scores for each permutation of one model's rows.
+    """Return the measure, and an iterator over the grids of scores for each permutation of one model's rows.
 
     Parameters
     ----------
     rows, columns : dict of str to Representation
         The layers of both models.
     given : dict of str to mapping
-        The layers as they were given, for a function of one's own; by the name of the argument.
+        The layers as the user passed them, by the name of the argument; user functions receive these.
     measure, options, truncate, seed
         As for `calibrate_layers`.
     orders : list of permutations of the rows
 
     Raises
     ------
-    NotEstimable
-        If a layer cannot be looked at, with its name.
+    ValueError
+        If a layer is not suitable for the measure. The message names the layer.
     """
     requested = as_measure(measure)
     if isinstance(requested, PlainMeasure):

@@ -41,27 +41,27 @@ def calibrate_many(
     Parameters
     ----------
     pairs : mapping of names to (X, Y)
-        Each pair has its own rows.
+        The pairs to calibrate. Different pairs may have different rows.
     measure : str, Measure or function
         As for `calibrate`.
     correction : {'benjamini-hochberg', 'holm'}
-        Which corrected p-value decides; the table has both.
+        Correction that determines significance. The table contains the p-values of both corrections.
     n_permutations : int, optional
-        Draws K for each pair. The smallest p-value of K draws is 1 / (K + 1), and a correction for m pairs may multiply
-        it by m. The default is therefore the larger of 200 and m / alpha - 1, but at most 9,999. A warning says where
-        Holm's correction can find nothing.
+        Number of draws K for each pair. The smallest p-value of K draws is 1 / (K + 1), and a correction for m pairs
+        may multiply it by m. Default: the larger of 200 and m / alpha - 1, but at most 9,999. A warning is raised if
+        Holm's correction, or the default K, cannot make a single pair significant.
     alpha : float
         Level of the corrected p-values, in (0, 1).
     seed : int, Generator or None
-        Draws the permutations: with a number, each pair has the result that `calibrate` has for it, with the same
-        seed and draws.
+        Seed of the permutations. With a number, each pair has the result of `calibrate` with the same seed and number
+        of draws.
     **options
         As for `calibrate`.
 
     Returns
     -------
     CalibratedMany
-        `.to_frame()` has a line per pair, with both corrections.
+        The result of each pair. `.to_frame()` has one line per pair, with both corrected p-values.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def calibrate_many(
                 cut_short = True
                 break
             except _PAIR_ERRORS as error:
-                # Subclasses may need more than a message.
+                # Subclasses of these errors may need more arguments than a message.
                 kind = next(kind for kind in _PAIR_ERRORS if isinstance(error, kind))
                 raise kind(f"pairs[{name!r}]: {error}") from error
             calibrated.append((str(name), result))
@@ -116,7 +116,7 @@ def _count_draws(n_pairs: int, n_permutations: int | None, alpha: float, correct
     """Return the number of draws; warn if no single pair could become significant."""
     needed = fewest_permutations(n_pairs, check.fraction(alpha, "alpha", closed=False))
     n_draws = min(max(DRAWS, needed), MOST) if n_permutations is None else n_permutations
-    # Of several small p-values Benjamini and Hochberg's correction asks less, Holm's does not.
+    # If several p-values are small, Benjamini and Hochberg's correction needs fewer draws; Holm's does not.
     if check.count(n_draws, "n_permutations") < needed and (correction == "holm" or n_permutations is None):
         warn(
             f"with {n_draws} permutations, no single pair of {n_pairs} can be significant at {alpha:g} after "

@@ -63,9 +63,9 @@ def shared(measures: Sequence[Measure], a: View, b: View) -> list[list[Measure]]
 
 
 def side_by_side(measures: Sequence[Measure], a: View, b: View, orders: Sequence[Index]) -> Iterator[list[Outcome]]:
-    """Yield the observed scores of measures that `shared` groups, then those of each permutation.
+    """Yield the observed scores of measures that `shared` groups, then the scores of each permutation.
 
-    What several of them need of two views is worked out once. A failure is handed out in place of a score.
+    Results that several measures need are computed once. If a measure fails, its error replaces its score.
     """
     orders = identity_first(orders)
     if _uses_products(measures[0], [a], [b]):
@@ -107,7 +107,7 @@ def _gathers(a: View, b: View) -> bool:
     """Whether gathering triangles is faster, which is not the case for few features of many rows."""
     if isinstance(a, Gram) and isinstance(b, Gram) and a.factor is not None and b.factor is not None:
         return bool(a.factor.shape[1] * b.factor.shape[1] >= _GATHER * a.n_rows)
-    # What covariates leave of distances is more than gathered.
+    # Scores of a PartialRdm need more than gathered entries.
     return all(isinstance(side, Gram | RankedRdm) and not isinstance(side, PartialRdm) for side in (a, b))
 
 
@@ -120,7 +120,7 @@ def null_view(measure: Measure, side: Representation, view: View) -> View:
 
 def _fits_memory(rows: Sequence[View], columns: Sequence[View]) -> bool:
     n: int = rows[0].n_rows  # type: ignore[attr-defined]
-    # Triangles, and their copies: those of the columns are laid out as squares.
+    # Memory of the triangles and their copies; the copies for the columns are full squares.
     return bool(8 * n * n * (len(rows) + 1.5 * len(columns)) <= memory.memory_budget())
 
 
@@ -176,7 +176,7 @@ def _draws_at_once(views: Sequence[View]) -> int:
 
 
 def _map_orders(work: Callable[[Index], Result], orders: Sequence[Index], at_once: int) -> Iterator[Result]:
-    """Do the work for each permutation, in sequence: in threads unless a draw is short."""
+    """Do the work for each permutation, and yield results in sequence; use threads unless a draw is short."""
 
     def some(start: int) -> list[Result]:
         return [work(order) for order in orders[start : start + _AT_ONCE]]
@@ -207,7 +207,7 @@ def function_scores(
 ) -> Iterator[Matrix]:
     """For each permutation, yield the function's values for every X with the permuted rows of every Y."""
     for draw, order in enumerate(orders):
-        # Whatever a function does to its arguments, it does to copies.
+        # A user function gets copies, because it may change its arguments.
         moved = [y[order] for y in Y]
         copies = [x.clone() if hasattr(x, "clone") else x.copy() for x in X]
         try:
@@ -219,7 +219,7 @@ def function_scores(
 
 
 def null_scores(measure: Measure, a: View, b: View, orders: Sequence[Index]) -> Iterator[Matrix]:
-    """Yield the observed score, then that of each permutation, as grids of one cell."""
+    """Yield the observed score, then the score of each permutation, as grids of one cell."""
     return grids(measure, [a], [b], identity_first(orders))
 
 

@@ -47,54 +47,54 @@ def calibrate(
 ) -> Calibrated:
     """Give a similarity a zero point and a p-value, from its distribution under random matching of the rows.
 
-    Observed value and null come from the same kernel; views of the data are made once and only relabelled. The null
-    hypothesis is "no relation at all": rows that depend on one another need `shift` (time points), `groups` (cells of a
-    donor) or `blocks` (batches); `shesha.nulls.exchange` has the details. If they look dependent and none is given, a
-    `CalibrationWarning` is issued. Ctrl-C returns the result of the draws so far.
+    The same code computes the observed value and the null distribution. The null hypothesis is that X and Y are
+    unrelated. If rows depend on one another, pass `shift` (time points), `groups` (cells of a donor) or `blocks`
+    (batches); see `shesha.nulls.exchange`. A `CalibrationWarning` is raised if rows look dependent and no design is
+    passed. Ctrl-C returns the result of the draws so far.
 
     Parameters
     ----------
     X, Y : arrays of shape (n_samples, n_features), or Rdm
-        Row i of both is the same input; rows that have names are matched by them.
+        Representations of the same inputs, row by row. Rows with names are matched by name.
     measure : str, Measure or function
-        A measure (see `shesha.measures`), or your own f(X, Y) -> float, for which higher is closer and rows of Y are
-        permuted.
+        A measure (see `shesha.measures`), or your own f(X, Y) -> float, whose higher values must mean more similar.
+        The rows of Y are permuted.
     n_permutations : int
-        Number of draws K; at least 1 / alpha - 1, because fewer can never be significant.
+        Number of draws K; at least 1 / alpha - 1, because with fewer draws no score can be significant.
     alpha : float
-        Level of the threshold, in (0, 1).
+        Significance level of the threshold, in (0, 1).
     maximum : float, optional
-        Value of perfect agreement, which no score may exceed; default: the measure's bound. Your own function has none
-        unless given.
+        Value for perfect agreement, which no score may exceed. Default: the bound of the measure, or no maximum for
+        your own function.
     blocks : array of shape (n_samples,), optional
-        Labels: rows are permuted within blocks only (sessions, batches).
+        Labels of blocks, such as sessions or batches. Rows are permuted only within blocks.
     groups : array of shape (n_samples,), optional
-        Labels (trials of a subject): whole groups are permuted, with their rows in order. Only groups of equal size can
-        be; `shesha.nulls.equal_groups` makes them so.
+        Labels of groups, such as the trials of a subject. Whole groups are permuted, with their rows in order, and only
+        among groups of equal size; `shesha.nulls.equal_groups` selects rows that make all groups equally large.
     within : array of shape (n_samples,), optional
-        A covariate that both depend on (depth, length, norm). Rows are permuted within its strata only: labels are
-        strata as they are, and numbers are cut into strata of up to ten rows, fewer where rows lie far apart. What it
-        does inside a stratum counts as a relation, with a warning where that is much: `covariates` takes it out.
+        A covariate on which both sides depend (depth, length, norm). Rows are permuted only within its strata. Labels
+        are used as strata; numbers are cut into strata of up to ten rows, or fewer if values are far apart. An effect
+        of the covariate inside its strata appears as similarity. A large effect raises a warning; use `covariates`.
     shift : bool
-        Rows are a series (each block is one): circular shifts are drawn. If there are at most K shifts, each is used
-        once, and p is exact.
+        Whether each block is a series, permuted by circular shifts. If there are at most K shifts, each is used once,
+        and the p-value is exact.
     block_length : int, optional
-        Rows are a series (each block is one): stretches of this many consecutive rows are permuted.
+        Number of rows of a stretch, if each block is a series. Stretches of consecutive rows are permuted.
     permutations : array of shape (n_permutations, n_samples), optional
-        Use these instead of random ones: draw k compares X with Y[permutations[k]].
+        Permutations to use instead of random ones. Draw k compares X with Y[permutations[k]].
     truncate : int or float, optional
-        Compare only the leading principal components of each: their number, or the share of the variance that they
-        hold. Measures that decompose something in every draw (CCA, Procrustes) take seconds with 256 features and
-        minutes with 1,024.
+        Compare only the leading principal components of each side: their number, or the share of the variance that
+        they explain. Default: all features. Measures that decompose a matrix in every draw (CCA, Procrustes) take
+        seconds with 256 features and minutes with 1,024.
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), DataFrame, mapping, or Rdm, optional
-        What both are known to depend on (batch, depth, length), to control for: numbers, labels, or distances between
-        rows. Measures look at the residuals of the features: of class means, and of smooth functions of numbers
-        (natural splines of as many terms as cross-validation asks for). Where only distances are known, RSA and RDM
-        drift use the rank-partial correlation. The null permutes rows of similar covariates, within `blocks` if given;
-        another design or `permutations` replaces this. Draws keep the degrees of freedom of the residuals, which
-        costs a view per draw. `docs/calibration.md` has false positives and power.
+        Known common causes to control for (batch, depth, length): numbers, labels, or distances between rows. Measures
+        compare the residuals of the features after regression on class means and on natural splines of the numbers,
+        with cross-validated numbers of terms. If only distances are known, RSA and RDM drift use the rank-partial
+        correlation. The null permutes rows with similar covariates, within `blocks` if passed; another design or
+        `permutations` replaces this. Each draw recomputes the residuals to keep their degrees of freedom, which is
+        slow. `docs/calibration.md` reports false-positive rates and power.
     seed : int, Generator or None
-        Draws the permutations.
+        Seed of the permutations.
     **options
         Options of the measure, such as k=20.
 
@@ -106,10 +106,10 @@ def calibrate(
     Raises
     ------
     ValueError
-        If rows are not paired, there are too few permutations for alpha, or the measure ignores the order of rows and
-        so has no such null (MagDiff, IMD, ...).
+        If rows are not paired, or if there are too few permutations for alpha. Also if the measure does not depend on
+        the order of rows and therefore has no permutation null (MagDiff, IMD, ...).
     shesha.calibration.DrawError
-        If your own function fails or returns no number; it names the draw.
+        If your own function fails or does not return a number. The message names the draw.
 
     Examples
     --------

@@ -31,19 +31,20 @@ def class_changes(
 ) -> tuple[ClassChange, ...]:
     """Return every pair of classes, and every class with itself, sorted by p-value.
 
-    Distances are those over the mean distance between all rows, so that a common scale moves nobody.
+    Distances are divided by the mean distance between all rows, so a change of scale alone has no effect.
 
     Parameters
     ----------
     before, after : Representation
+        The same rows before and after the change.
     codes : array of shape (n_rows,)
-        The class of each row.
+        Class of each row, as a code.
     classes : list of str
-        Names of the classes.
+        Names of the classes, in the order of the codes.
     design : dict
-        Which rows may exchange their labels.
+        Exchange design, which restricts the permutations of the labels.
     seed : int, Generator or None
-        For the shuffles.
+        Seed of the permutations.
     """
     old, new = (_relative_distances(side) for side in (before, after))
     orders, _ = draw_permutations(len(codes), PERMUTATIONS, 0.05, design=design, seed=seed)
@@ -51,7 +52,7 @@ def class_changes(
     first, second = np.triu_indices(len(classes))
     change = class_means(moved, codes)[first, second]
     null = np.array([class_means(moved, codes[order])[first, second] for order in orders])
-    # What rounding makes of no change is no evidence.
+    # The tolerance prevents rounding errors from counting as a change.
     reached = np.abs(null) >= np.abs(change) - 1e-12
     p = (1 + reached.sum(axis=0)) / (1 + len(orders))
     corrected = benjamini_hochberg(p)

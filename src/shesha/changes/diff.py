@@ -73,61 +73,64 @@ def diff(
 ) -> Diff:
     """Report which layers a change (fine-tuning, quantising, an upgrade) changed, beyond the noise of re-encoding.
 
-    Layers with the same name are compared. Each has its change (RDM drift, unbiased CKA, nearest neighbours lost)
-    with an interval, the noise floor, and a verdict:
+    Layers with the same name are compared. The result contains the change of each layer (RDM drift, unbiased CKA,
+    nearest neighbours lost) with an interval, the noise floor, and a verdict:
 
     - *unchanged*: the drift is at most 1e-9, the rounding error of single precision;
-    - *within noise*: the lower end of its interval is not above the limit from noise;
-    - *changed*: it is above;
-    - *replaced*: it is above the limit and above 0.5, so the layer is nearer to an unrelated geometry than to the old.
+    - *within noise*: the lower end of the interval of the drift is at most the noise limit;
+    - *changed*: the lower end is above the noise limit;
+    - *replaced*: the lower end is above the limit and above 0.5, so the layer is closer to an unrelated geometry than
+      to the old one.
 
-    The limit is the largest drift of 19 unchanged encodings or more, or twice the largest of fewer.
+    With at least 19 unchanged encodings, the noise limit is their largest drift; with fewer, it is twice the largest.
 
     Parameters
     ----------
     before, after : mapping of layers, sequence of layers, array, path of a file, or model
-        Row i of both is the same input; named rows are matched by name. Layers with the same name are compared. With
-        `texts`, a name, folder or torch module is a model that reads them.
+        The representations to compare. Row i of both is the same input, and named rows are matched by name. If `texts`
+        is given, a model name, folder or torch module is a model that encodes these texts.
     labels : array of shape (n_rows,), optional
-        The class of each row: which classes moved apart or together, and how well a held-out classifier separates them
-        before and after.
-    again : iterable of what `before` may be, optional
-        The unchanged model encoding the same inputs again: other batch sizes, precision, order. Default: for models,
-        other batches and order, then half precision; for arrays and files, none.
-    also : iterable of what `after` may be
+        Class of each row. The result then reports which classes moved apart or together, and how well a classifier
+        predicts held-out rows before and after.
+    again : iterable of inputs such as `before`, optional
+        Further encodings of the same inputs by the unchanged model, with other batch sizes, precision or order. Default
+        for models: other batches and order, then half precision. Default for arrays and files: none.
+    also : iterable of inputs such as `after`
         Further runs of the same change, such as other seeds of the same training. A layer changed if it differs from
         `before` by more than the runs differ from each other. Without `again` and `also`, Gaussian noise of 1 % of
-        each row's spread defines the noise floor: about as much as half precision adds in a sentence encoder. It does
-        not include measurement noise, so pass `again` for recordings and cells.
+        each row's standard deviation defines the noise floor. Half precision adds about as much noise in a sentence
+        encoder. This does not include measurement noise, so pass `again` for recordings and cells.
     texts : sequence of str, optional
-        Inputs of models; with arrays, the names of the rows.
+        Inputs of the models. If `before` and `after` are arrays, the names of the rows.
     encoding : mapping, optional
         Options of `shesha.extract.encode` for models: layers, pool, batch_size, device.
-    measures : measure or sequence of them, optional
-        The first determines the verdict. Default: RDM drift, unbiased CKA and mutual kNN.
+    measures : measure or sequence of measures, optional
+        Measures of change, of which the first determines the verdict. Default: RDM drift, unbiased CKA and mutual kNN.
     names : pair of str
-        Names of the two.
+        Names of the two representations in the report.
     blocks, groups : arrays of shape (n_rows,), optional
-        Intervals leave out whole groups (donors, sessions) instead of single rows.
+        Blocks within which the tests of class changes permute labels, and groups, such as donors or sessions. Intervals
+        leave out whole groups instead of single rows.
     k : int, optional
-        Neighbours of each row; default: 10, or a third of the rows if there are fewer than 31.
+        Number of neighbours of each row. Default: 10, or a third of the rows if there are fewer than 31.
     index : bool
-        Also report whether an index of old vectors may be kept. Recall@k is the share of a new query's neighbours among
-        new vectors that it finds in the old index, without a map and with a held-out map. It uses the last layer.
+        Whether to report if an index of old vectors of the last layer may be kept. Recall@k is the share of its true
+        neighbours (among new vectors) that a new query finds in the old index. It is computed without a map and with a
+        held-out map.
     max_loss : float
         Acceptable loss of recall, compared with re-encodings of the unchanged model.
     row_map : bool
-        Also make a map of the rows of the examined layer, before and after: ``result.row_map.save_html("map.html")``
-        writes a page to look at them.
+        Whether to make a map of the rows of the examined layer, before and after.
+        ``result.row_map.save_html("map.html")`` writes it as a page.
     max_rows : int or None
-        Number of random rows for changes and intervals; None: all. The search for rows that moved uses all rows, or
-        5,000 of them.
+        Maximum number of rows, drawn at random, for changes and intervals; None uses all. The search for moved rows
+        uses up to 5,000 rows.
     confidence : float
-        Confidence of the intervals.
+        Confidence level of the intervals, in (0, 1).
     seed : int, Generator or None
         Seed of the random rows and subsets.
-    layer_axis
-        As for `shesha.compare_layers`.
+    layer_axis : int, None or 'guess'
+        Axis of a 3-D array that counts layers, as for `shesha.compare_layers`.
 
     Returns
     -------
@@ -267,7 +270,7 @@ def _evidence(scored: Index, known: dict[str, Any], confidence: float, seed: See
 
 
 def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:
-    """Take the examined rows of one layer in all encodings."""
+    """Select the examined rows of one layer in all encodings."""
     before, after = (side[name].to_numpy.take_rows(rows) for side in (sides.before, sides.after))
     again, also = (
         [{name: side[name].to_numpy.take_rows(rows)} for side in group] for group in (sides.again, sides.also)

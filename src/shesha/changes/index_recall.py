@@ -34,22 +34,22 @@ def index_change(
 ) -> IndexChange:
     """Decide whether an index of old vectors can be kept for new queries.
 
-    Every row is a query once; its true neighbours are those that it has among the new vectors, by cosine.
+    Every row is a query once. Its true neighbours are its nearest rows among the new vectors, by cosine similarity.
 
     Parameters
     ----------
     layer : str
-        Name of the vectors.
+        Name of the layer.
     before, after : Representation
         Old and new vectors of the same inputs.
     again : sequence of Representation
-        Old vectors encoded again: as queries they give the recall of an unchanged model.
+        Re-encodings by the unchanged model. Used as queries, they give the recall that is attainable.
     k : int
-        Neighbours that a search returns.
+        Number of neighbours that a search returns.
     tolerance : float
         Acceptable loss of recall.
     seed : int, Generator or None
-        Deals the rows into folds.
+        Seed of the division into folds.
     """
     old, new = (side.standard("cosine") for side in (before, after))
     fold = spawn(seed, _DEALING).permutation(len(old)) % FOLDS

@@ -33,8 +33,8 @@ def what_changed(
 ) -> Details:
     """Return the kind of change, the classes that moved, and their separability.
 
-    Without labels only the kind of change is returned, and nothing if all rows are equal.
-    Classes of fewer than five rows take no part; more than 30 classes are not compared.
+    Without labels, only the kind of change is returned. If all rows of a side are equal, nothing is returned. Classes
+    of fewer than five rows are left out, and more than 30 classes are not compared.
     """
     before, after = (side[layer].to_numpy.take_rows(rows) for side in (sides.before, sides.after))
     groups = None if known.get("groups") is None else _codes(known["groups"][rows])
@@ -71,7 +71,7 @@ def structure_change(
     """Describe the change of the vectors of a layer."""
     X, Y = (side.rows - side.rows.mean(axis=0) for side in (before, after))
     with single_threaded_blas():
-        # Few rows do not suffice to give the old vectors themselves: what they cannot give of these is no news.
+        # With few rows, even the old vectors cannot be predicted from themselves; this share is not new structure.
         linear, ceiling = _held_out_variance_share(X, Y, fold), _held_out_variance_share(X, X, fold)
     shared = _scaled_variance_share(X, Y)
     ranks = [participation_ratio(side.rows) for side in (before, after)]
@@ -112,7 +112,8 @@ def separation_change(
 ) -> SeparationChange:
     """Measure how well a linear classifier predicts the classes of held-out rows, before and after.
 
-    Ridge regression on the classes, whose largest answer counts; classes weigh alike.
+    Ridge regression predicts indicators of the classes, and the largest prediction relative to the class size is
+    chosen. All classes have equal weight.
     """
     sizes = np.bincount(codes)
     with single_threaded_blas():
@@ -130,5 +131,5 @@ def _correctly_classified(rows: Matrix, codes: Labels, fold: Index) -> Vector:
     shares = sizes / len(codes)
     targets = np.eye(len(sizes))[codes] - shares
     predicted = predict_held_out(X, decompose_folds(X, fold, FOLDS), targets)
-    # Beside its share, so that a rare class can win.
+    # Predictions are relative to the share of the class, so that a rare class can be chosen.
     return np.asarray((predicted / shares).argmax(axis=1) == codes, dtype=float)

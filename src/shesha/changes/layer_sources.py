@@ -171,8 +171,8 @@ def _is_matrix(value: Any) -> bool:
 def match_layers(before: Sequence[str], after: Sequence[str]) -> tuple[dict[str, str], str]:
     """Match the layers of the two sides, with a note if names do not match them.
 
-    Layers of one name belong together. If there are none, names that differ only by a prefix (of an adapter or wrapper)
-    are matched, then equal numbers of layers in order.
+    Layers with the same name are matched. If there are none, names that differ only by a prefix (of an adapter or
+    wrapper) are matched. Otherwise, equal numbers of layers are matched in order.
 
     Examples
     --------

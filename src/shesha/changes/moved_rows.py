@@ -46,20 +46,20 @@ def moved_rows(
     Parameters
     ----------
     before, after : Representation
-        The rows that are looked at.
+        The examined rows.
     unchanged : sequence of pairs
-        Encodings of the same rows that differ by noise alone.
+        Pairs of encodings of the same rows that differ by noise alone.
     rows : array
-        Numbers of these rows among those given.
+        Row numbers of the examined rows in the input.
     names, labels : sequence of str
         Names and labels of the examined rows.
     k, most : int
-        Neighbours, and rows to return.
+        Number of neighbours of each row, and maximum number of rows to return.
     """
     try:
         losses, movement = neighbours_lost(before, after, k), row_movement(before, after)
     except NotEstimable:
-        # Where all rows are equal no row is nearer than another; the layer's own reason says so.
+        # If all rows are equal, no row is nearer than another; the result of the layer states this reason.
         return ()
     noise = np.full(len(losses), np.nan)
     for first, other in unchanged:
@@ -78,7 +78,7 @@ def moved_rows(
 def losses_by_class(before: Representation, after: Representation, labels: Sequence[str], k: int) -> dict[str, float]:
     """Return the mean share of neighbours that the rows of each class lost, the largest first.
 
-    Empty without classes, and where there are more than 30.
+    The result is empty for fewer than 2 or more than 30 classes.
     """
     names, codes = np.unique(np.asarray(labels), return_inverse=True)
     if not 2 <= len(names) <= 30:

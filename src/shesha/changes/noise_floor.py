@@ -25,9 +25,9 @@ class NoiseFloor:
     Attributes
     ----------
     again : sequence of mappings of layers
-        The unchanged model, encoding the same inputs again.
+        Further encodings of the same inputs by the unchanged model.
     also : sequence of mappings of layers
-        Further runs of the changed one: other seeds of the same training.
+        Encodings by further runs of the same change, such as other seeds of the training.
     """
 
     again: Sequence[Side]
@@ -52,7 +52,7 @@ class NoiseFloor:
     def pairs(
         self, name: str, before: Representation, after: Representation
     ) -> tuple[tuple[Representation, Representation], ...]:
-        """Return the pairs of one layer, with rows in one order."""
+        """Return the pairs of one layer, whose rows have the same order."""
         if not (self.again or self.also):
             return tuple((before, add_noise(before, np.random.default_rng([_NOISE, draw]))) for draw in range(DRAWS))
         runs = [after, *(side[name] for side in self.also)]

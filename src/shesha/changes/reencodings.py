@@ -15,15 +15,16 @@ _BATCH = 32
 def reencodings(model: Any, data: Sequence[Any], options: Mapping[str, Any]) -> Iterator[dict[str, Array]]:
     """Encode again in batches of another size and order, then in half precision (bfloat16).
 
-    These are the circumstances in which encodings of one model differ most often; dropout is off in all of them.
+    These differences are the most frequent ones between encodings of one model. Dropout is always off.
 
     Parameters
     ----------
     model : str, path or torch.nn.Module
+        Model, or its name or folder.
     data : sequence
         Inputs of the model.
     options : mapping
-        Of `shesha.extract.encode`, as in the first encoding.
+        Options of `shesha.extract.encode` that were used for the first encoding.
     """
     from shesha.extract import encode
 

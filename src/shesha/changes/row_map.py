@@ -45,30 +45,31 @@ def explore(
 ) -> RowMap:
     """Make a map of the rows of a representation, or of two side by side, for a browser.
 
-    ``explore(X, Y).save_html("map.html")`` writes one page that needs no network. Pointing at a row names it and marks
-    it in both maps; lines join the rows that moved most; colours show labels.
+    ``explore(X, Y).save_html("map.html")`` writes one page that needs no network. Pointing at a row shows its name and
+    marks it in both maps. Lines join the two positions of the rows that moved most, and colours show labels.
 
-    Each map has the first two principal axes of the rows (of unit length for the metric cosine). The second is turned,
-    mirrored and scaled onto the first (orthogonal Procrustes). A map of two dimensions leaves out most of a geometry,
-    so the page reports the share of the squared distances that it preserves, and its trustworthiness.
+    Each map shows the first two principal axes of the rows (scaled to unit length for 'cosine'). The second map is
+    rotated, reflected and scaled onto the first (orthogonal Procrustes). A map of two dimensions leaves out most of a
+    geometry. The page therefore reports its trustworthiness and the share of the squared distances that it preserves.
 
     Parameters
     ----------
     X : array of shape (n_rows, n_features)
+        The representation.
     Y : array of shape (n_rows, n_features), optional
         Another representation of the same rows. If both have row names, rows are matched by name.
     labels : array of shape (n_rows,), optional
-        Labels shown as colours. Numbers with many values are shown as ranges.
+        Label of each row, shown as a colour. Numbers with many values are shown as ranges.
     names : pair of str
         Names of the representations.
     row_names : sequence, optional
-        Names of the rows, such as their texts; default: names that X has, or the numbers of the rows.
+        Names of the rows, such as their texts. Default: the row names of X, or else row numbers.
     metric : {'cosine', 'correlation', 'euclidean'}
-        Distance that the map shows.
+        Distance between rows that the map shows.
     k : int, optional
-        Number of nearest rows to compare; default: 10, or a third of the rows if there are fewer than 31.
+        Number of nearest rows to compare. Default: 10, or a third of the rows if there are fewer than 31.
     max_rows : int
-        Maximum number of rows to show; from more, a random sample is shown.
+        Maximum number of rows to show. If there are more, a random sample is shown.
     seed : int, Generator or None
         Seed of the sample of rows.
 
@@ -121,14 +122,14 @@ def map_rows(
     max_rows: int = MOST_ROWS,
     seed: Seed = 0,
 ) -> RowMap:
-    """Return the map of one representation or two, whose rows are in one order.
+    """Return the map of one or two representations, whose rows have the same order.
 
     Parameters
     ----------
     sides : mapping of Representation
-        By the names that the map gives them.
+        One or two representations by name.
     names, labels : sequence of str
-        One per row; labels may be empty.
+        Name and label of each row; `labels` may be empty.
     metric, k, max_rows, seed
         As for `explore`.
     """
@@ -139,7 +140,7 @@ def map_rows(
     places: dict[str, Matrix] = {}
     explained, trust = {}, {}
     for name, side in chosen.items():
-        # The library's own rows for Euclidean distances are in another unit.
+        # `standard` rescales the rows for Euclidean distances, but the map keeps their unit.
         standard = side.rows if metric == "euclidean" else side.standard(metric)
         plane, shares = principal_plane(standard)
         places[name] = turn_onto(plane, next(iter(places.values()))) if places else plane

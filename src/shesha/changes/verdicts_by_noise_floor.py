@@ -10,8 +10,7 @@ from shesha.results.changes.diff import Verdict
 from shesha.results.changes.text import ENOUGH
 
 UNCHANGED = 1e-9
-"""Largest drift that counts as no change, since it may be due to rounding; re-encoding by MiniLM gives at most
-2e-11."""
+"""Largest drift that counts as no change, because rounding may cause it. Re-encoding by MiniLM gives at most 2e-11."""
 REPLACED = 0.5
 """Drift above which a layer counts as replaced; unrelated geometries have a drift of 1."""
 MARGIN = 2.0
@@ -21,8 +20,8 @@ MARGIN = 2.0
 def noise_limit(noise: Sequence[float]) -> float:
     """Return the limit that a change must exceed to count as more than noise.
 
-    Of 19 unchanged encodings or more it is the largest one: another passes it in 5 % of cases or less. Of fewer it
-    is twice the largest.
+    With at least 19 unchanged encodings, the limit is their largest drift, which another one exceeds in at most 5 %
+    of cases. With fewer, the limit is twice the largest drift.
 
     Examples
     --------
@@ -49,7 +48,7 @@ def judge(change: float, low: float, limit: float) -> Verdict:
         return "not estimable"
     if change <= UNCHANGED:
         return "unchanged"
-    # Without an interval the change itself must do.
+    # Without an interval, compare the change itself with the limit.
     least = low if np.isfinite(low) else change
     if not least > limit:
         return "within noise"

@@ -30,9 +30,9 @@ class Citations:
     Attributes
     ----------
     entries : tuple of str
-        The library first, then one entry per source.
+        The entry of the library, then one entry per source.
     unchecked : tuple of str
-        "name: reference" of sources without a checked entry, printed as comments.
+        Sources without a verified entry, as "name: reference"; they are printed as comments.
     """
 
     entries: tuple[str, ...]
@@ -50,19 +50,20 @@ def cite(*used: str | Result | Mapping[str, Any]) -> Citations:
     Parameters
     ----------
     *used : str, result or mapping
-        Names of measures, stability scores or descriptors; or results, which name theirs, as they are or as the plain
-        values of `to_dict()`. Without any, only the library is cited.
+        Names of measures, stability scores or descriptors. For a result, or the plain values of its `to_dict()`, the
+        measures and scores that it contains are cited. Without arguments, only the library is cited.
 
     Returns
     -------
     Citations
+        The BibTeX entries; printing them gives the text of a BibTeX file.
 
     Raises
     ------
     ValueError
-        If a name is unknown; close names are listed.
+        If a name is unknown; the message lists similar names.
     TypeError
-        If something is neither a name nor a result.
+        If an argument is neither a name nor a result.
 
     Examples
     --------
@@ -89,7 +90,7 @@ def _sources(item: str | Result | Mapping[str, Any]) -> Iterator[tuple[str, str]
     if isinstance(item, str):
         entry = _find(item)
         if entry is None:
-            # Raises an error that lists close names.
+            # This raises an error that lists similar names.
             every = [SimpleNamespace(names=_measure_names(known)) for known in (*measures.choose("all"), *_scores())]
             spelling.find_by_name(item, every, "name", "`shesha measures` and `shesha scores`")
         else:
@@ -109,7 +110,7 @@ def _names_in(plain: Any) -> Iterator[str]:
             elif key == "measures" and isinstance(value, Sequence):
                 yield from (name for name in value if isinstance(name, str))
             else:
-                # An audit keeps each score under the score's own name.
+                # In an audit, the key of a score is its name.
                 yield from [key] if value is not None and isinstance(key, str) and _find(key) is not None else []
                 yield from _names_in(value)
     elif isinstance(plain, Sequence) and not isinstance(plain, str):

@@ -1,7 +1,7 @@
 """Coherence of shifts: whether the rows of a group move together, away from the controls, more than by chance.
 
-The same number serves single cells (perturbed cells against controls) and steering (activations of one class against
-those of another, or paired differences).
+The same score applies to single cells (perturbed cells against controls) and to steering (activations of two classes,
+or paired differences).
 """
 
 from shesha.coherence.coherence_by_group import coherence_by_group

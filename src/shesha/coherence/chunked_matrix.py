@@ -16,7 +16,7 @@ from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
 
 _ENTRIES = 1 << 23
-"""Number of entries of a dense piece (64 MiB); a sparse piece has a hundred times as many, including zeros."""
+"""Maximum number of entries of a dense piece (64 MiB)."""
 _SPARSE_ROWS = 4_000
 
 
@@ -25,13 +25,13 @@ class RowPieces:
 
     Parameters
     ----------
-    X : array, sparse matrix, or what gives one of these for a slice of rows (a data set on disk, a lazy array)
-        Of shape (n, n_features), numbers.
+    X : array, sparse matrix, or object whose slices of rows are one of these (a data set on disk, a lazy array)
+        Numbers, of shape (n, n_features).
     name : str
-        What errors call it.
+        Name of X in error messages.
     moved : bool
-        Whether to subtract an origin among dense rows: far from zero, distances to a reference lose digits. Sparse rows
-        keep their zeros.
+        Whether to subtract the mean of the first piece from dense rows, because distances between rows far from zero
+        lose digits. Sparse rows are never moved, to keep their zeros.
     """
 
     def __init__(self, X: Any, name: str = "X", *, moved: bool = True) -> None:
@@ -93,10 +93,10 @@ class RowPieces:
         Parameters
         ----------
         codes : array of shape (n,)
-            From 0; rows of a negative code are left out.
+            Code of each row, from 0; rows with a negative code are left out.
         n_codes : int
         weights : array of shape (k, n), optional
-            Default: one set of ones.
+            Default: one set, with weight 1 for every row.
         """
         from scipy.sparse import csr_array
 

@@ -48,60 +48,60 @@ def coherence_by_group(
     """Test whether the rows of each group move together, away from the controls, more than by chance.
 
     The shift of a row is its position minus the mean of the controls. Small groups look coherent and strong without any
-    effect. Each group is therefore compared with null groups of its size, drawn from the controls. The remaining
-    controls are their reference, with the error of its mean scaled to that of all controls.
+    effect. Each group is therefore compared with null groups of its size, drawn from the controls. The reference of a
+    null group is the mean of the remaining controls, corrected for their smaller number.
 
     Parameters
     ----------
-    X : array, sparse matrix, or what gives one of these for a slice of rows; of shape (n, n_features)
-        Sparse rows and rows on disk are never made dense; "whitened" and "knn" take arrays.
+    X : array, sparse matrix, or object whose slices of rows are one of these; of shape (n, n_features)
+        Sparse rows and rows on disk are never made dense; "whitened" and "knn" require dense rows.
     labels : array of shape (n,)
-        Group of each row: the perturbation of a cell, the class of a sentence.
-    control : label, or several
+        Group of each row, such as the perturbation of a cell or the class of a sentence.
+    control : label or collection of labels
         The labels of the controls.
     method : {"standard", "whitened", "knn"}
-        "standard": shifts from the mean of the controls. "whitened": the same after the covariance of the controls is
-        made the identity. "knn": shifts from the mean of the k nearest controls, for controls of several kinds.
+        "standard": shifts from the mean of the controls. "whitened": the same, with features whitened by the covariance
+        of the controls. "knn": shifts from the mean of the k nearest controls, for controls of several kinds.
     k : int
-        For "knn". Rows share their nearest controls, so their shifts depend on one another: use the p-value, not the
-        interval.
+        Number of nearest controls for "knn". Rows share their nearest controls, so their shifts are dependent. Use the
+        p-value, not the interval.
     shrinkage : float, optional
-        For "whitened": the share of the identity in the covariance, in [0, 1]; default: Ledoit and Wolf's.
+        Share of the identity in the covariance for "whitened", in [0, 1]. Default: the estimate by Ledoit and Wolf.
     null : {"controls", "pooled"}
         "controls": null groups are drawn from the controls. "pooled": they are drawn from the controls and the group
-        together (shuffled labels). This is exact if the group is like the controls and needs no more controls than
-        rows, but the group's own effect enters the chance level. Groups of more than 15 % of their controls leave too
-        few controls, so labels are shuffled for these as well (not for "knn"; whole units are first moved back by the
-        group's shift). A note names these groups.
+        together (shuffled labels). This is exact without an effect and does not require more controls than rows, but
+        the group's own effect enters the chance level. Groups with more than 15 % as many rows as the controls would
+        leave too few controls, so their labels are shuffled too (not for "knn"). Whole units are first moved back by
+        the group's shift. A note names these groups.
     blocks : array of shape (n,), optional
-        Batch, replicate or session of each row: shifts start from the controls of the same block, and null groups have
-        as many rows of each block as the group. Without it, a group from one batch looks coherent against controls of
-        all batches.
+        Batch, replicate or session of each row. Shifts start from the controls of the same block, and null groups have
+        as many rows of each block as the group. Without blocks, a group from one batch looks coherent against controls
+        of all batches.
     groups : array of shape (n,), optional
-        What was sampled together: the guide, the donor, the template. Intervals resample these as a whole. If no unit
-        has both controls and other rows, null groups are whole units of controls (all choices, if there are few).
+        Sampling unit of each row, such as a guide, donor or template. Intervals treat a unit as one observation. If no
+        unit has both controls and other rows, null groups are whole units of controls (all choices, if there are few).
     n_draws : int, optional
-        Null groups; default: 999, and 199 for "knn". 0: no chance level.
+        Number of null groups. Default: 999, or 199 for "knn". With 0, no chance level is computed.
     min_size : int
-        Smaller groups are listed and not scored.
+        Minimum number of rows of a group. Smaller groups are listed but not scored.
     alpha, confidence : float
-        Level of the thresholds, and of the intervals.
+        Significance level of the thresholds, and confidence level of the intervals, in (0, 1).
     seed : int, Generator or None
 
     Returns
     -------
     CoherenceTable
-        Prints as a table; `to_frame()`; `["name"]` is one group; `links` has the correlation of magnitude and coherence
-        with its null.
+        `to_frame()` returns a data frame, and `table["name"]` one group. `links` holds the correlation of magnitude and
+        coherence, compared with its null distribution.
 
     Raises
     ------
     ValueError
-        If labels do not fit, there is no group, there are fewer than five controls, or X holds NaN.
+        If labels do not fit the rows, no group can be scored, there are fewer than five controls, or X contains NaN.
 
     Notes
     -----
-    Intervals allow for other rows (or units) and other controls, by the influence of each on the score.
+    Intervals cover the sampling of rows (or units) and of controls, estimated from the influence of each on the score.
 
     Examples
     --------

@@ -60,8 +60,10 @@ def build_pool(rows: RowPieces, numbers: Index, largest: int) -> Pool:
     Parameters
     ----------
     rows : RowPieces
-    numbers : array of row numbers
+    numbers : array of int
+        Row numbers of the candidates.
     largest : int
+        Number of rows of the largest group.
     """
     wide = rows.shape[1] > _SPANNED
     fewest = max(2 * largest, _SPANNED if wide else max(_HELD, _ENTRIES // rows.shape[1]))

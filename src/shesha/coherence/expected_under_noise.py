@@ -10,8 +10,8 @@ from shesha.inputs import validation as check
 def expected_mean_cosine(n: int, n_features: int, n_controls: int | None = None) -> float:
     """Expected mean cosine between shifts of isotropic Gaussian noise and their mean.
 
-    A shift and the mean of n shifts have features that correlate at 1 / sqrt(n), because the mean holds the shift;
-    their cosine is such a correlation over `n_features` pairs of numbers. About 1 / sqrt(n): 0.32 for ten rows.
+    The features of a shift and of the mean of n shifts correlate at 1 / sqrt(n), because the mean contains the shift.
+    Their cosine is the sample correlation of `n_features` such pairs. Its expected value is about 1 / sqrt(n).
 
     Parameters
     ----------
@@ -19,8 +19,8 @@ def expected_mean_cosine(n: int, n_features: int, n_controls: int | None = None)
         Number of shifts.
     n_features : int
     n_controls : int, optional
-        Number of controls whose mean the shifts start from, of the same noise: all shifts share its error. Default:
-        a reference without error.
+        Number of controls, with the same noise, whose mean is the reference. All shifts share the error of this mean.
+        Default: a reference without error.
 
     Returns
     -------

@@ -41,10 +41,10 @@ def evidence(rows: RowPieces, layout: Layout, *, centred: bool = True) -> Eviden
     Parameters
     ----------
     rows : RowPieces
-        The rows themselves, or (not `centred`) shifts that have a reference of their own each.
+        The rows, or shifts from individual references if `centred` is False.
     layout : Layout
     centred : bool
-        Whether the mean of the controls of a row's block is taken off.
+        Whether to subtract from each row the mean of the controls of its block.
     """
     parts = Parts(rows, layout, centred=centred)
     mean = parts.row_sums()[0].sum(axis=1) / parts.n[:, None]

@@ -35,7 +35,7 @@ class Parts:
         Parameters
         ----------
         weights : array of shape (k, n), optional
-            Default: one set of ones.
+            Default: one set, with weight 1 for every row.
         """
         weights = (
             np.ones((1, len(self.code))) if weights is None else np.where(self.code >= 0, np.nan_to_num(weights), 0.0)

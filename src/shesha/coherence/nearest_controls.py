@@ -61,10 +61,10 @@ class MatchedPool:
         """Find the neighbours; null groups of up to `largest` rows will be removed."""
         n, k = len(pool), min(k, len(pool) - 1)
         share = min(0.95, largest / n)
-        # The number outside a random group among the nearest w is binomial: six standard deviations to be sure.
+        # Neighbours outside a random group have a binomial count; six standard deviations ensure that k remain.
         width = (k + 6 * np.sqrt(k * share)) / (1 - share) + 6
         near = nearest_controls(pool.rows, pool.rows, min(n, int(width) + 1))
-        # Itself comes first, unless copies of it do; it must not be its own control.
+        # A control must not be its own neighbour. It comes first unless other controls are copies of it.
         place = np.argmax(near == np.arange(n)[:, None], axis=1)
         there = near[np.arange(n), place] == np.arange(n)
         keep = np.ones(near.shape, dtype=bool)
@@ -81,7 +81,7 @@ class MatchedPool:
         is_nearest = free & (np.cumsum(free, axis=1) <= self.k)
         count = is_nearest.sum(axis=1)
         shifts = self.pool.rows[chosen] - self.means[chosen]
-        # Only what changes is summed: a few of the k.
+        # Only the few neighbours that change are added to the sum or subtracted from it.
         first = np.zeros_like(is_nearest)
         first[:, : self.k] = True
         change = is_nearest.astype(np.int8) - first.astype(np.int8)

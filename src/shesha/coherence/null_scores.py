@@ -60,17 +60,18 @@ def null_group_reference(
 ) -> Matrix:
     """Reference of a null group, corrected to give shifts the variance of a real group's shifts.
 
-    A fake leaves fewer controls, whose mean is noisier: its mean shift has variance 1/n + 1/(N - a) instead of
-    1/n + 1/N. Moving the reference towards the fake's mean by the root of their ratio makes up for it, exactly where
-    the noise is Gaussian: deviations from a mean do not depend on it.
+    A null group leaves N - a of N controls, so its mean shift has variance 1/n + 1/(N - a) instead of 1/n + 1/N. The
+    correction scales the mean shift by the square root of their ratio. It is exact for Gaussian noise, because
+    deviations from a mean are independent of this mean.
 
     Parameters
     ----------
     mean, others : arrays of shape (d,) or (n_groups, d)
-        Means of the fake group, and of the controls left.
+        Means of the null group and of the remaining controls.
     n, n_excluded : int, or arrays of shape (n_groups, 1)
-        Rows of the fake group, and of all that are no controls of it (the rest of its units).
+        Number n of rows of the null group, and number a of rows excluded from its controls (all rows of its units).
     n_controls : int
+        Number N of all controls.
     """
     step = np.sqrt((1 / n + 1 / n_controls) / (1 / n + 1 / (n_controls - n_excluded)))
     return np.asarray(mean - step * (mean - others))
@@ -79,14 +80,14 @@ def null_group_reference(
 def windows(pools: Sequence[Pool], sizes: Index, rng: np.random.Generator) -> NDArray[np.float64]:
     """Score one null group per size; the groups are consecutive stretches of the permuted controls.
 
-    Stretches follow one another, so that null groups share rows only where the controls do not suffice for all. The
-    controls outside a null group are its controls.
+    Stretches are consecutive, so that null groups share rows only if there are too few controls for all of them. The
+    reference of a null group is the mean of the controls outside it.
 
     Parameters
     ----------
-    pools : one per block
+    pools : sequence of Pool, one per block
     sizes : array of shape (n_groups, n_blocks)
-        Smaller than the pools.
+        Number of rows of each group in each block, smaller than the pool.
     rng : Generator
 
     Returns
@@ -120,7 +121,7 @@ def _window_sums(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Ma
     n = np.maximum(sizes, 1)[:, None]
     others = (pool.total - totals) / (len(pool) - sizes)[:, None]
     references = null_group_reference(totals / n, others, n, sizes[:, None], len(pool))
-    # Products go stretch by stretch, all else over the rows of all stretches at once: calls cost as much as numbers.
+    # Only the products need one call per stretch. Separate calls for all other steps would take as long as the sums.
     ends = np.cumsum(sizes)
     projections = np.empty(int(ends[-1]))
     for g in used:
@@ -162,15 +163,16 @@ def members(
 
     Parameters
     ----------
-    pools : one per block
-    chosen : one array of places per block
-    excluded : one array of places per block
-        The chosen rows and the rest of their units, which are not controls of this null group.
+    pools : sequence of Pool, one per block
+    chosen : sequence of index arrays, one per block
+        Indices of the rows of the null group.
+    excluded : sequence of index arrays, one per block
+        Indices of the chosen rows and of the rest of their units, which are not controls of this null group.
     corrected : bool
-        Whether to correct the reference, because the real group is compared with all rows of the pools; False if it
-        is compared with the remaining rows only.
-    stretches : one number per block, optional
-        Factors on the mean shifts if the reference is not corrected.
+        Whether to correct the reference. Use True if the real group is compared with all rows of the pools, and False
+        if it is compared with the remaining rows only.
+    stretches : sequence of float, one per block, optional
+        Factors on the mean shifts if the reference is not corrected. Default: 1.
     """
     tally = Tally.empty(pools[0].rows.shape[1])
     stretches = stretches or [1.0] * len(pools)

@@ -41,22 +41,22 @@ def coherence_of_differences(
     differences : array of shape (n, n_features)
         One difference per pair.
     groups : array of shape (n,), optional
-        Template or donor of each pair: its differences turn round together.
+        Template or donor of each pair. Differences of one group change sign together.
     n_draws : int
-        Draws of signs; every choice of signs is taken once, where there are no more.
+        Number of random draws of signs. If there are no more choices of signs than this, each is used once.
     alpha, confidence : float
-        Level of the threshold, and of the interval.
+        Significance level of the threshold, and confidence level of the interval, in (0, 1).
     seed : int, Generator or None
 
     Returns
     -------
     Coherence
-        `unbiased` leaves out no dependence within groups: look at its p-value.
+        `unbiased` is not corrected for dependence within groups; use its p-value.
 
     Raises
     ------
     ValueError
-        If there are fewer than two units whose signs can change.
+        If there are fewer than two pairs or fewer than two groups.
 
     Examples
     --------
@@ -99,6 +99,6 @@ def _flip_signs(v: Matrix, unit: Index, n_draws: int, seed: Seed) -> Matrix:
 def _signs(n_units: int, n_draws: int, seed: Seed) -> Matrix:
     """Signs of the units: all choices except the observed one and its opposite, or random draws."""
     if n_units <= 1 + np.log2(n_draws + 1):
-        # Turning all units round changes nothing: the first keeps its sign.
+        # Scores do not change if all units change sign, so the first unit keeps its sign.
         return np.array([(1, *rest) for rest in product((1.0, -1.0), repeat=n_units - 1)][1:])
     return generator(seed).choice([-1.0, 1.0], size=(n_draws, n_units))

@@ -29,7 +29,7 @@ def lines(
     observed : Evidence
     drawn : NullGroupScores
     alpha, confidence : float
-        Level of the thresholds, and confidence of the intervals.
+        Significance level of the thresholds, and confidence level of the intervals.
     """
     margins = [
         _margin(errors, observed.degrees, confidence)
@@ -66,7 +66,7 @@ def _null_fields(evidence: Evidence, g: int, scores: Matrix, alpha: float) -> di
     """Return chance levels and p-values of a group's three scores."""
     if not len(scores) or evidence.mean_cosine[g] != evidence.mean_cosine[g]:
         return {}
-    # Groups differ in how noisy they are, and noise alone makes a mean shift long: p is of its length in units of it.
+    # Noise alone makes a mean shift long, and groups differ in noise, so magnitudes are tested in units of their noise.
     with np.errstate(divide="ignore", invalid="ignore"):
         excess = evidence.magnitude[g] / np.sqrt(evidence.noise[g])
     observed = (evidence.mean_cosine[g], evidence.pairwise[g], evidence.magnitude[g], excess)

@@ -82,17 +82,19 @@ def layout(
     Parameters
     ----------
     labels : array of shape (n_rows,)
-    control : label, or several
-        Of the controls.
+        Group of each row.
+    control : label or collection of labels
+        The labels of the controls.
     n_rows : int
     blocks, groups : arrays of shape (n_rows,), optional
+        Block and sampling unit of each row. Default: a single block, and no units.
     min_size : int
-        Smaller groups are excluded.
+        Minimum number of rows; smaller groups are excluded.
 
     Raises
     ------
     ValueError
-        If labels do not fit the rows, no row has a control's label, or no group is left.
+        If labels do not fit the rows, a control label is missing, there are too few controls, or no group is left.
     """
     check.count(min_size, "min_size", minimum=2)
     codes, classes = check.labels(labels, n_rows, "labels")

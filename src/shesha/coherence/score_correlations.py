@@ -21,8 +21,8 @@ def links(groups: Sequence[Coherence], drawn: NullGroupScores) -> tuple[Link, ..
     Parameters
     ----------
     groups : sequence of Coherence
-    drawn : Fakes
-        In the same order.
+    drawn : NullGroupScores
+        Scores of the null groups, in the order of `groups`.
     """
     n_draws = max((len(scores) for scores in drawn.scores), default=0)
     used = [g for g, scores in enumerate(drawn.scores) if len(scores) == n_draws and groups[g].has_null]

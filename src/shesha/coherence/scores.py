@@ -16,18 +16,19 @@ NO_DIRECTION = 1e-9
 def mean_cosine(shifts: ArrayLike) -> float:
     """Mean cosine of the shifts to their mean: the coherence of the papers.
 
-    mean over i of cos(v_i, mean v). The mean contains each shift, so the score of pure noise is about 1 / sqrt(n)
-    (`expected_mean_cosine`). Compare groups of different sizes by `pairwise_cosine`, or relative to their chance level.
+    The score is the mean over i of cos(v_i, mean v). The mean contains each shift, so pure noise scores about
+    1 / sqrt(n) (`expected_mean_cosine`). Compare groups of different sizes by `pairwise_cosine`, or by their chance
+    level.
 
     Parameters
     ----------
     shifts : array of shape (n, n_features)
-        One shift per row: its position minus that of its controls. Shifts of length zero are left out.
+        One shift per row: its position minus the mean of its controls. Shifts of length zero are left out.
 
     Returns
     -------
     float
-        In [-1, 1]; 1: all shifts have the same direction. NaN without two nonzero shifts, or if their mean is zero.
+        In [-1, 1]; 1 if all shifts have the same direction. NaN without two nonzero shifts, or if their mean is zero.
 
     References
     ----------
@@ -49,17 +50,18 @@ def mean_cosine(shifts: ArrayLike) -> float:
 def pairwise_cosine(shifts: ArrayLike) -> float:
     """Mean cosine over all pairs of shifts: coherence that is unbiased by group size.
 
-    ``(|sum u|^2 - n) / (n (n - 1))`` of the unit shifts u: 0 if rows move in unrelated directions, for any n.
+    The score is ``(|sum u|^2 - n) / (n (n - 1))`` for unit shifts u. Unrelated directions have an expected score of 0,
+    for any n.
 
     Parameters
     ----------
     shifts : array of shape (n, n_features)
-        One shift per row; shifts of no length are left out.
+        One shift per row. Shifts of length zero are left out.
 
     Returns
     -------
     float
-        In [-1 / (n - 1), 1]. NaN without two shifts that have a length.
+        In [-1 / (n - 1), 1]. NaN without two nonzero shifts.
 
     Examples
     --------
@@ -77,11 +79,12 @@ def pairwise_cosine(shifts: ArrayLike) -> float:
 def magnitude(shifts: ArrayLike) -> float:
     """Length of the mean shift, in units of the features.
 
-    Noise alone makes it about sqrt(n_features / n) times the noise: small groups look strong.
+    Noise alone gives about sqrt(n_features / n) times its standard deviation, so small groups look strong.
 
     Parameters
     ----------
     shifts : array of shape (n, n_features)
+        One shift per row.
 
     Examples
     --------
@@ -99,6 +102,7 @@ def spread(shifts: ArrayLike) -> float:
     Parameters
     ----------
     shifts : array of shape (n, n_features)
+        One shift per row.
 
     Examples
     --------
@@ -117,6 +121,7 @@ def snr(shifts: ArrayLike) -> float:
     Parameters
     ----------
     shifts : array of shape (n, n_features)
+        One shift per row.
 
     Examples
     --------

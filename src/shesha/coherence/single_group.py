@@ -34,9 +34,9 @@ def coherence(
     X : array of shape (n, n_features)
         The rows of one group.
     controls : array of shape (n_controls, n_features)
-        Rows of the group among these would pull their mean towards it: a warning says how many there are.
+        The controls. Rows of X among them would bias the score, so a warning gives the number of such rows.
     method, k, shrinkage, null, n_draws, alpha, confidence, seed
-        As `coherence_by_group` takes them.
+        See `coherence_by_group`.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Standard errors of scores from the influence of each row and control, without resampling.
 
-Resampled rows repeat, and repeated shifts agree: a bootstrap raises the mean cosine. The influence of a row is the
-derivative of the score with respect to its weight; the variance of the score is the sum of its squares.
+A bootstrap would raise the mean cosine, because it repeats rows and repeated shifts agree. The influence of a row is
+the derivative of the score with respect to its weight. The variance of the score is the sum of squared influences.
 """
 
 from __future__ import annotations
@@ -30,24 +30,26 @@ def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray
     variances : array of shape (2, n_groups)
         Of the mean cosine and of the pairwise cosine.
     degrees : array of shape (n_groups,)
+        Degrees of freedom: the number of units minus one.
     slopes : array of shape (2, n_groups, n_blocks, n_features)
         Derivative of the scores with respect to the reference of a block.
     """
     direction = shifts.mean / shifts.size[:, None]
-    # The part of the mean unit shift across the mean shift: how far a turn of the mean shift changes the score.
+    # The derivative of the mean cosine with respect to the direction of the mean shift, which is the component of the
+    # mean unit shift orthogonal to it.
     across = shifts.units / shifts.directed[:, None] - shifts.mean_cosine[:, None] * direction
     to_units, to_across = parts.products(shifts.units, across)
     to_units *= shifts.inverse
     there, cosine = shifts.inverse > 0, np.nan_to_num(shifts.cosine)
     n, directed, size = (parts.spread_to_rows(values) for values in (parts.n, shifts.directed, shifts.size))
-    # Shifts have mean zero across their mean, so nothing need be taken off the second term.
+    # Components of shifts orthogonal to their mean have mean zero, so the second term needs no centring.
     of_mean = np.where(there, cosine - parts.spread_to_rows(shifts.mean_cosine), 0.0) * n / directed + to_across / size
     of_pair = np.where(there, (to_units - 1) / (directed - 1) - parts.spread_to_rows(shifts.pairwise), 0.0)
     of_pair *= n / directed
     variances, degrees = _variances(parts, np.stack([of_mean, of_pair]))
-    # A pair has two rows; as the jackknife of a mean over pairs has it.
+    # The factor is that of the jackknife of a mean over pairs, each of which has two rows.
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Of two rows there is one pair, and so no error of their mean.
+        # Two rows form a single pair, whose cosine has no standard error.
         variances[1] *= 4 * ((shifts.directed - 1) / (shifts.directed - 2)) ** 2
     return variances, degrees, _slopes(parts, shifts, across, np.stack([cosine, to_units]))
 
@@ -88,6 +90,7 @@ def control_variances(parts: Parts, slopes: NDArray[np.float64]) -> tuple[Matrix
     Returns
     -------
     variances : array of shape (2, n_groups)
+        Of the mean cosine and of the pairwise cosine.
     noise : array of shape (n_groups,)
         Variance of the references, summed over features.
     """

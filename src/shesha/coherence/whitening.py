@@ -15,9 +15,9 @@ def whitening_matrix(centred: Matrix, shrinkage: float | None) -> tuple[Matrix, 
     Parameters
     ----------
     centred : array of shape (n, d)
-        Controls about the mean of their block.
+        Controls minus the mean of their block.
     shrinkage : float, optional
-        In [0, 1]; default: Ledoit and Wolf's.
+        Share of the identity, in [0, 1]. Default: the estimate by Ledoit and Wolf.
     """
     n, d = centred.shape
     products = centred.T @ centred

@@ -31,7 +31,7 @@ class UnitDraws:
     places: list[list[Index]]
     """Indices of the rows of each unit, in the pool of the unit's block."""
     group_units: list[frozenset[int]]
-    """Mask of the units that belong to the group itself, if labels are shuffled."""
+    """For each block, indices of the units that belong to the group itself, if labels are shuffled."""
     reason: str = ""
 
     @property
@@ -53,7 +53,7 @@ class UnitDraws:
         return np.stack(list(parallel(score_one, range(n_draws if ways is None else len(ways))))), ""
 
     def _score_among_others(self, chosen: list[Index], excluded: list[Index]) -> Vector:
-        # M units of which one mean was taken off, the shift moved back, differ by (M - 2) / (M - 1) of their variance.
+        # Moving the group back by its shift leaves M units with only (M - 2) / (M - 1) of their variance.
         m = [len(unit_rows) for unit_rows in self.places]
         return members(
             self.pools, chosen, excluded, corrected=False, stretches=[np.sqrt((n - 1) / max(n - 2, 1)) for n in m]
@@ -71,7 +71,7 @@ class UnitDraws:
         for sizes, places in zip(self.sizes, self.places, strict=True):
             picked = rng.choice(len(places), len(sizes), replace=False) if units is None else units
             rows = [places[u] for u in rng.permutation(picked)]
-            # Units that hold fewer rows than the largest of the group play its smaller ones.
+            # Units with fewer rows than the group's largest unit replace its smaller units.
             rows.sort(key=lambda unit_rows: -min(len(unit_rows), int(sizes[0])))
             cut = [
                 rng.choice(unit_rows, min(n, len(unit_rows)), replace=False)
@@ -92,8 +92,9 @@ def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *
     pools : list of Pool
         Controls of each block.
     g : int
+        Code of the group.
     shuffled : bool
-        Whether the group, moved back by its mean shift, is drawn from as well.
+        Whether to draw also from the group itself, after it is moved back by its mean shift.
     """
     assert layout.unit is not None
     sizes: list[Index] = []

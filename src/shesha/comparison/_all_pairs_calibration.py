@@ -54,7 +54,7 @@ class Calibration:
             family = []
             for pair_score in scores:
                 values = draws.get((measure.name, (pair_score.first, pair_score.second)))
-                # A representation with itself tests nothing.
+                # A comparison of a representation with itself is no test.
                 if (
                     pair_score.score.measure == measure.name
                     and values is not None
@@ -84,7 +84,7 @@ class Request:
         design = cast(Design, labels_in_order((side.names for side in sides), self.design))
         row_exchange = exchange(sides[0].outline.n_rows, **nonempty_arguments(design))
         row_exchange.require_enough(self.n_permutations, self.alpha)
-        # Two stand for all: they have the same rows in the same order.
+        # Two representations suffice for this check, because all have the same rows in the same order.
         warn_of_dependence([sides[0].place.load(), sides[-1].place.load()], design, None)
         evidence = Evidence.draw_subsets(row_exchange, self.alpha, self.confidence, self.seed)
         return Calibration(evidence, RepresentationPermutations(row_exchange, self.n_permutations, self.seed))

@@ -34,7 +34,7 @@ def _n_steps(group: Group, pairs: Sequence[Pair], evidence: Evidence) -> int:
     chosen = set(pairs)
     n_scores = [len(chosen.intersection(compared)) for compared in group.pairs]
     n_nulls = sum(n for n, measure in zip(n_scores, group.measures, strict=True) if measure.paired)
-    # Every score comes alone, then with its interval, then after the observed and the permuted draws.
+    # A score is yielded alone, and again with its interval. A null adds the observed score, the draws and a last score.
     return 2 * sum(n_scores) + len(pairs) * len(evidence.subsets) + n_nulls * (len(evidence.orders) + 2)
 
 
@@ -43,15 +43,15 @@ def run(
 ) -> Iterator[Step]:
     """Yield scores as they are completed, and None for each draw between them; store the draws in `nulls`.
 
-    A later score of a measure and pair replaces the earlier one; so whoever stops in between keeps what was known,
-    with a note of what is missing.
+    A later score of a measure and pair replaces the earlier one. If the run is interrupted, the earlier score remains,
+    with a note on what is missing.
     """
     for stretch in stretches(groups, sources, skipped):
         remaining = _n_steps(stretch.group, stretch.pairs, evidence)
         for step in _steps(stretch, evidence, nulls):
             remaining -= 1
             yield step
-        # What has no value needs no draws.
+        # Scores without a value need no draws, so these steps are counted as done.
         yield from repeat(None, remaining)
 
 
@@ -118,7 +118,7 @@ def _add_intervals(
         for row in evidence.score_subsets(stretch.group, measures, stretch.sides[pair]):
             table.append(row)
             yield
-    except Exception as error:  # The values themselves are known.
+    except Exception as error:  # The scores remain valid without an interval.
         return {name: add_note(score, f"no interval: {failure(error)}") for name, score in scores.items()}
     columns = np.array(table).T
     return {
@@ -142,7 +142,7 @@ def _add_chances(
         for draw in evidence.draws(measures, stretch.sides[pair]):
             draws.append(draw)
             yield from repeat(None, len(measures))
-    except Exception as error:  # The values themselves are known.
+    except Exception as error:  # The scores remain valid without a chance level.
         return [add_note(score, f"no chance level: {failure(error)}") for score in known]
     results = []
     for measure, score, column in zip(measures, known, zip(*draws, strict=True), strict=True):
@@ -150,6 +150,6 @@ def _add_chances(
             values = draw_values(column)
             results.append(evidence.add_chance(measure, score, values))
             nulls[measure.name, pair] = values
-        except Exception as error:  # The value itself is known.
+        except Exception as error:  # The score remains valid without a chance level.
             results.append(add_note(score, f"no chance level: {failure(error)}"))
     return results

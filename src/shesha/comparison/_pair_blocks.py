@@ -32,7 +32,7 @@ BLOCK = 16
 _SMALLEST = 4
 """Smallest number of representations on either side of a block, unless comparisons are slow."""
 _SECONDS = 20.0
-"""Computing time of a block in seconds. Short blocks limit what is lost if a run is killed."""
+"""Computing time of a block in seconds. Short blocks limit the loss if a run is killed."""
 _PER_PAIR = 0.02
 """Approximate seconds to compare two representations of 1,000 rows; grows with the square of the number of rows."""
 
@@ -180,7 +180,7 @@ class Comparisons:
         null = f"{self.calibration.key} " if self.calibration is not None and self.store.is_kept else ""
         for measure in (measure for group in self.groups for measure in group.measures):
             options = json.dumps(dict(measure.options), sort_keys=True, default=repr)
-            # What is not kept needs no version.
+            # Results in a temporary store need no version.
             prefixes[measure.name] = (
                 f"{null}{measure.name} {options}/{code_version(measure) if self.store.is_kept else ''}/"
             )
@@ -221,7 +221,7 @@ class Comparisons:
                 if pair not in known:
                     corner = tuple(sorted(block_of[name] for name in pair))
                     blocks.setdefault(corner, [[] for _ in group.measures])[position].append(pair)
-        # Neighbours in this order share a side, which is in memory then.
+        # Consecutive blocks share a side in this order, so it is already in memory.
         for corner in sorted(blocks):
             yield tuple(map(tuple, blocks[corner]))
 

@@ -54,14 +54,14 @@ class PairRequest:
 
     @property
     def additions(self) -> dict[str, Any]:
-        """What is added to the scores; a sample allows none of it."""
+        """Options that add to the scores; none of them can be combined with a sample."""
         names = ("calibrate", "repeats", "covariates", "folds")
         return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
 class _ExactScores:
-    """The scores that are not estimated, and what was learnt with them."""
+    """The scores that are not estimated from a sample, with the permuted rows, the dependence and a doubt about CKA."""
 
     scores: dict[str, Score]
     interrupted: bool
@@ -164,7 +164,7 @@ def _doubts(
     found: _ExactScores,
     scores: Mapping[str, Score],
 ) -> Doubts:
-    """Find what could be wrong with the scores, and warn of it if they have chance levels."""
+    """Find doubts about the scores, and warn of them if the scores have chance levels."""
     only_cheap = len(request.measures) < _MANY and not request.calibrate
     doubts = doubts_of_pair(sides, design, found.dependence, only_cheap=only_cheap)
     if not request.calibrate:
@@ -192,7 +192,7 @@ def _check_width(
 
 
 def _add_ceilings(repeated: SidesWithRepeats, work: Sequence[engine.Group], scores: dict[str, Score]) -> bool:
-    """Compare the values with the noise ceiling of repeats; return whether Ctrl-C interrupted it."""
+    """Add the noise ceilings of repeats to the scores; return whether Ctrl-C interrupted this step."""
     try:
         for group in track(work, len(work), "repeats"):
             scores.update((score.measure, score) for score in repeated.add_ceilings(group, scores))

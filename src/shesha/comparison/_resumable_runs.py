@@ -34,13 +34,13 @@ class Run:
     Parameters
     ----------
     given : Files or mapping
-        What is compared.
+        The representations to compare.
     measures : sequence of Measure
-        Their seeds drawn.
+        Measures with fixed seeds.
     workers, scheduler, store
         As for `compare_all`.
     request : Request, optional
-        What to add to each score.
+        Chance levels and intervals to add to each score. Default: none.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class Run:
             return engine.score_not_reached(measure)
         reason = cell.reason
         for name, side in zip(pair, sides, strict=True):
-            # Contents have names only here.
+            # Stored reasons contain fingerprints, because the names of contents are known only here.
             if reason.startswith(f"{side.fingerprint}: "):
                 reason = name + reason[len(side.fingerprint) :]
                 break
@@ -162,7 +162,7 @@ class Run:
 
     @contextmanager
     def _places(self, known: Mapping[str, IndexedInput]) -> Iterator[dict[str, Any]]:
-        """Yield the sources of the contents; write arrays of this process to files for the others."""
+        """Yield the locations of the contents; write arrays of this process to files for other processes."""
         in_memory = {
             name: source.place.source
             for name, source in known.items()
@@ -182,13 +182,13 @@ class Run:
 
 @contextmanager
 def _folder(store: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """Make a folder for arrays: next to the store, if other machines must see it, or among the temporary files."""
+    """Make a folder for arrays: next to the store, where other machines can read it, or a temporary one."""
     if store is None:
         with tempfile.TemporaryDirectory(prefix="shesha-") as place:
             yield Path(place)
         return
     folder = Path(store).absolute().with_name(Path(store).name + _ARRAYS)
-    # A run that was killed leaves it; this one has the store for itself.
+    # A killed run may have left this folder. It can be removed, because no other run uses the store now.
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     try:

@@ -47,14 +47,14 @@ def interval(
     *,
     clustered: bool = False,
 ) -> tuple[float, float]:
-    """Return the interval around a value, from its scores on subsets of m of n rows or clusters: `shares` = (m, n).
+    """Return the interval of a value from the scores on subsets of m of n rows or clusters; `shares` is (m, n).
 
-    The delete-d jackknife: scores on m of n rows vary by (n - m) / m of the variance that samples of n rows have.
-    Student's t allows for the number of subsets; subsets of few clusters say no more than so many clusters do.
+    This is the delete-d jackknife: scores on m of n rows have (n - m) / m times the variance of scores on samples of n
+    rows. The degrees of freedom of Student's t are the number of subsets, or of clusters if smaller, minus 1.
     """
     m, n = shares
     spread = on_subsets.std(ddof=1) * np.sqrt(m / (n - m))
     freedom = min(len(on_subsets), n) - 1 if clustered else len(on_subsets) - 1
     half = float(t.ppf(0.5 + confidence / 2, freedom) * spread)
-    # Rounding may have put the value itself beyond its bound.
+    # The value itself may exceed its bound due to rounding.
     return min(value, max(value - half, bounds[0])), max(value, min(value + half, bounds[1]))

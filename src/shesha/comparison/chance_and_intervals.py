@@ -62,7 +62,7 @@ class Evidence:
         permutations: ArrayLike | None = None,
     ) -> Evidence:
         """Draw permutations and subsets from one seed."""
-        # A number gives the permutations that `calibrate` draws of it: one seed, one p-value.
+        # With a number as seed, `calibrate` draws the same permutations and so returns the same p-values.
         permutation_seed = seed if number(seed) is not None else spawn(seed, _PERMUTING)
         orders, exchanged = draw_permutations(
             n, n_permutations, alpha, design=design, permutations=permutations, seed=permutation_seed
@@ -93,7 +93,7 @@ class Evidence:
         return shared(measures, a, null_view(measures[0], sides[1], b))
 
     def draws(self, measures: Sequence[Measure], sides: Sides) -> Iterator[list[Outcome]]:
-        """Yield the observed scores of measures that share a pass, then those of each permutation of the rows."""
+        """Yield the observed scores of measures that share a pass, then the scores of each permutation of the rows."""
         a, b = (measures[0].look(side) for side in sides)
         yield from side_by_side(measures, a, null_view(measures[0], sides[1], b), self.orders)
 
@@ -145,7 +145,7 @@ class Evidence:
 
 
 def draw_values(draws: Sequence[Outcome]) -> Vector:
-    """Return the observed score and that of each draw; raise an error if a draw failed."""
+    """Return the observed score and the score of each draw; raise an error if a draw failed."""
     for draw in draws:
         if isinstance(draw, Exception):
             raise draw
@@ -192,5 +192,5 @@ def require_calibrate(design: Design, permutations: ArrayLike | None) -> None:
 def _value_or_nan(measure: Measure, a: View, b: View) -> float:
     try:
         return measure.compare_views(a, b)
-    except Exception:  # The score of all rows has told what is wrong.
+    except Exception:  # The score of all rows reports the cause.
         return float("nan")

@@ -49,71 +49,73 @@ def compare(
 ) -> Comparison:
     """Compare two representations of the same inputs by several measures.
 
-    Each view (ranked distances, neighbours, ...) is made once for all measures that look at it. A measure that the
-    data cannot give, or that fails, has NaN and a reason, and does not stop the others. What would exceed the memory
-    budget is estimated from a sample of rows or pairs of rows, with the error of that in its note, or is left out with
-    a warning before the work starts. Rows of files that do not fit (mapped .npy files, arrays of Zarr and the like) are
-    read some at a time. Ctrl-C returns what is known so far: a measure that was
-    under way keeps its value, and its interval if that was done, with a note.
+    Each view (ranked distances, neighbours, ...) is computed once for all measures that use it. A measure that fails,
+    or that cannot be computed from the data, is NaN with a reason and does not stop the others. If a measure would
+    exceed the memory budget, it is estimated from a sample of rows or pairs, with the standard error in its note. If
+    it cannot be estimated, it is left out with a warning at the start. Arrays in files that do not fit in memory
+    (mapped .npy files, Zarr arrays) are read in pieces. Ctrl-C returns the results so far. A measure in progress keeps
+    the value and the interval that were computed, with a note.
 
     Parameters
     ----------
     X, Y : arrays of shape (n_samples, n_features), or Rdm
-        Row i of both is the same input, or rows have names (an index, obs_names) and are matched by them, with a
-        `RowNamesWarning`: `docs/files.md`. Widths may differ. Token sequences (n, tokens, d) and feature maps (n,
-        channels, h, w) are folded as the ReSi benchmark does. `shesha.Rdm` marks distances between rows.
-        `shesha.Moments` hold both representations, of any number of rows: ``compare(moments, measures)`` gives the
-        measures that are functions of means and products (CKA, CCA, Procrustes, regression, spectra), exactly. With
-        `calibrate`, intervals leave out one stretch of rows after another (delete-a-group jackknife); CKA has a p-value
-        from the exact mean and variance over all permutations, the others from draws of the limit for many rows.
+        Representations of the same inputs, row by row. Rows with names (an index, obs_names) are matched by name, with
+        a `RowNamesWarning`; see `docs/files.md`. Widths may differ. Token sequences (n, tokens, d) and feature maps (n,
+        channels, h, w) are folded as in the ReSi benchmark. `shesha.Rdm` marks distances between rows. A
+        `shesha.Moments` object contains both representations, for any number of rows. ``compare(moments, measures)``
+        computes functions of means and products exactly (CKA, CCA, Procrustes, regression, spectra). With `calibrate`,
+        its intervals leave out one stretch of rows at a time (delete-a-group jackknife). The p-value of CKA uses the
+        exact mean and variance over all permutations, and other p-values use draws of the limit for many rows.
     measures : str, measure or sequence of them
-        'standard' (all that cost at most n^2 d: RTD only on request), 'all', a family ('neighbours'), a group ('ReSi'),
-        a name, with options if wanted ('mutual kNN(k=20)'), functions of `shesha.measures`, or your own f(X, Y) ->
-        float, for which higher is closer.
+        'standard' (all measures that cost at most n^2 d; RTD only on request), 'all', a family ('neighbours'), a group
+        ('ReSi'), a name that may include options ('mutual kNN(k=20)'), functions of `shesha.measures`, or your own
+        f(X, Y) -> float, whose higher values must mean more similar.
     names : pair of str
-        Names of the two in the table.
+        Names of X and Y in the table.
     calibrate : bool
-        Add to every line its chance level, p-value and calibrated score (as `shesha.calibrate` gives them), and an
-        interval. `corrected_p_value` allows for the number of measures: if nothing links X and Y, some corrected
-        p-value is at most alpha with probability alpha (step-down maximum over the permutations that all measures
-        share). This takes as long as hundreds of comparisons.
+        Whether to add an interval, and the chance level, p-value and calibrated score as in `shesha.calibrate`. The
+        `corrected_p_value` accounts for the number of measures (step-down maximum over the permutations that all
+        measures share). If X and Y are unrelated, some corrected p-value is at most alpha with probability alpha. This
+        option takes as long as hundreds of comparisons.
     confidence : float
-        Confidence of the intervals, in (0, 1): how often they contain the mean value over samples of the same size. An
-        interval is the value plus and minus a multiple of the standard deviation of its values on 50 random subsets of
-        four fifths of the rows (a delete-d jackknife: that deviation times 2, times a quantile of Student's t), within
-        the measure's bounds. It assumes rows that are independent of one another, and is too narrow if a few outliers
-        dominate the value or there are few more rows than features; `docs/intervals.md` has the measured coverage.
+        Confidence of the intervals, in (0, 1): how often they contain the mean value over samples of the same size. The
+        delete-d jackknife uses 50 random subsets of four fifths of the rows. The half-width is twice the standard
+        deviation of their values, times a quantile of Student's t. Intervals stay within the measure's bounds. They
+        assume independent rows, and are too narrow if a few outliers dominate the value or if there are few more rows
+        than features. `docs/intervals.md` reports the measured coverage.
     n_permutations, alpha, blocks, groups, within, shift, block_length, permutations
-        As for `shesha.calibrate`; only with `calibrate`, except `groups`, which also serve `folds`. Intervals leave out
-        whole groups, or stretches of a series, if they are given.
+        As for `shesha.calibrate`. They require `calibrate`, except `groups`, which also apply to `folds`. Intervals
+        leave out whole groups, or stretches of a series, if these are passed.
     repeats : pair of (array of shape (k, n_samples, n_features), or sequence of k matrices or Rdm), optional
-        Repeated measurements of X and of Y; (repeats of X, None) if only X is noisy. Adds to every line its mean value
-        over the repeats, the noise ceiling of `shesha.noise_ceiling` (the product of both if both are noisy), the
-        reliability (mean value of two repeats), and the value corrected for noise: that over the repeats divided by the
-        roots of the reliabilities. None, with a note, if reliability is not positive or the measure is not a similarity
-        of at most 1; what noise does to it is exact for unbiased CKA and near for RSA.
+        Repeated measurements of X and of Y, or (repeats of X, None) if only X is noisy. Each score then has its mean
+        over the repeats, the noise ceiling of `shesha.noise_ceiling`, and the reliability (mean value of two repeats).
+        If both sides are noisy, the ceiling is the product of both ceilings. The value corrected for noise is the mean
+        over the repeats divided by the square roots of the reliabilities. It is NaN, with a note, if a reliability is
+        not positive or the measure is not a similarity with maximum 1. The correction is exact for unbiased CKA and
+        approximate for RSA.
     covariates
-        Known common causes, to be regressed out of both: as for `shesha.calibrate`, and also without `calibrate`.
+        Known common causes to regress out of both sides, as for `shesha.calibrate`, but also without `calibrate`.
         Intervals regress them out of every subset.
     folds : int, optional
-        Add `held_out` to measures that fit a map (OrthProc, AngShape, ProcDist, Procrustes similarity, AlignCos, CCA,
-        SVCCA, LinReg): the map is fitted on the rows outside each fold and evaluated on those inside, for all folds
-        together. With as many features as rows the value of all rows is near its best for any data; the held-out value
-        is not. Rows of a group stay in one fold.
+        Number of folds for the value `held_out` of measures that fit a map (OrthProc, AngShape, ProcDist, Procrustes
+        similarity, AlignCos, CCA, SVCCA, LinReg). The map is fitted on the rows outside each fold and evaluated on the
+        rows inside, for all folds together. With as many features as rows, the value of all rows is near its best for
+        any data, but the held-out value is not. Rows of a group stay in one fold. Default: no held-out values.
     queries : int, optional
-        Estimate measures of neighbours from this many random rows, each compared with all: `docs/how_to/many_rows.md`.
+        Number of random rows from which measures of neighbours are estimated, each compared with all rows; see
+        `docs/how_to/many_rows.md`.
     pairs : int, optional
-        Estimate measures of distances (RSA, RDM drift, distance correlation, RSMDiff with norm='frobenius') from this
-        many random pairs of rows.
+        Number of random pairs of rows from which measures of distances are estimated (RSA, RDM drift, distance
+        correlation, RSMDiff with norm='frobenius').
     error : float, optional
-        Sample enough rows and pairs for this Monte Carlo standard error.
+        Target Monte Carlo standard error. Enough rows and pairs are sampled to reach it.
     seed : int, Generator or None
         Seed of random measures, permutations, subsets of the rows, folds and samples.
 
     Returns
     -------
     Comparison
-        Prints as a table, converts with `to_frame()`; `result["CKA"].value` is one number.
+        The scores, printed as a table. `to_frame()` converts them, and `result["CKA"].value` is a single number.
 
     Examples
     --------
@@ -183,7 +185,7 @@ def _two_names(names: Any) -> tuple[str, str]:
 
 
 def seed_measures(chosen: list[Measure], seed: Seed) -> list[Measure]:
-    """Give all random measures one seed, so that they make the same choices for all representations."""
-    # One number serves all: their draws are of different kinds, and it gives the same as a direct call.
+    """Give all random measures one seed, so they make the same choices for all representations."""
+    # Measures draw different things, so one number suffices for all, and direct calls with it give the same values.
     measure_seed = draw_seed(seed)
     return [measure.with_seed(measure_seed) for measure in chosen]

@@ -50,7 +50,7 @@ class Group:
             folding = choose_folding(source, source if other is None else other, kind.folding)
             return kind.memory(*source.size(folding), **dict(options))
         except (TypeError, ValueError):
-            # An option of the wrong kind is told when the view is made.
+            # An option of the wrong type raises an error when the view is computed.
             return 0, 0
 
     def side_by_side(

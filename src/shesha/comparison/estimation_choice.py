@@ -47,7 +47,8 @@ def require_plain(sample_options: Sequence[str], others: Mapping[str, Any]) -> N
 def exceeds_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:
     """Whether the rows are read in pieces, because they are in a file or fill the memory budget.
 
-    Then nothing may be asked for that needs all rows at once: of these `others` there must be none.
+    Options in `others` need all rows at once. They raise an error with stored arrays, and prevent reading in pieces
+    for arrays in memory.
     """
     if is_stored(X) or is_stored(Y):
         require_plain(["rows of a stored array"], others)
@@ -101,8 +102,8 @@ def compare_stored(
 ) -> Comparison:
     """Compare two matrices whose rows are read in pieces.
 
-    Measures that sums over all rows suffice for are exact, and have chance levels if `chance` says so (as for
-    `compare_moments`); others are estimated from a sample, or say why they are not.
+    Measures that are functions of sums over all rows are exact, and have chance levels if `chance` requests them (as
+    for `compare_moments`). Other measures are estimated from a sample, or have a reason why they cannot be estimated.
     """
     first, second = (RowSource(side, name) for side, name in zip((X, Y), names, strict=True))
     summed = [measure for measure in chosen if takes_moments(measure)]

@@ -126,10 +126,10 @@ def index_files(files: Files, store: ResultStore) -> Index:
     FileNotFoundError
         If a path does not exist.
     ValueError
-        If a path is given twice, or a directory holds no file that can be read.
+        If a path is repeated, or a directory contains no readable file.
     """
     index = Index()
-    # A store may lie among the files.
+    # The store itself may be in the directory.
     paths = list(_expand_paths(files.paths, index, store.path.name))
     repeated = [str(path) for path in dict.fromkeys(paths) if paths.count(path) > 1]
     if repeated:
@@ -141,7 +141,7 @@ def index_files(files: Files, store: ResultStore) -> Index:
 
 
 def index_mapping(representations: Mapping[Any, Any], store: ResultStore, *, hashed: bool) -> Index:
-    """Index arrays, and arrays of files, by name; without `hashed`, all arrays count as different."""
+    """Index arrays, and arrays of files, by name; without `hashed`, all arrays are treated as different."""
     index = Index()
     for label, value in representations.items():
         name = str(label)
@@ -159,7 +159,7 @@ def index_mapping(representations: Mapping[Any, Any], store: ResultStore, *, has
 
 def _index_array(value: Any, name: str, hashed: bool) -> IndexedInput:
     source = Representation.build(value, name)
-    # Without a store the name is as good: it is looked at once.
+    # Without a store, the name can replace the fingerprint, because it is used in this run only.
     return IndexedInput(
         InMemoryRepresentation(source), source.shape, fingerprint(source) if hashed else name, source.names
     )
@@ -191,12 +191,12 @@ def _expand_paths(paths: Iterable[str | os.PathLike[str]], index: Index, own_pre
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path is a directory of files, rather than one that counts as a file."""
+    """Whether a path is a directory of files, rather than a data set that is stored as a directory."""
     return path.is_dir() and path.suffix.lower() not in formats() and not is_dataset(path)
 
 
 def too_narrow(shapes: Mapping[str, tuple[int, ...]], keys: Any, fewest: int) -> dict[str, str]:
-    """Find arrays of a file with too few columns to be scored, if others have enough and none was named."""
+    """Find arrays of a file with too few columns to be scored, if others have enough and `keys` names none."""
     few = {name: shape[1] for name, shape in shapes.items() if len(shape) == 2 and shape[1] < fewest}
     if keys is not None or len(few) == len(shapes):
         return {}

@@ -35,22 +35,22 @@ def compare_layers(
     Parameters
     ----------
     layers_a, layers_b : mappings of names to arrays, or sequences of arrays
-        Layers of shape (n_samples, n_features) of the same inputs; those of a sequence are named by number. A model may
-        be one 3-D array as well. `shesha.LayerMoments` hold both models, of any number of rows:
-        ``compare_layers(moments, measure)`` gives the measures that are functions of means and products; CKA comes with
-        a p-value for each pair, corrected for their number.
+        Layers of shape (n_samples, n_features), all for the same inputs. Layers of a sequence are named by number. A
+        model may also be one 3-D array. A `shesha.LayerMoments` object contains both models, for any number of rows.
+        ``compare_layers(moments, measure)`` computes measures that are functions of means and products. CKA then has a
+        p-value for each pair, corrected for the number of pairs.
     measure : str or function
-        Name of a measure, with options if wanted, a function of `shesha.measures`, or your own f(X, Y) -> float.
+        Name of a measure, which may include options, a function of `shesha.measures`, or your own f(X, Y) -> float.
     seed : int, Generator or None
         Seed of random measures.
     layer_axis : int, None or 'guess'
-        Axis of a 3-D array that counts the layers; None: the array is one layer of token sequences. 'guess': the
-        first, as of any sequence, or the second if that is at most a third as long, with a warning.
+        Axis of a 3-D array along which its layers are stacked. None: the array is one layer of token sequences.
+        'guess': the first axis, or the second if it is at most a third as long, with a warning.
 
     Returns
     -------
     LayerComparison
-        `.matrix()`, `.plot()`, `.best`; prints as the grid.
+        The grid of scores, with `.matrix()`, `.plot()` and `.best`. It prints as a grid.
 
     Examples
     --------

@@ -22,7 +22,7 @@ def require_one_that_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> None:
     Raises
     ------
     MemoryBudgetError
-        With what the least demanding of them needs, and measures that fit.
+        If no requested measure fits. The message reports the smallest need and names measures that fit.
     """
     shapes = matrix_shape(X), matrix_shape(Y)
     if shapes[0] is None or shapes[1] is None or not measures:

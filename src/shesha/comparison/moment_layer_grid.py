@@ -27,14 +27,14 @@ _FEWEST_ROWS = 4
 
 @dataclass(frozen=True)
 class _Strip:
-    """Some layers of the first model, with the moments of these and of all layers of the second."""
+    """Some layers of the first model, with the moments of these layers and of all layers of the second model."""
 
     names: tuple[str, ...]
     moments: LayerMoments
 
     @property
     def sums(self) -> Sums:
-        """Return the sums over all layers."""
+        """The sums over all layers."""
         return self.moments.sums()
 
 
@@ -59,23 +59,23 @@ def compare_models(
 ) -> LayerComparison:
     """Run two models over the same inputs, batch by batch, and compare every pair of their layers.
 
-    Activations are not kept. Where the sums of all pairs exceed the memory budget, the layers of the first model are
-    taken in strips, with a pass over the inputs for each.
+    Activations are not stored. If the sums of all pairs exceed the memory budget, the layers of the first model are
+    divided into strips, and each strip needs a pass over the inputs.
 
     Parameters
     ----------
     models : two models
-        As `shesha.extract.encode` takes them.
+        As for `shesha.extract.encode`.
     data : sequence
         Texts or images.
     measure : Measure
-        One that is a function of means and products.
+        A measure that is a function of means and products.
     project, seed
-        As of `LayerMoments`.
+        As for `LayerMoments`.
     names : pair of str
-        What the result calls the models.
+        Names of the models in the result. Default: no names.
     **options
-        Of `shesha.extract.stream_layers`.
+        As for `shesha.extract.stream_layers`.
     """
     number = draw_seed(seed)
     _require_estimable(LayerMoments(project=project, seed=number), measure)
@@ -86,7 +86,7 @@ def compare_models(
     while remaining is None or remaining:
         strip, remaining = _sum_strip(models, data, LayerMoments(project=project, seed=number), remaining, options)
         first, second = (*first, *strip.names), strip.moments.second_names
-        # Scores alone are kept: the sums of all strips together would exceed the memory.
+        # Only scores are kept, because the sums of all strips together would exceed the memory budget.
         steps.append(list(_pairs(measure, strip)))
     return replace(_grid(measure, steps, first, second), seed=number, names=names, n_rows=len(data))
 
@@ -106,7 +106,7 @@ def _sum_strip(
 
 
 def _require_estimable(moments: LayerMoments, measure: Measure) -> None:
-    """Refuse measures for which nothing is known of the error of a projection."""
+    """Refuse measures for which the error of a projection is unknown."""
     if moments.projection is not None and not has_exact_moments(measure):
         raise ValueError(
             f"measure must be a kernel alignment with project, such as CKA or unbiased CKA, got {measure.name}"

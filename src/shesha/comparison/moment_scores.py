@@ -48,7 +48,7 @@ class _Sides:
         return self.replace_sums(self.sums)
 
     def replace_sums(self, sums: Sums) -> tuple[SummedRepresentation, SummedRepresentation]:
-        """Return the sides of other sums over such data."""
+        """Return both sides for other sums of the same representations."""
         first, second = (SummedRepresentation(sums, place, self.moments.precision(place)) for place in (0, 1))
         return first, second
 
@@ -116,7 +116,7 @@ def _values_or_nan(measures: Sequence[Measure], sides: tuple[SummedRepresentatio
     def value(measure: Measure) -> float:
         try:
             return _value(measure, sides)[0]
-        except Exception:  # The score of all rows has told what is wrong.
+        except Exception:  # The score of all rows reports the cause.
             return float("nan")
 
     return np.array([value(measure) for measure in measures])
@@ -140,7 +140,7 @@ def _add_intervals(
 
 def _values_without_parts(sides: _Sides, parts: Sequence[Sums], measures: Sequence[Measure]) -> Matrix:
     """Values of each measure (rows) without each part (columns)."""
-    # Each sum is made when its turn comes: all together would be as large as the parts.
+    # Sums are computed one at a time, because all of them together would need as much memory as the parts.
     without: Iterator[Sums] = leave_one_out(parts)
     rows = [
         _values_or_nan(measures, sides.replace_sums(sums))
@@ -164,7 +164,7 @@ def _add_interval(
 
 
 def jackknife_mean(value: float, without: Vector, sizes: Vector) -> float:
-    """The value less its bias at this number of rows, as far as that falls with the inverse of the number."""
+    """The value minus its bias at n rows, as far as this bias is proportional to 1 / n."""
     h = sizes.sum() / sizes
     return len(h) * value - float(((1 - 1 / h) * without).sum())
 
@@ -222,7 +222,7 @@ def add_exact_null(
 ) -> Score:
     """Add the chance level of a kernel alignment of two sides, from the exact moments over all permutations.
 
-    `factor` is what the score was multiplied by after it was computed from the sums.
+    `factor` is the correction factor that was applied to the score from the sums.
     """
     unbiased = is_unbiased(measure)
     kernels = [kernel_sums(sums, place, unbiased) for place in pair]
@@ -249,7 +249,7 @@ def kernel_sums(sums: Sums, place: int, unbiased: bool) -> KernelSums:
     """Quantities of one side that the null of a kernel alignment needs."""
     side, n = sums.sides[place], sums.n_rows
     trace = side.squared_norm
-    # The last entry is centred: the sum of squares is that of the deviations, and n times the squared mean.
+    # The last entry is centred, so n times the squared mean is added to obtain the sum of squares.
     diagonal = float(side.products[-1, -1]) + trace**2 / n
     norm = float((side.features**2).sum())
     if unbiased:
@@ -260,8 +260,9 @@ def kernel_sums(sums: Sums, place: int, unbiased: bool) -> KernelSums:
 def _random_matching_sums(sums: Sums, rng: np.random.Generator) -> Callable[[], Sums]:
     """Return a function that draws sums of randomly matched rows.
 
-    For many rows the products of one side with a permutation of the other are normal, with the covariances that they
-    have over all permutations: those of either side's own products, divided by n - 1 (Hoeffding 1951).
+    For many rows, the products of one side with a permutation of the other are normally distributed. Their covariance
+    matrix over all permutations is the Kronecker product of the own products of both sides, divided by n - 1
+    (Hoeffding 1951).
     """
     roots = [_root(side.products) for side in sums.sides]
 
@@ -273,6 +274,6 @@ def _random_matching_sums(sums: Sums, rng: np.random.Generator) -> Callable[[], 
 
 
 def _root(products: Matrix) -> Matrix:
-    """Return a matrix whose product with its transpose is the given one."""
+    """Return a matrix whose product with its transpose is `products`."""
     values, vectors = np.linalg.eigh(products)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

@@ -27,32 +27,32 @@ def noise_ceiling(
 ) -> NoiseCeiling:
     """Estimate the score that the noise-free representation would reach with a noisy one.
 
-    Where something was measured several times (runs, subjects), even a perfect model differs from single measurements
-    by their noise. `lower` is the mean value of each repeat with the mean of the others: the truth would do better, as
-    that mean is noisy, too. `upper` is the mean value of each repeat with the mean of all, which holds it: the truth
-    would do worse. RSA averages the ranks of distances and ranks them again; CKA and its relatives average kernel
-    matrices of unit norm. Repeats may therefore have different features, as subjects have (Nili et al. 2014); for other
-    measures they are of the features, which must correspond.
+    Even a perfect model differs from single measurements (runs, subjects) by their noise. `lower` is the mean value of
+    each repeat with the mean of the others. The noise-free representation would score higher, because this mean is
+    noisy, too. `upper` is the mean value of each repeat with the mean of all repeats. The noise-free representation
+    would score lower, because this mean includes the repeat itself. RSA averages ranked distances and ranks the means
+    again; CKA and related measures average kernel matrices of unit norm. Repeats of different subjects may therefore
+    have different features (Nili et al. 2014). Other measures average features, which must correspond.
 
     Parameters
     ----------
     repeats : array of shape (k, n_samples, n_features), or sequence of k matrices or Rdm
-        At least 2 measurements of the same inputs, row i the same in all.
+        At least 2 measurements of the same inputs, with rows in the same order.
     measure : str, Measure or function
         As for `shesha.calibrate`.
     seed : int, Generator or None
-        For measures that draw at random.
+        Seed of random measures.
 
     Returns
     -------
     NoiseCeiling
-        `lower`, `upper`, and `reliability`, the mean value of two repeats; NaN, with a reason and a warning, where
-        the data cannot give them. A biased measure (CKA, DistCorr) finds noise reliable: take unbiased CKA.
+        `lower`, `upper`, and `reliability`, the mean value of two repeats. They are NaN, with a reason and a warning,
+        if the data do not allow them. Biased measures (CKA, DistCorr) overestimate reliability; use unbiased CKA.
 
     Raises
     ------
     ValueError
-        If there are fewer than two repeats, or their rows differ in number.
+        If there are fewer than two repeats, or if their numbers of rows differ.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class Repeats:
 
     @cached_property
     def means(self) -> tuple[Representation, ...]:
-        """The mean of all, then the mean without each repeat."""
+        """The mean of all repeats, then the mean without each repeat."""
         if all(source.has_distances_only for source in self.sources):
             return tuple(
                 Representation.build(Rdm(mean))
@@ -159,12 +159,12 @@ class Ceiling:
 
     @property
     def upper(self) -> float:
-        """Mean value of each repeat with the mean of all."""
+        """Mean value of each repeat with the mean of all repeats."""
         return float(np.mean(self.included))
 
 
 def ceiling_of_repeats(measure: Measure, repeats: Repeats, *, second: bool = False) -> Ceiling:
-    """Compare the repeats with their means and with one another, as second argument of the measure if `second`."""
+    """Compare the repeats with their means and one another; `second` makes them the measure's second argument."""
 
     def score(view: View, other: View) -> float:
         return measure.compare_views(other, view) if second else measure.compare_views(view, other)
@@ -183,7 +183,7 @@ def ceiling_of_repeats(measure: Measure, repeats: Repeats, *, second: bool = Fal
 
 
 def _means(measure: Measure, repeats: Repeats, views: Sequence[View]) -> Iterator[View]:
-    """Yield the mean of all repeats, then the mean without each, in terms of the measure's view."""
+    """Yield the measure's view of the mean of all repeats, then of the mean without each repeat."""
     kind, options = measure.view_key
     for left_out in range(-1, len(views)):
         others = [view for k, view in enumerate(views) if k != left_out]

@@ -75,7 +75,7 @@ class SidesWithRepeats:
         return _write_ceilings(measure, over_repeats, replace(score, over_repeats=over_repeats, **_UNKNOWN), ceilings)
 
     def _require_room(self, group: Group) -> None:
-        """Refuse views that do not fit in memory: those of all repeats, two means and both sides are held together."""
+        """Refuse views of all repeats, two means and both sides if they do not fit in memory together."""
         sources = [
             *self.sides,
             *(source for side in self.repeats if side for source in (*side.sources, *side.sources[:2])),
@@ -108,7 +108,7 @@ def _write_ceilings(measure: Measure, over_repeats: float, score: Score, ceiling
     known = [ceiling for ceiling in ceilings if ceiling is not None]
     like_a_cosine = measure.higher_is_closer and measure.self_value == 1 and measure.bounds[1] == 1
     if like_a_cosine or len(known) == 1:
-        # Noise of both sides takes its share from each, as it does from a cosine.
+        # As for a cosine, the noise of each side reduces the score by its own factor.
         lower, upper = (
             math.prod(ends) for ends in ([ceiling.lower for ceiling in known], [ceiling.upper for ceiling in known])
         )

@@ -53,53 +53,54 @@ def compare_all(
 ) -> PairwiseComparison:
     """Compare every pair of several representations of the same inputs.
 
-    Each view is made once per representation, not once per pair and measure. Ctrl-C returns the results so far.
+    Each view is computed once per representation, not once per pair and measure. Ctrl-C returns the results so far.
 
     Parameters
     ----------
     representations : mapping of names to arrays of shape (n_samples, n_features), or Rdm; or files
-        At least two, of the same rows. Paths may replace arrays. A list of paths, or a directory, means all arrays in
-        these files, which are read when needed, a few at a time. A file that cannot be read is left out, with a
-        warning. A 3-D array is one representation per layer.
+        At least two representations of the same rows. Paths may replace arrays. A list of paths, or a directory, means
+        all arrays in these files, which are read when needed, a few at a time. A file that cannot be read is left out,
+        with a warning. A 3-D array is one representation per layer.
     measures : str, measure or sequence of them
         As for `compare`.
     calibrate : bool
-        Add to every pair its chance level, p-value and calibrated score. `corrected_p_value` allows for the number of
-        pairs, measure by measure: if nothing links any of them, some corrected p-value of a measure is at most alpha
-        with probability alpha. In each draw the rows of every representation are relabelled independently, so that one
-        null serves all pairs. The p-value of a pair is that of `shesha.calibrate` with the composed permutations.
+        Whether to add the chance level, p-value and calibrated score of each pair. The `corrected_p_value` accounts for
+        the number of pairs, separately for each measure. If no pair is related, some corrected p-value of a measure is
+        at most alpha with probability alpha. Each draw permutes the rows of every representation independently, so one
+        null serves all pairs. The p-value of a pair equals that of `shesha.calibrate` with the composed permutations.
     confidence : float, optional
         Confidence of the intervals, as for `compare`; only with `calibrate`. Default: no intervals, because they take
         longer than the null.
     n_permutations, alpha, blocks, groups, within, shift, block_length
-        As for `shesha.calibrate`; only with `calibrate`. Shifts are drawn at random, even if they are few.
+        As for `shesha.calibrate`; only with `calibrate`. Shifts are drawn at random, even if there are few.
     workers : int, optional
-        Number of processes; default: 1. One process already uses all cores through threads; more help measures that do
-        not (RTD), and many files.
+        Number of processes. Default: 1 process, which uses all cores through threads. More processes help for many
+        files, and for measures that do not use threads (RTD).
     seed : int, Generator or None
-        Seed of random measures and of the null. Seed and content determine a representation's permutations, so a
-        resumed run has the same null. Calibrated runs of a store need the same number.
+        Seed of random measures and of the null. The permutations of a representation depend on the seed and its content
+        only, so a resumed run has the same null. All calibrated runs of a store need the same number.
     layer_axis : int, None or 'guess'
-        Axis of a 3-D array that counts its layers, called ``name[0]``, ``name[1]`` and so on; None: such an array is
-        one representation, of token sequences. 'guess': (rows, layers, features), or (layers, rows, features) if the
-        first axis is at most a third as long as the second; a warning reports the guess.
+        Axis of a 3-D array along which its layers are stacked; they are named ``name[0]``, ``name[1]`` and so on. None:
+        the array is one representation of token sequences. 'guess': (rows, layers, features), or (layers, rows,
+        features) if the first axis is at most a third as long as the second; a warning reports the guess.
     store : path, optional
-        A file that keeps every comparison. Run the same call again to resume; with more representations, only new pairs
-        are compared. Comparisons are kept under the contents of both sides, so that files may be renamed, and under a
-        hash of the measure's code.
+        File in which every comparison is stored. Run the same call again to resume. With more representations, only new
+        pairs are compared. Comparisons are identified by the contents of both sides, so files may be renamed, and by a
+        hash of the measure's code. Default: no store.
     scheduler : str, optional
-        Address of a running Dask scheduler, whose workers see the files, instead of processes here.
+        Address of a running Dask scheduler to use instead of local processes. Its workers must have access to the
+        files.
 
     Returns
     -------
     PairwiseComparison
-        `.to_frame()` (long), `.matrix("CKA")`, `.plot("CKA")`, `.embed("CKA")`; calibrated, `.matrix("CKA",
-        "corrected_p_value")` and `.plot("CKA", what="calibrated")` as well.
+        The scores, with `.to_frame()` (long), `.matrix("CKA")`, `.plot("CKA")` and `.embed("CKA")`. With `calibrate`,
+        also `.matrix("CKA", "corrected_p_value")` and `.plot("CKA", what="calibrated")`.
 
     Raises
     ------
     StoreError
-        If the store is the file of another program or version.
+        If the store was written by another program or version.
 
     Examples
     --------
@@ -215,7 +216,7 @@ def _compare_in_memory(
 
 
 def _pairs(measure: Measure, names: list[str]) -> list[engine.Pair]:
-    """Each pair once if the order does not matter; include pairs with itself if their value is not known."""
+    """Return each pair once for a symmetric measure; add each name with itself if this value is not known."""
     pairs = list(combinations(names, 2) if measure.symmetric else permutations(names, 2))
     return pairs if measure.self_value is not None else [*pairs, *((name, name) for name in names)]
 
@@ -224,7 +225,7 @@ def arrange_scores(
     pair_scores: list[PairScore], measures: list[Measure], pairs: Mapping[str, list[engine.Pair]]
 ) -> tuple[PairScore, ...]:
     """Arrange the scores by measure and pair, and mark those that were not reached."""
-    # A store keeps no expected values, so that many pairs have none, wherever they come from.
+    # A store does not keep expected values. They are removed, so results do not depend on the use of a store.
     scores = {
         (pair.score.measure, pair.first, pair.second): replace(pair, score=replace(pair.score, expected=float("nan")))
         for pair in pair_scores

@@ -50,30 +50,29 @@ def consensus(
     Parameters
     ----------
     representations : mapping of str to array of shape (n_samples, n_features)
-        At least 3, of the same rows; widths may differ (the narrower count as padded with zeros).
+        At least 3 representations of the same rows. If widths differ, narrower ones are padded with zero columns.
     scale : bool
-        Scale all representations to the same size before averaging; otherwise, large ones have more weight. Distances
-        compare shapes of one size in any case.
+        Whether to scale all representations to the same size before averaging. Otherwise large representations have
+        more weight. Distances always compare shapes of the same size.
     groups : array of shape (n_samples,), optional
-        Rows of a group (a donor, a document) are left out together for the intervals.
+        Labels of groups, such as donors or documents. Intervals leave out whole groups. Default: independent rows.
     alpha : float
-        Level of the corrected p-values of outliers.
+        Level of the corrected p-values of outliers, in (0, 1).
     confidence : float
-        Confidence of the intervals, over other rows of the same kind.
+        Confidence of the intervals, in (0, 1), which describe the variation over samples of rows.
     seed : int, Generator or None
         Seed of the random subsets of the rows.
 
     Returns
     -------
     Consensus
-        Prints the answer first; ``.outlying`` names the outliers, ``["name"].distance`` is one
-        distance to the mean shape of the others.
+        The result prints the answer first. ``.outlying`` names the outliers, and ``["name"].distance`` is the distance
+        of one representation to the mean shape of the others.
 
     Notes
     -----
-    A representation is outlying if its distance is farther from the mean of the other distances than these are from
-    each other: a one-sided Grubbs test of their logarithms, corrected by Holm. Two that lie apart in the same way hide
-    each other.
+    Outliers are found by a one-sided Grubbs test of the logarithms of the distances, with Holm's correction. It
+    compares each distance with the mean and the spread of the others. Two similar outliers can mask each other.
 
     Examples
     --------
@@ -96,7 +95,7 @@ def consensus(
         mean, n_steps, converged = kernel.mean_shape(sized)
         distances, ends = _distances_to_others(shapes, sized, mean, evidence)
         to_all = [_distance(shape, mean) for shape in shapes]
-    # Distances are skewed to the right, which would call too many outlying; their logarithms hardly are.
+    # Distances are skewed to the right, which would give too many outliers; their logarithms are nearly symmetric.
     p_values = outlier_p_values(np.log(np.maximum(distances, _SMALLEST)))
     corrected = holm(p_values)
     columns = (distances, *zip(*ends, strict=True), to_all, p_values, corrected)
@@ -127,7 +126,8 @@ def mean_shape(representations: Mapping[str, ArrayLike], *, scale: bool = True) 
     Returns
     -------
     array of shape (n_samples, n_features)
-        Centred, along its principal axes; as wide as the widest, or as there are rows.
+        The centred mean shape in the coordinates of its principal axes. It is as wide as the widest representation, but
+        not wider than the number of rows.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def outlier_p_values(distances: Vector) -> Vector:
     p_values = np.empty(n)
     for k, distance in enumerate(distances):
         others = np.delete(distances, k)
-        # Distances that agree to rounding say nothing of how far one may lie.
+        # Distances that are equal up to rounding do not show how much distances vary.
         spread = max(float(others.std(ddof=1)), 1e-9)
         p_values[k] = t.sf((distance - others.mean()) / (spread * np.sqrt(1 + 1 / (n - 1))), n - 2)
     return p_values
@@ -175,7 +175,7 @@ def _configurations(
         if representation.n_rows != first.n_rows:
             raise ValueError(f"representations[{name!r}] must have {first.n_rows} rows, got {representation.n_rows}")
     rows = {name: source.rows - source.rows.mean(axis=0) for name, source in aligned.items()}
-    # Distances between shapes have no unit, so huge numbers are divided by one before their squares overflow.
+    # Distances between shapes have no unit, so huge numbers can be rescaled before their squares overflow.
     common = huge_unit(*rows.values())
     units = {name: huge_unit(matrix) if scale else common for name, matrix in rows.items()}
     rows = {name: matrix / units[name] for name, matrix in rows.items()}
@@ -212,7 +212,7 @@ def _distance(rows: Matrix, target: Matrix) -> float:
 def _distances_to_others(
     shapes: Sequence[Matrix], sized: Sequence[Matrix], mean: Matrix, evidence: Evidence
 ) -> tuple[list[float], list[tuple[float, float]]]:
-    """Return the distance of each to the mean shape of the others, and the limits of its interval."""
+    """Return the distance of each shape to the mean shape of the others, and the limits of its interval."""
     distances, ends = [], []
     for k in track(range(len(shapes)), len(shapes), "representations"):
         others = [shape for j, shape in enumerate(sized) if j != k]

@@ -1,8 +1,9 @@
-"""Kernel alignments of randomly projected layers: without the bias of the projection, and with its error.
+"""Kernel alignments of randomly projected layers, corrected for the bias of the projection, with their error.
 
 With k normal directions of variance 1/k, the products C of the projected features have E ||C||^2 = (1 + 1/k) ||S||^2 +
-tr(S)^2 / k, where S are the products of all features. So alignments of projected layers are too low, by far if many
-directions have variance. The entries of C off its diagonal have no such bias: their mean square is ||S||^2 / k^2.
+tr(S)^2 / k, where S is the matrix of products of all features. Alignments of projected layers are therefore too low,
+especially if many directions have variance. Off-diagonal entries of C lack this bias: their mean square is ||S||^2 /
+k^2.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def _widths(sums: Sums, pair: tuple[int, int], projected: tuple[bool, bool]) -> 
 
 
 def _squared_norm(sums: Sums, place: int, *, unbiased: bool) -> float:
-    """Squared norm of the kernel of all features, without bias, from the projected ones."""
+    """Unbiased estimate of the squared norm of the kernel of all features, from the projected features."""
     side, n, k = sums.sides[place], sums.n_rows, sums.sides[place].n_features
     product = _off_diagonal(side.features) * k / (k - 1)
     if unbiased:

@@ -137,7 +137,7 @@ class RecentRepresentations:
         loaded: dict[str, Representation] = {}
         unreadable: dict[str, str] = {}
         needed = set(places.values())
-        # Threads that read at the same time would hold what all of them need.
+        # If several threads read at once, their representations together could exceed the memory limit.
         with self._lock:
             for name, place in places.items():
                 try:
@@ -159,7 +159,7 @@ class RecentRepresentations:
 
     def _make_room(self, needed: Collection[RepresentationLocation], room: int) -> None:
         sizes = {place: array_bytes(source.shape) for place, source in self._kept.items()}
-        # What comes is taken to be as large as the largest that is there.
+        # The next representation is assumed to be as large as the largest one in memory.
         total = sum(sizes.values()) + max(sizes.values(), default=0)
         for place in [place for place in self._kept if place not in needed]:
             if total <= room:

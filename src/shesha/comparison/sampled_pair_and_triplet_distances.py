@@ -49,7 +49,7 @@ def tuple_distances(source: RowSource, tuples: Index, metric: Metric) -> Matrix:
 
 
 def _standardised_rows(source: RowSource, metric: Metric) -> tuple[Matrix, float]:
-    """Read and standardise all rows, a stretch at a time where the metric allows; return their unit as well."""
+    """Read and standardise all rows, in stretches if the metric allows; return their unit as well."""
     numbers = np.arange(source.n_rows)
     if metric == "euclidean":
         rows = source.read(numbers)
@@ -70,7 +70,7 @@ def _standardise_rows(rows: Matrix, numbers: Index, metric: Metric) -> Matrix:
 
 
 def _panel_distances(rows: Matrix, i: Index, j: Index, metric: Metric) -> Vector:
-    """Take the distances of pairs from those of panels of rows to all later ones."""
+    """Distances of pairs, taken from the distances of panels of rows to all later rows."""
     first, second = np.minimum(i, j), np.maximum(i, j)
     order = np.argsort(first, kind="stable")
     starts = np.arange(0, len(rows), PANEL)

@@ -63,7 +63,7 @@ class Sampling:
 
     @property
     def option_names(self) -> list[str]:
-        """Names of the given options."""
+        """Names of the options that are set."""
         return [name for name in ("queries", "pairs", "error") if getattr(self, name) is not None]
 
     def takes(self, measure: Measure) -> bool:
@@ -194,7 +194,7 @@ def _estimate_from_queries(measure: Measure, plan: SampledRows, queries: _Querie
         if q == n or queries.sampling.error is None or (error <= queries.sampling.error and deviation > 0):
             break
     what = f"{q:,} of {n:,} rows as queries, each compared with all rows"
-    # Where all terms are equal, others are rare: fewer than this share of the rows, or one would have been drawn.
+    # If all sampled terms are equal, a larger share of other values would have been sampled at this confidence.
     rare = 1 - (1 - queries.sampling.confidence) ** (1 / q) if deviation == 0 and q < n else 0.0
     return _Estimate(float(terms.mean()), error, q, what, rare)
 
@@ -219,7 +219,7 @@ def _estimate_from_pairs(
         goal = sampling.error
         if goal is None or error <= goal or share == 1 or size >= _MOST_PAIRS:
             break
-        # A tenth more than the error seems to take, so that it is hardly ever missed.
+        # The size is a tenth larger than estimated, so the target error is almost always reached.
         size = min(int(1.1 * size * (error / goal) ** 2) + each, max(_MOST_PAIRS, sampling.pairs or 0))
     what = f"{m:,} of {every:,} {'pairs' if plan.size == 2 else 'triples'} of rows"
     return _Estimate(value, error, m, what, 0.0)
@@ -230,7 +230,7 @@ def _default_pairs() -> int:
 
 
 def _draw_tuples(n: int, size: int, width: int, rng: np.random.Generator) -> tuple[Index, float]:
-    """Draw tuples of different rows; if none repeats, also return their share of all tuples."""
+    """Draw tuples of different rows; also return their share of all tuples, or 0 if tuples may repeat."""
     memory.require(32 * width * size, f"{size:,} tuples of rows", "request fewer pairs or a larger error")
     if width == 2 and _DISTINCT * size > n_pairs(n):
         return np.stack(distinct_pairs(n, size, rng), axis=1), size / n_pairs(n)

@@ -18,7 +18,7 @@ _CONSTANT = 1e-9
 
 def add_saturation_doubt(doubts: Doubts, sides: list[Representation], scores: Mapping[str, Score]) -> Doubts:
     """Add the doubt that measures are saturated, based on their nulls."""
-    # Of equal rows every matching scores the same, which says nothing about the measure.
+    # If all rows are equal, every permutation has the same score, which shows nothing about the measure.
     flat = any(_has_equal_rows(side) for side in sides)
     levels = {score.measure: score.null_mean if flat else _null_level(score) for score in scores.values()}
     known = {score.measure: (levels[score.measure], *_worst_and_best(score)) for score in scores.values()}
@@ -29,7 +29,7 @@ def _has_equal_rows(side: Representation) -> bool:
     try:
         return bool(np.ptp(to_host(side.rows), axis=0).max() == 0)
     except NotEstimable:
-        # Distances have no rows, nor has what covariates were taken out of.
+        # Distances have no rows, nor have features whose covariates are distances.
         return False
 
 

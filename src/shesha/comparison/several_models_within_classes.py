@@ -33,27 +33,27 @@ def compare_several_within(
 ) -> SeveralWithinClasses:
     """Compare several representations with one reference within each class: which keeps most, and where?
 
-    Each is compared as `compare_within` does, with the same rows and permutations.
+    Each representation is compared with the reference by `compare_within`, with the same rows and permutations.
 
     Parameters
     ----------
     reference : array of shape (n_samples, n_features)
-        What the others are compared with, such as the data before an integration.
+        Common reference of all comparisons, such as the data before an integration.
     others : mapping of str to array of shape (n_samples, n_features)
-        At least one, such as the embeddings of several integrations.
+        At least one representation, such as the embeddings of several integrations.
     labels : array of shape (n_samples,)
-        The class of each row; rows without one take no part.
+        The class of each row. Rows without a label (None, NaN) are left out.
     measures
         As for `compare`.
     name : str
-        What tables call the reference.
+        Name of the reference in tables.
     blocks, groups, min_rows, min_group, n_permutations, alpha, confidence, seed
         As for `compare_within`.
 
     Returns
     -------
     SeveralWithinClasses
-        Prints a sentence per representation; `to_frame()`; `plot()`; ``["name"]`` is one comparison.
+        The comparisons, with `to_frame()` and `plot()`; ``["name"]`` is one of them. Prints a sentence for each.
 
     Examples
     --------

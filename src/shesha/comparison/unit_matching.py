@@ -35,31 +35,32 @@ def match_units(
 ) -> UnitMatching:
     """Match units of two representations one to one by their correlations, and test which pairs exceed chance.
 
-    It finds the same features in sparse autoencoders of several seeds, neurons that were recorded twice, or channels of
-    two networks. Each unit has its best-correlated few as candidates, found without a table of all pairs: 10,000 x
-    10,000 sparse units on 20,000 rows take about 6 s per permutation. Each matched unit is compared with those of about
-    the same activity that are matched when rows are permuted, since units that are rarely active are correlated by
-    chance.
+    Use it to find the same features in sparse autoencoders with different seeds, neurons that were recorded twice, or
+    channels of two networks. The candidates of a unit are its partners with the highest correlations, which are found
+    without a table of all pairs. A permutation of 10,000 x 10,000 sparse units on 20,000 rows takes about 6 s. Rarely
+    active units are correlated by chance. Each matched unit is therefore compared with units of similar activity that
+    are matched after the rows are permuted.
 
     Parameters
     ----------
     X, Y : arrays or sparse matrices of shape (n_samples, n_units)
-        Row i of both is the same input. Numbers of units may differ.
+        Activities of the units for the same inputs, row by row. The numbers of units may differ.
     n_candidates : int
-        Best partners of each unit that may become its match.
+        Number of partners with the highest correlations that may become the match of a unit.
     n_permutations : int
-        Of the rows; below 19 no score can reach the level 0.05.
+        Number of permutations of the rows. With fewer than 19, no score can reach the level 0.05.
     blocks, groups, shift
-        Which rows may take each other's place, as for `shesha.calibrate`. Tokens of one text depend on one another:
-        pass the texts as `groups`.
+        Exchange design, as for `shesha.calibrate`. Tokens of one text depend on one another, so pass the texts as
+        `groups`.
     alpha : float
-        Level of the score, and largest expected share of false pairs among the matched ones.
+        Significance level of the score, and false discovery rate of the matched pairs, in (0, 1).
     seed : int, Generator or None
+        Seed of the permutations.
 
     Returns
     -------
     UnitMatching
-        The score, its chance, and a table of the matched units (`to_frame`).
+        The score, its chance level, and a table of the matched units (`to_frame`).
 
     Examples
     --------
@@ -85,7 +86,7 @@ def match_units(
     scores = np.array([values.sum() / narrower for _, _, values in drawn])
     score = float(observed[2].sum() / narrower)
     p_values = _p_values(observed, drawn, _activity_classes(first))
-    # Correlations that rounding alone tells apart stand in the order of the units.
+    # Correlations that are equal up to rounding are sorted by unit.
     order = np.lexsort((observed[0], -np.round(observed[2], 12)))
     return UnitMatching(
         **vars(summarise(score, scores, "higher", alpha, 1.0)),
@@ -148,7 +149,7 @@ def _p_values(observed: Edges, drawn: list[Edges], classes: Index) -> Vector:
     """p-value: share of chance correlations of the same class, including the unit's own, that are at least as high."""
     unit_classes, chance = classes[observed[0]], np.concatenate([classes[i] for i, _, _ in drawn])
     values = np.concatenate([correlations for _, _, correlations in drawn])
-    # Units that stay alone under a permutation have no correlation there: they count as zero.
+    # Units without a match under a permutation count as correlations of zero.
     sizes = np.bincount(classes, minlength=classes.max() + 1) * len(drawn)
     out = np.empty(len(unit_classes))
     for unit_class in np.unique(unit_classes):

@@ -56,27 +56,29 @@ def compare_within(
     Parameters
     ----------
     X, Y : arrays of shape (n_samples, n_features)
-        As for `compare`; rows with names are matched by them.
+        As for `compare`. Rows with names are matched by name.
     labels : array of shape (n_samples,)
         The class of each row, such as the cell type. Rows without a label (None, NaN) are left out.
     measures
         As for `compare`.
     names : pair of str
-        Names of the two in the table.
+        Names of X and Y in the table.
     blocks : array of shape (n_samples,), optional
-        Rows are permuted within blocks only, such as batches, because both representations may depend on the batch.
+        Labels of blocks, such as batches, on which both sides may depend. Rows are permuted only within blocks.
     groups : array of shape (n_samples,), optional
-        Rows of a group (a donor) move together. Only groups of equal size can be permuted, so each class uses as many
-        rows of every group as its smallest group has. Groups of fewer than `min_group` rows are left out.
+        Labels of groups, such as donors, which are permuted as a whole. Only groups of equal size can be permuted, so
+        each class uses as many rows of every group as its smallest group has.
     min_rows : int
-        Classes with fewer rows are listed but not compared.
+        Smallest number of rows of a class. Smaller classes are listed but not compared.
+    min_group : int
+        Smallest number of rows of a group in a class. Smaller groups are left out.
     n_permutations, alpha, confidence, seed
         As for `compare`.
 
     Returns
     -------
     WithinClasses
-        Prints; `to_frame()` has a line per class and measure; ``["T cell"]`` is one comparison.
+        The comparisons. `to_frame()` has one line per class and measure, and ``["T cell"]`` is one comparison.
 
     Examples
     --------
@@ -123,7 +125,7 @@ def compare_within(
     # Rows that are sorted by class would look like a series that drifts.
     rows = generator(0).permutation(np.concatenate(used))
     with warnings.catch_warnings():
-        # A null that keeps classes apart looks saturated; that is what this line is for.
+        # Permutations within classes make the scores of all rows look saturated, which this line is meant to show.
         warnings.simplefilter("ignore", CalibrationWarning)
         total = rows_of_both.compare(rows, chosen, **rows_of_both.design_within_classes(rows), **options)
     sizes = {name: len(part) for name, part in zip(classes, used, strict=True)}

@@ -14,15 +14,16 @@ __all__ = ["digits", "digits_network"]
 def digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return 1,797 images of handwritten digits, and the digit in each.
 
-    The images are the test set of the UCI collection, written by 13 people. Each is 8 by 8 pixels, row by row; a pixel
-    counts the inked points in a 4 by 4 block of the original bitmap. Three pixels at the border are blank throughout.
+    The images are the test set of the UCI collection, written by 13 people. Each image has 8 by 8 pixels, row by row. A
+    pixel is the number of inked points in a 4 by 4 block of the original bitmap. Three pixels at the border are blank
+    in all images.
 
     Returns
     -------
     images : ndarray of shape (1797, 64)
         Whole numbers from 0 (blank) to 16 (full).
     labels : ndarray of shape (1797,)
-        The digits, 0 to 9, between 174 and 183 of each.
+        The digits, 0 to 9. Each digit occurs 174 to 183 times.
 
     References
     ----------
@@ -45,15 +46,15 @@ def digits_network() -> tuple[dict[str, NDArray[np.float64]], NDArray[np.int64]]
     """Return the layer activations of a small network for 900 digits, before and after training.
 
     The network has three hidden layers of 96, 64 and 32 tanh units. It was trained on 897 of the images of `digits`.
-    The rows here are the other 900, drawn at random and kept in the order of that set; it names 96 % of them correctly.
-    The same people wrote both parts, so this says nothing about new writers.
+    The rows here are the other 900 images, drawn at random and in the order of `digits`. The network classifies 96 % of
+    them correctly. The same people wrote both parts, so this accuracy does not apply to new writers.
     ``scripts/make_digits_network.py`` in the source repository makes the file.
 
     Returns
     -------
     layers : dict of str to ndarray of shape (900, n_units)
-        ``init_layer1`` to ``init_layer3`` from the untrained network, then ``trained_layer1`` to ``trained_layer3``.
-        All six have the same rows. Activations lie strictly between -1 and 1 and were rounded to half precision.
+        ``init_layer1`` to ``init_layer3`` of the untrained network, then ``trained_layer1`` to ``trained_layer3`` of
+        the trained one. All six have the same rows. Activations lie strictly between -1 and 1, in half precision.
     labels : ndarray of shape (900,)
         The digits, 0 to 9.
 

@@ -15,12 +15,12 @@ def card(descriptor: str | Descriptor | Callable[..., float]) -> str:
     Parameters
     ----------
     descriptor : str, Descriptor or function
-        By any name: case and punctuation do not matter, and the title does as well.
+        The descriptor, its name, or its title. Case and punctuation are ignored.
 
     Raises
     ------
     ValueError
-        For an unknown name; close ones are offered.
+        If the name is unknown. The message suggests similar names.
 
     Examples
     --------

@@ -92,7 +92,7 @@ def descriptor(
         data = inspect.Parameter("X", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike")
         describe.__signature__ = inspect.Signature([data, *options], return_annotation="float")  # type: ignore[attr-defined]
         describe.descriptor = declared_descriptor  # type: ignore[attr-defined]
-        # Its signature is that of the view.
+        # `inspect` would follow `__wrapped__` and show the parameters of the function of a view.
         del describe.__wrapped__
         return cast(Callable[Concatenate[Data, P], float], describe)
 

@@ -67,11 +67,12 @@ class DimensionCurve(Result):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
+            Axes to draw on. Default: axes of a new figure.
 
         Returns
         -------
         matplotlib Axes
+            The axes with the curve.
         """
         from shesha.charts import curves
 

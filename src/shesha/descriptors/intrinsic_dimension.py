@@ -37,20 +37,21 @@ _EQUAL = 1e-10
 def intrinsic_dimension(view: NeighbourDistances, *, rank: int = 1) -> float:
     """Intrinsic dimension from the distances to the neighbours of rank r and 2 r of each row.
 
-    With rank 1 this is the estimate of two nearest neighbours (2NN), which sees the smallest scale and any noise
-    there; larger ranks look farther. Rows that repeat another count once. The time grows as n^2 d.
+    Rank 1 gives the two-nearest-neighbour estimator (2NN), which measures the smallest scale and includes noise there.
+    Larger ranks measure larger scales. Repeated rows count once. Run time grows as n^2 d.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        At least 3 distinct rows, finite.
+        The representation, with at least 3 distinct rows and finite values.
     rank : {1, 2, 4, 8, 16, 32}
-        The nearer of the two neighbours; there must be more than 2 rank distinct rows.
+        Rank r of the nearer neighbour. More than 2 r distinct rows are required.
 
     Returns
     -------
     float
-        Positive; NaN, with a warning, if the rows are equal or each is as far from all its neighbours.
+        Dimension, greater than 0. NaN, with a warning, if all rows are equal, or the two neighbours of every row are
+        equally far.
 
     Examples
     --------
@@ -73,27 +74,28 @@ def intrinsic_dimension(view: NeighbourDistances, *, rank: int = 1) -> float:
 def dimension_over_scale(X: ArrayLike | Representation | Rows | Rdm, *, seed: Seed = 0) -> DimensionCurve:
     """Estimate the intrinsic dimension at growing scales, with standard errors, as a curve.
 
-    Noise fills all directions at small scales, curvature and edges of the data show at large ones; a dimension is a
-    property of the data only where the curve is flat. Errors come from random halves of the rows: halves of one
-    sample differ as two samples of half the size do. (The usual error, from the likelihood, takes neighbourhoods that
-    overlap as independent: on uniform data its 95 % intervals held the dimension in 78 to 93 % of samples.)
+    Noise fills all directions at small scales, and curvature and edges affect large scales. The dimension is a property
+    of the data only where the curve is flat. Errors come from random halves of the rows, because halves of a sample
+    differ as two samples of half the size do. (The usual error from the likelihood treats overlapping neighbourhoods
+    as independent. On uniform data, its 95 % intervals contained the dimension in 78 to 93 % of samples.)
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        At least 6 distinct rows, finite. Rows must be independent: series and repeats lower the curve.
+        The representation, with at least 6 distinct rows and finite values. Rows must be independent; time series and
+        repeated measurements lower the curve.
     seed : int, Generator or None
-        Draws the halves.
+        Seed of the random halves.
 
     Returns
     -------
     DimensionCurve
-        Prints, draws (`plot`), saves and tabulates itself.
+        Dimension at each scale, with its standard error; `plot()` draws the curve.
 
     Raises
     ------
     NotEstimable
-        There are fewer than 6 distinct rows.
+        If there are fewer than 6 distinct rows.
 
     Examples
     --------
@@ -136,7 +138,7 @@ def _dimension(distances: Matrix, place: int) -> float:
 
 def _log_ratios(distances: Matrix, place: int) -> Vector:
     ratios = np.log(distances[:, place] / distances[:, place - 1])
-    # Distances that rounding alone tells apart are equal.
+    # Distances that differ only by rounding count as equal.
     return np.where(ratios > _EQUAL, ratios, 0.0)[np.isfinite(ratios)]
 
 

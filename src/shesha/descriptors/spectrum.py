@@ -24,17 +24,17 @@ from shesha.views import Variances
 def effective_rank(view: Variances) -> float:
     """Effective number of directions: exp of the entropy of the singular values, scaled to sum 1.
 
-    The rows may lie on disk; they are centred, and read in blocks.
+    Rows are centred. They are read in blocks and may be on disk.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        At least 2 rows, finite.
+        The representation, with at least 2 rows and finite values.
 
     Returns
     -------
     float
-        At least 1, at most min(n_samples - 1, n_features); NaN, with a warning, if all rows are equal.
+        Effective rank, from 1 to min(n_samples - 1, n_features). NaN, with a warning, if all rows are equal.
 
     Examples
     --------
@@ -62,12 +62,12 @@ def participation_ratio(view: Variances) -> float:
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        At least 2 rows, finite.
+        The representation, with at least 2 rows and finite values.
 
     Returns
     -------
     float
-        At least 1, at most min(n_samples - 1, n_features); NaN, with a warning, if all rows are equal.
+        Participation ratio, from 1 to min(n_samples - 1, n_features). NaN, with a warning, if all rows are equal.
 
     Examples
     --------
@@ -91,23 +91,23 @@ def participation_ratio(view: Variances) -> float:
 def corrected_participation_ratio(view: Variances, *, sample: corrected_participation.Sample = "rows") -> float:
     """Participation ratio, corrected for sampling of rows, columns or both.
 
-    The plain ratio cannot exceed the number of rows or of columns, and falls short of the population's where either is
-    a sample: about 1/plain = 1/n_samples + 1/n_features + 1/true. Here squared sum and sum of squares of the variances
-    are both estimated without bias, as averages over different rows and columns. Use it where numbers of rows differ.
+    The plain ratio cannot exceed the number of rows or columns. If either is a sample, the ratio is too small: about
+    1/plain = 1/n_samples + 1/n_features + 1/true. Here, the squared sum and the sum of squares of the variances are
+    both estimated without bias, as averages over different rows and columns. Use this score if numbers of rows differ.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        At least 4 rows, finite.
+        The representation, with at least 4 rows and finite values.
     sample : {'rows', 'columns', 'both'}
-        What is a sample of more: rows (inputs), as in a network all of whose units are there; columns (units), as in a
-        recording of some neurons; or both.
+        Which dimension is a random sample: rows (inputs), as for a network with all its units; columns (units), as for
+        a recording of some neurons; or both.
 
     Returns
     -------
     float
-        Positive; by sampling it may exceed the number of features. NaN, with a warning, if all rows are equal, or too
-        few rows or columns leave no positive estimate of the sum of squares.
+        Corrected ratio, greater than 0. Sampling error can raise it above the number of features. NaN, with a warning,
+        if all rows are equal, or if rows or columns are too few for a positive sum of squares.
 
     Examples
     --------
@@ -143,12 +143,12 @@ def anisotropy(view: Variances) -> float:
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        At least 2 rows, finite.
+        The representation, with at least 2 rows and finite values.
 
     Returns
     -------
     float
-        In (0, 1]; NaN, with a warning, if all rows are equal.
+        Share, in (0, 1]; NaN, with a warning, if all rows are equal.
 
     Examples
     --------

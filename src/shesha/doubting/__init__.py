@@ -1,6 +1,6 @@
 """Doubts: possible problems with a conclusion, and what to do about them."""
 
-# These mark what is asked; the order decides between equal effects.
+# Importing these modules registers their checks; the order of registration breaks ties between equal effects.
 from shesha.doubting import cluster_doubts, confounder_doubts, feature_doubts, pair_doubts, row_doubts, tie_doubts
 from shesha.doubting._registry import marked_functions
 from shesha.doubting.doubts import check_known_quantities, diagnostic_rows, doubts, find_doubts, find_pair_doubts

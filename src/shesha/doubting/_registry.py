@@ -53,7 +53,7 @@ def raise_doubts(subject: Subject, *, only_cheap: bool = False) -> tuple[tuple[D
         try:
             answer = check.function(subject)
         except NotEstimable as cause:
-            # What the data cannot give cannot be doubted either.
+            # If the score is not estimable, its change is not estimable either.
             reason = str(cause)
             continue
         if answer is not None:

@@ -23,7 +23,8 @@ def linear_cka(grams: Sequence[Matrix], kept: Index) -> float:
 def cka_without_each(grams: Sequence[Matrix], n_first: int) -> tuple[float, list[float]]:
     """Linear CKA of all rows, and without each of the first few rows in turn.
 
-    Leaving out row i takes n / (n - 1) times the product of its entries from the cross-covariance of n centred rows.
+    Leaving out row i subtracts n / (n - 1) times the product of its entries from the cross-covariance of n centred
+    rows.
     """
     first, second = (_centre(gram.copy()) for gram in grams)
     times = len(first) / (len(first) - 1)
@@ -40,7 +41,7 @@ def cka_without_each(grams: Sequence[Matrix], n_first: int) -> tuple[float, list
         row_deleted_products(second, second),
     )
     rest, totals = np.stack([lengths for lengths, _ in parts]), np.array([total for _, total in parts])
-    # Differences of far larger numbers are rounding: what one row holds nearly all of is computed without it.
+    # If a row contributes nearly all of a sum, the difference is a rounding error, so CKA is recomputed without it.
     digits = np.all(rest > _DIGITS * totals[:, None], axis=0)
     scores = both / np.sqrt(np.where(digits, rest, 1.0).prod(axis=0))
     every = np.arange(len(first))

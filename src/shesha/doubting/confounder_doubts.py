@@ -73,7 +73,7 @@ def label_confounding(subject: Subject) -> Doubt | None:
         "Pass the batch, session or plate as covariates=. If rows were only sorted by class, shuffle them or "
         "pass order=False"
     )
-    # All that the classes explain could be the order's.
+    # The order of the rows could explain everything that the classes explain.
     effect = CovariateShare(subject.headline, here, "classes").effect
     return Doubt("confounded labels", effect, p_value, text, advice)
 
@@ -101,7 +101,7 @@ def _association(classes: Labels, quantity: Vector | Labels) -> tuple[float, flo
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
     statistic = float(np.sum((table - expected) ** 2 / np.where(expected > 0, expected, 1.0)))
     freedom = (n_classes - 1) * (n_codes - 1)
-    # Bergsma 2013: Cramer's V without its bias, which many groups make large.
+    # Cramer's V with bias correction (Bergsma 2013), because the bias is large for many groups.
     phi = max(0.0, statistic / n - freedom / (n - 1))
     sides = [k - (k - 1) ** 2 / (n - 1) for k in (n_classes, n_codes)]
     strength = float(np.sqrt(phi / max(min(sides) - 1, 1e-9)))

@@ -123,7 +123,7 @@ class Subject:
         for _, block in self.sides[side].blocks(_BLOCK):
             for start in range(0, len(block), step):
                 part = block[start : start + step]
-                # The last stretch is shorter, and what is left of the room holds anything.
+                # The last part may be shorter than the buffer, whose other rows are undefined.
                 differences = np.divide(part, unit, out=room[: len(part)])
                 differences -= middle
                 pieces.append(squared_lengths(differences))
@@ -137,7 +137,7 @@ class Subject:
         return tuple(DiagnosticRows(side.sample) for side in self.sides)
 
     def products(self, side: int, rows: Index) -> Matrix:
-        """Inner products of some checked rows and longest rows of a side, minus a common centre, in any unit.
+        """Inner products of checked or longest rows of a side, minus a common centre, in an arbitrary unit.
 
         Do not change them in place, because all checks may share them.
         """

@@ -37,26 +37,26 @@ def doubts(
 ) -> Doubts:
     """Check for problems that make the geometry of a representation look better or worse than it is.
 
-    The effect of a doubt is the change of the feature split (of at most 256 rows in four stretches) when its cause is
-    removed: rows are exchanged with their neighbours, copies are left out, columns are standardised, or a covariate is
-    regressed out. Lengths, repeats and correlations of columns are those of all rows. Data without a fault raise
-    nothing in at least 95 % of cases (docs/pitfalls.md has the measurements and examples). The absence of doubts is no
-    proof: an unrecorded batch that the order does not show cannot be detected.
+    The effect of a doubt is the change of the feature split when its cause is removed. For example, rows are exchanged
+    with their neighbours, copies are left out, columns are standardised, or a covariate is regressed out. The feature
+    split uses at most 256 rows in four stretches; lengths, repeats and column correlations use all rows. At least 95 %
+    of data sets without a fault raise no doubt (docs/pitfalls.md has measurements and examples). The absence of doubts
+    is no proof: an unrecorded batch that is unrelated to the row order cannot be detected.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        Finite; doubts need at least 12 rows. It may be a memory-mapped file or sparse, a mapping of one array (such as
-        the result of `shesha.extract.encode` for one layer), or the path of a file with one array. Recorded numbers of
-        tokens are automatically covariates.
+        The representation, with finite values and at least 12 rows. It may be sparse or memory-mapped. You can also
+        pass the path of a file with one array, or a mapping of one array, such as one layer from
+        `shesha.extract.encode`. Recorded numbers of tokens are used as a covariate.
     y : array of shape (n_samples,), optional
-        Class labels: are they confounded with the order, a covariate or groups?
+        Class labels, which are checked for confounding with the row order, covariates and groups.
     order : bool
-        Whether rows are in the order of collection, or sorted; False if their order has no meaning.
+        Whether the row order may be meaningful, as in order of collection or after sorting.
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), or mapping of names to arrays, optional
-        Known properties of each row, as numbers or labels: depth, length, batch, position.
+        Known properties of each row, as numbers or labels, such as depth, length, batch or position.
     groups : array of shape (n_samples,), optional
-        The common source of several rows: donor, subject, session.
+        Labels of the source that several rows share, such as donor, subject or session.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows.
     seed : int
@@ -65,15 +65,15 @@ def doubts(
     Returns
     -------
     Doubts
-        Doubts with the largest effect first; each has `name`, `effect`, `p_value`, `text` and `advice`. If some or all
-        checks were impossible, because the data are too few or too similar, `reason` explains it.
+        Doubts with the largest effect first; each has `name`, `effect`, `p_value`, `text` and `advice`. If checks were
+        impossible because the data are too few or too similar, `reason` explains it.
 
     Raises
     ------
     ValueError
-        If X holds NaN, or labels or covariates do not fit its rows.
+        If X contains NaN, or labels or covariates do not fit its rows.
     TypeError
-        If X is distances between rows.
+        If X contains distances between rows.
 
     Examples
     --------

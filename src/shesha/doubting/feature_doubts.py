@@ -53,7 +53,7 @@ def few_coordinates(subject: Subject) -> Doubt | None:
     order = np.argsort(-shares, kind="stable")
     few = _n_few(shares[order])
     largest, share = order[:few], float(shares[order[:few]].sum())
-    # One of few features holds half of the distances as a matter of course.
+    # Among few features, it is normal that one of them determines half of the distances.
     if share < (_MOST if d >= _WIDE else _NEARLY_ALL):
         return None
     changed = subject.split(_standardise(subject.sample)).value
@@ -228,7 +228,7 @@ def _covariance(subject: Subject, columns: Index) -> tuple[Matrix, int]:
     middle = subject.sample[:, columns].mean(axis=0)
     sample = subject.sample[:, columns]
     scale = sample.std(axis=0)
-    # Squares of columns far below the largest number are out of range, as if these were constant.
+    # Squares of very small columns underflow, so these columns are treated as constant.
     scale = np.where(is_constant(sample) | (scale == 0), 1.0, scale)
     total, sums = np.zeros((len(columns), len(columns))), np.zeros(len(columns))
     for block in subject.blocks(0):

@@ -51,7 +51,7 @@ def few_rows(subject: Subject) -> Doubt | None:
         named = rows[:n_far]
         if abs(linear_cka(grams, np.arange(n_far, len(rows))) - full_score) < _MOVED:
             return None
-    # Products of what is left are more precise without the mean that far rows moved.
+    # Inner products of the other rows are more precise after centring on their own mean, without the far rows.
     others = np.setdiff1d(rows, named)
     without = linear_cka([subject.centred_products(side, others) for side in range(2)], np.arange(len(others)))
     if abs(without - full_score) < _MOVED:
@@ -64,7 +64,7 @@ def few_rows_doubt(measure: str, rows: tuple[int, ...], whole: float, without: f
     names = f"row {rows[0]}" if len(rows) == 1 else f"rows {', '.join(map(str, rows))}"
     it = "it" if len(rows) == 1 else "them"
     text = f"{measure} is {whole:.2f} with {names}, but {without:.2f} without {it}"
-    # Leaving out each row's product with itself takes away one far row; several have products with one another.
+    # Unbiased CKA leaves out products of a row with itself, which removes one far row but not several.
     unbiased = " or unbiased CKA" if len(rows) == 1 else ""
     advice = f"{FEW_ROWS_ADVICE} RSA, mutual kNN{unbiased}"
     return Doubt("few rows", min(1.0, effect), None, text, advice, rows)
@@ -101,7 +101,7 @@ def saturated_measures(chance: Mapping[str, tuple[float, float, float]]) -> list
     """Return the measures whose null mean is at their best value, from (null mean, worst value, best value)."""
     saturated = []
     for name, (mean, worst, best) in chance.items():
-        # Without a worst value, and in whatever unit, only a null at the best value itself tells.
+        # Without a worst value there is no range, so only a null mean at the best value shows saturation.
         room = abs(best - worst) if np.isfinite(worst) else 0.0
         if np.isfinite([mean, best]).all() and abs(best - mean) <= _SATURATED * room:
             saturated.append(name)

@@ -69,8 +69,8 @@ class CovariateShare:
 def functions(quantity: Vector | Labels) -> Matrix:
     """Functions of pairs of rows, (functions, pairs): effects of either row, and their difference.
 
-    A row that is noisier or shorter than others is farther from all of them, in any half of the features: distances
-    are then sums of what their two rows add, and rows that add alike look like geometry.
+    A row that is noisier or shorter than others is farther from all of them in any half of the features. Each distance
+    then contains the effects of its two rows, which both halves share even without geometry.
     """
     i, j = np.triu_indices(len(quantity), k=1)
     if quantity.dtype.kind == "f":

@@ -57,7 +57,7 @@ def order(subject: Subject) -> Doubt | None:
         return None
     classes, p_value = subject.classes_here, dependence.p_value
     if classes is not None and classes_follow_order(subject, classes) <= _CLASS_LEVEL:
-        # Sorted classes explain their own order: what is left is an order within them.
+        # Sorted classes explain an order, so only an order within classes raises the doubt.
         p_value = _order_p_value(subject, classes)
         if p_value > LEVEL:
             return None
@@ -149,7 +149,7 @@ def few_rows(subject: Subject) -> Doubt | None:
     centred = subject.read(0, rows)
     centred -= np.median(centred, axis=0)
     squares = (centred @ centred.T) ** 2
-    # The others stand for all that were not looked at.
+    # The other checked rows are weighted to represent all rows that are not among the longest.
     times = np.where(np.arange(len(rows)) < n_far, 1.0, (subject.n_rows - n_far) / max(1, len(rows) - n_far))
     weighed = squares * times[:, None] * times
     total = float(weighed.sum())
@@ -162,7 +162,7 @@ def few_rows(subject: Subject) -> Doubt | None:
                 f"{names} for {100 * share:.0f} % of the squared inner products between rows, and "
                 "linear measures (CKA, RV, regression) depend on these products"
             )
-            # Unbiased CKA leaves out products of a row with itself: that of one far row, not those of several.
+            # Unbiased CKA leaves out products of a row with itself, which removes one far row but not several.
             unbiased = " or unbiased CKA" if few == 1 else ""
             advice = f"{FEW_ROWS_ADVICE} RSA, mutual kNN, metric='cosine'{unbiased}"
             return Doubt("few rows", share, None, text, advice, named)
@@ -172,7 +172,7 @@ def few_rows(subject: Subject) -> Doubt | None:
 def far_rows_first(subject: Subject) -> tuple[Index, int]:
     """The longest rows (farthest first) followed by the checked rows, and the number of longest rows.
 
-    Far rows that form a cluster of their own are no outliers, and are left to the doubt of a rare cluster.
+    Far rows that form a separate cluster are not outliers; the check for rare clusters reports them.
     """
     far_rows: list[int] = []
     for side, farthest_rows in enumerate(subject.farthest_rows):
@@ -197,12 +197,12 @@ def _unclustered_rows(subject: Subject, side: int, far_rows: Index) -> Index:
 def row_scale(subject: Subject) -> Doubt | None:
     """The length of rows, or their number of nonzero entries, explains which rows are close."""
     headline = subject.headline
-    # In few dimensions the length of a row is much of where it lies, and few rows are told apart by any number.
+    # With few features, row length largely determines position; with few rows, any quantity explains the distances.
     narrow = min(sample.shape[1] for sample in subject.samples) < _WIDE or len(subject.places) < _FEW_ROWS
     if narrow or headline.value < _LEAST_SCORE:
         return None
     scales = [_scales(sample, subject.metric) for sample in subject.samples]
-    # What two representations do not share cannot make them alike.
+    # A scale that two representations do not share cannot make them similar.
     everywhere = [what for what in scales[0] if all(what in scale for scale in scales)]
     shared = [what for what in everywhere if abs(_rank_correlation([scale[what] for scale in scales])) >= _SHARED]
     sides = [(scale, _clusters_if_several(subject.clusters(side))) for side, scale in enumerate(scales)]
@@ -232,7 +232,7 @@ def row_scale(subject: Subject) -> Doubt | None:
 def _lengths_elsewhere(sample: Matrix) -> Vector:
     """Lengths of the rows after the directions of largest variance are removed.
 
-    A row that is long since it lies far along one direction belongs there; a scale lengthens a row in all directions.
+    A row can be long because of its position along one direction, but a scale lengthens a row in all directions.
     """
     centred = sample - sample.mean(axis=0)
     sizes, directions = np.linalg.eigh(centred @ centred.T)
@@ -286,7 +286,7 @@ def _order_p_value(subject: Subject, classes: Labels) -> float:
 
     def closeness(order: Index) -> float:
         low, high = np.sort([order[first], order[second]], axis=0)
-        # Ranks of a split are of closeness, of a pair of distances.
+        # A feature split ranks closeness, but a comparison of two representations ranks distances.
         sign = -1 if subject.is_pair else 1
         return sign * float(ranks[low * n - low * (low + 1) // 2 + high - low - 1].mean())
 

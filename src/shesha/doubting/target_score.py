@@ -36,7 +36,7 @@ class Headline:
         """The feature split of some rows, or the basis-averaged split."""
         view = SplitHalves.build(Representation.build(rows), metric=metric, rotated=rotated)
         draw = view.sampler(seed)
-        # Found at each visit, since the ranks live in memory that the next one needs.
+        # Ranks are computed during each visit, because the next visit reuses the memory.
         ranked = view.visit(
             [draw() for _ in range(_N_DRAWS)], lambda _, partition: _all_pair_ranks(partition, len(rows))
         )
@@ -60,7 +60,7 @@ class Headline:
         return float(np.einsum("ij,ij->i", self.first, self.second).mean())
 
     def permuted_scores(self, orders: Sequence[Index]) -> Vector:
-        """The score for each of these permutations of one side's rows."""
+        """The score after each permutation of the rows of one side."""
         sides = zip(self.first, self.second, strict=True)
         products = [permutation_products(first, second, self.n_rows, orders) for first, second in sides]
         return np.asarray(np.mean(products, axis=0))
@@ -71,13 +71,13 @@ class Headline:
         lengths = np.linalg.norm(centred, axis=1)
         used = lengths > 1e-9 * max(1.0, float(lengths.max(initial=0.0)))
         unit = centred[used] / lengths[used, None]
-        # Few functions, many pairs: their Gram matrix tells which directions they span.
+        # There are few functions and many pairs, so the span is computed from the small Gram matrix.
         sizes, turned = np.linalg.eigh(unit @ unit.T)
         spanned = sizes > _SPANNED
         basis = unit.T @ (turned[:, spanned] / np.sqrt(sizes[spanned]))
         rest = [side - (side @ basis) @ basis.T for side in (self.first, self.second)]
         length = np.sqrt(np.prod([np.einsum("ij,ij->i", side, side) for side in rest], axis=0))
-        # Of what is explained to the last digit nothing is left to agree.
+        # If the functions explain the ranks completely, nothing remains to correlate, and the score is 0.
         cosines = np.where(length > 1e-9, np.einsum("ij,ij->i", *rest) / np.maximum(length, 1e-9), 0.0)
         return float(cosines.mean())
 

@@ -28,7 +28,7 @@ def ties(subject: Subject) -> Doubt | None:
     if len(starts) == 1:
         return Doubt("no variation", 1.0, None, "all distances are equal, so there is no geometry to score", _CONSTANT)
     sizes = np.diff([*starts, len(known)]).astype(np.float64)
-    # What ties take of the variance of ranks (Kendall and Gibbons 1990).
+    # Share of the variance of the ranks that ties remove (Kendall and Gibbons 1990).
     of_ranks = float(np.sum(sizes**3 - sizes) / (float(len(known)) ** 3 - len(known)))
     of_neighbours = _tied_share(
         np.searchsorted(known[starts], distances + tolerance, side="right"), len(subject.sample)

@@ -14,10 +14,10 @@ NAME = "number of tokens"
 
 
 def text_lengths(representations: Any) -> dict[str, Vector]:
-    """Return the number of tokens of each row as a covariate; nothing if it is unknown or constant.
+    """Return the number of tokens of each row as a covariate; empty if it is unknown or constant.
 
-    Length alone separates texts: the longer a text, the nearer its mean-pooled row to a common direction.
-    `Activations`, and files that an extraction wrote, record the numbers.
+    Length alone can separate texts, because mean-pooled rows of longer texts are nearer to a common direction.
+    `Activations` and the files that an extraction writes record the numbers of tokens.
 
     Examples
     --------

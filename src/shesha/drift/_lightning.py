@@ -28,14 +28,14 @@ class LightningCanary:
     Parameters
     ----------
     monitor, canary, every, stop
-        As in `CanaryCallback`.
+        See `CanaryCallback`.
     module : str
-        The attribute of the LightningModule that holds the encoder; default: the LightningModule itself.
+        Name of the submodule of the LightningModule that is the encoder. Default: the LightningModule itself.
 
     Attributes
     ----------
     verdicts : dict of int to verdict
-        By step.
+        Verdicts of the monitor, by step.
     """
 
     def __init__(

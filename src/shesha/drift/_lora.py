@@ -20,7 +20,7 @@ ATTENTION = (
 def adapter(values: Tensor, rank: int, scale: float, factor: float, draws: torch.Generator) -> Tensor:
     """Return factor times B A: A uniform by Kaiming's rule, B normal with the scale as standard deviation.
 
-    The deviation of B does not shrink with the rank, so that every rank changes an entry of B alike.
+    The standard deviation of B does not depend on the rank.
     """
     n_out, n_in = len(values), values[0].numel()
     bound = math.sqrt(1 / n_in)

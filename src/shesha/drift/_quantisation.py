@@ -21,7 +21,7 @@ def int8(values: Tensor) -> Tensor:
     """Round each row of a weight to whole multiples of 1/127 of its largest entry."""
     rows = values.flatten(1) if values.ndim > 1 else values.unsqueeze(0)
     scale = rows.abs().amax(dim=1, keepdim=True) / LARGEST
-    # A row of zeros has no scale and needs none.
+    # The lower limit avoids a division by zero in rows of zeros.
     steps = (rows / scale.clamp_min(torch.finfo(rows.dtype).tiny)).round()
     return (steps * scale).view_as(values)
 

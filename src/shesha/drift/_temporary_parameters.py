@@ -25,7 +25,7 @@ def parameters(model: nn.Module, targets: str | Sequence[str], *, least_axes: in
     targets : str or sequence of str
         Names or patterns of parameters (``**.query.weight``), or of the modules that hold them (``**.query``).
     least_axes : int
-        Only parameters of at least so many axes: 2 leaves out biases and the scales of norms.
+        Minimum number of axes of a parameter; 2 leaves out biases and the scales of normalisation layers.
     """
     model_device(model)
     every = dict(model.named_parameters(remove_duplicate=False))
@@ -38,7 +38,7 @@ def parameters(model: nn.Module, targets: str | Sequence[str], *, least_axes: in
     chosen: set[str] = set()
     for pattern in patterns:
         for name in match_names(pattern, known, "targets", "parameters"):
-            # A module stands for what it holds itself.
+            # The name of a module selects its own parameters, not those of its submodules.
             chosen |= (
                 {name} if name in every else {parameter for parameter in every if parameter.rpartition(".")[0] == name}
             )
@@ -61,7 +61,7 @@ def _has_parameters(module: nn.Module) -> bool:
 def change_parameters(chosen: Mapping[str, nn.Parameter], change: Change) -> Iterator[None]:
     """Change parameters in place and restore them afterwards, also after an error.
 
-    They stay the same objects, so that optimisers and tied layers know them; their gradients are left alone.
+    The parameters remain the same objects, so optimisers and tied layers still refer to them. Gradients do not change.
     """
     originals: dict[str, Tensor] = {}
     try:

@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 class CanaryCallback(TrainerCallback):
     """Encodes a canary every k steps of a `transformers.Trainer` and logs its drift.
 
-    ``CanaryCallback(monitor, canary, every=500).attach(trainer)`` logs through the trainer's own loggers. Given as one
-    of the trainer's ``callbacks`` without `attach`, it writes to the log history alone: a callback cannot reach its
-    trainer.
+    ``CanaryCallback(monitor, canary, every=500).attach(trainer)`` logs through the trainer's own loggers. If it is
+    passed in the trainer's ``callbacks`` without `attach`, it writes to the log history only, because a callback has
+    no access to its trainer.
 
     Parameters
     ----------
     monitor
-        Anything whose ``check(array)`` returns a verdict with ``to_dict()``, such as `shesha.drift.DriftMonitor`.
+        Object whose ``check(array)`` returns a verdict with ``to_dict()``, such as `shesha.drift.DriftMonitor`.
     canary : callable
-        From the model to the array of the canary's rows: see `shesha.drift.callbacks.canary`.
+        Function from the model to the array of the canary's rows, see `shesha.drift.callbacks.canary`.
     every : int
-        Optimiser steps between two looks.
+        Number of optimiser steps between two checks.
     stop : bool
-        Whether an alarm ends the training.
+        Whether an alert ends the training.
 
     Attributes
     ----------
     verdicts : dict of int to verdict
-        By step.
+        Verdicts of the monitor, by step.
     """
 
     def __init__(self, monitor: Monitor, canary: Canary, every: int = 500, *, stop: bool = False) -> None:
@@ -59,7 +59,7 @@ class CanaryCallback(TrainerCallback):
             return control
         log_entry = self._watch.look(kwargs["model"], state.global_step, ask=state.is_world_process_zero)
         if log_entry and self._trainer is not None:
-            # Whoever logs takes this flag back, and the trainer's own line of this step would be missing.
+            # Logging resets this flag, which would suppress the trainer's own log entry of this step.
             should_log = control.should_log
             self._trainer.log(log_entry)
             control.should_log = should_log

@@ -82,10 +82,10 @@ def numbers(verdict: Verdict, prefix: str = PREFIX) -> dict[str, float]:
     Parameters
     ----------
     verdict
-        Anything with ``to_dict()``: its ``state`` becomes ``canary/level`` (0 ok, 1 watch, 2 alert, 3 not estimable),
-        and every number among its ``scores`` one entry.
+        Object with ``to_dict()``. Its ``state`` becomes ``canary/level`` (0 ok, 1 watch, 2 alert, 3 not estimable), and
+        each finite number in its ``scores`` becomes one entry.
     prefix : str
-        Begins every name.
+        First part of each name.
 
     Examples
     --------

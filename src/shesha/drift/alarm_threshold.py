@@ -23,17 +23,17 @@ _TRIES = 15
 class AlarmRule:
     """The rule by which evidence accumulates over checks and raises the alarm.
 
-    Without change the rank of a check among K re-encodings is uniform. So the mean number of checks to the alarm is
-    that of a Markov chain, whatever the data: the threshold is the smallest at which it is the stated one. The stated
-    run length itself would do as threshold (Shin, Ramdas and Rinaldo 2023), and alarms would take longer than stated:
-    the last check carries the sum far beyond it.
+    Without change, the rank of a check among K re-encodings is uniform. The mean number of checks until an alarm is
+    therefore that of a Markov chain, for any data. The threshold is the smallest for which this mean is `run_length`.
+    `run_length` itself would be a valid threshold (Shin, Ramdas and Rinaldo 2023). It would delay alarms, however,
+    because the last check carries the sum far beyond the threshold.
 
     Attributes
     ----------
     run_length : float
-        Checks to a false alarm, on average.
+        Mean number of checks until a false alarm.
     n_nulls : int
-        Re-encodings K.
+        Number K of re-encodings.
 
     Examples
     --------
@@ -64,12 +64,12 @@ def _mean_root(n_nulls: int) -> float:
 def _threshold(run_length: float, n_nulls: int) -> float:
     e_values = (np.arange(1, n_nulls + 2) / (n_nulls + 1)) ** -0.5 / _mean_root(n_nulls)
     length = run_length
-    # Beyond these, the chain has too many states to be worth a threshold a few per cent lower.
+    # For longer run lengths, the chain has too many states to be worth a slightly lower threshold.
     for _ in range(_TRIES if run_length <= _LONGEST else 0):
         ratio = least_run_length(length, e_values) / run_length
         if 1 <= ratio <= _CLOSE:
             return length
-        # The sum less the number of checks is a martingale: a threshold of the run length always suffices.
+        # The sum minus the number of checks is a martingale, so the run length is always a sufficient threshold.
         length = min(run_length, length / ratio * (1 + 1e-4))
     return run_length
 
@@ -77,13 +77,14 @@ def _threshold(run_length: float, n_nulls: int) -> float:
 def least_run_length(threshold: float, e_values: Vector) -> float:
     """Return a lower bound of the mean number of checks until the Shiryaev-Roberts sum reaches a threshold.
 
-    Each check multiplies one plus the sum by one of the e-values, each as likely. States are intervals of the sum, and
-    every step goes to the upper end of the interval that it leads to: so the true sum is nowhere later.
+    Each check multiplies one plus the sum by one of the e-values, which are equally likely. The states of the chain are
+    intervals of the sum. Each step leads to the upper end of an interval, so the chain is never below the true sum.
 
     Parameters
     ----------
     threshold : float
     e_values : array of shape (n_ranks,)
+        The e-value of each rank.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Canaries during training, for `transformers.Trainer`, Lightning, or your own loop.
 
-None of them changes the training: the model's training flags and all random states are given back, and nothing of the
-canary takes part in gradients.
+Canaries do not affect the training. The model's training flags and all random states are restored, and gradients do not
+depend on the canary.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ def canary(data: Sequence[Any], reader: Any, layer: str | None = None, **options
     Parameters
     ----------
     data : sequence
-        Texts or images: some hundred that are typical of the model's inputs.
+        Texts or images, a few hundred that are typical of the model's inputs.
     reader
         The tokenizer or image processor of the model.
     layer : str, optional
-        The module to look at; default: the last block.
+        Name of the module whose output is encoded. Default: the last block.
     **options
-        More options of `shesha.extract.encode`, such as ``pool`` and ``batch_size``. Leave the batch size alone between
-        runs: it changes the last digits, which is what the floor of noise is made of.
+        Other options of `shesha.extract.encode`, such as ``pool`` and ``batch_size``. Do not change the batch size
+        between runs, because it changes the last digits and so affects the noise floor.
 
     Returns
     -------
     callable
-        From a model to an array of shape (n, d).
+        Function from a model to an array of shape (n, d).
 
     Examples
     --------
@@ -76,16 +76,16 @@ def check(model: nn.Module, monitor: Monitor, canary: Canary) -> Verdict:
     Parameters
     ----------
     model : torch.nn.Module
-        In whichever mode: its training flags, gradients and all random states are as before afterwards.
+        Model in any mode. Its training flags, gradients and all random states are restored.
     monitor
-        Anything whose ``check(array)`` returns a verdict with ``to_dict()``.
+        Object whose ``check(array)`` returns a verdict with ``to_dict()``.
     canary : callable
-        From the model to the array of the canary's rows: see `canary`.
+        Function from the model to the array of the canary's rows, see `canary`.
 
     Returns
     -------
     verdict
-        What the monitor returned; `numbers` makes of it what loggers take.
+        Result of the monitor; `numbers` converts it for loggers.
 
     Examples
     --------

@@ -113,7 +113,7 @@ def _test_tolerance(setting: Setting, after: Representation, values: Vector, rea
         value, low, p = float(values[i]), np.nan, np.nan
         if np.isfinite(value) and len(drawn):
             around = value + drawn - drawn.mean()
-            # The k-th smallest, where k of K + 1 may lie at or below the tolerance.
+            # The lower confidence limit is the k-th smallest of K values, with k = level (K + 1).
             low = -rank_p_values.threshold(-around, setting.level)
             p = rank_p_values.p_value(-setting.tolerance, -around)
         known = (measure.name, setting.tiers[i], value, setting.tolerance, p)

@@ -32,12 +32,13 @@ class CanaryEncodings:
     Attributes
     ----------
     layer : str
-        The layer that the rows are of.
+        Name of the encoded layer.
     reference : array of shape (n_rows, n_features)
+        Reference encoding of the inputs.
     files : tuple of Path
-        A re-encoding each.
+        Files of the re-encodings.
     info : dict
-        How the reference was made: model, weights, pooling, batch size, versions.
+        Settings of the reference: model, weights, pooling, batch size, versions.
     """
 
     layer: str
@@ -65,41 +66,41 @@ def encode_canaries(
 ) -> CanaryEncodings:
     """Encode canary inputs once, then `n` times in random batches, as the nulls of a monitor.
 
-    Re-encoding i puts the inputs into random batches of 8, 16, 32 or 64, in turn. So each is padded and multiplied
-    together with others, as a service does with its requests. Each is written when it is finished. Rerun the same call
-    to resume; a larger `n` adds more re-encodings.
+    Successive re-encodings use random batches of 8, 16, 32 or 64 inputs, in turn. Each input is therefore padded and
+    processed together with different others, as in a deployed service. Each re-encoding is saved when it is finished.
+    Rerun the same call to resume; a larger `n` adds re-encodings.
 
-    19 are the fewest for one false alarm in 20 checks, 99 for one in 100.
+    One false alarm in 20 checks requires at least 19 re-encodings, one in 100 checks at least 99.
 
     Parameters
     ----------
     model : str, path or torch.nn.Module
-        As for `shesha.extract.encode`.
+        See `shesha.extract.encode`.
     data : sequence
-        Texts or images: 200 to 1,000 that matter to you.
+        Texts or images, 200 to 1,000 that are important for your use.
     folder : path
-        Where encodings are kept. It holds rows of your data: do not commit it.
+        Directory for the encodings. It contains rows derived from your data, so do not commit it.
     n : int
-        Re-encodings, at least 1.
+        Number of re-encodings, at least 1.
     half : bool
-        Make every second one in half precision (bfloat16). On one machine the others may agree to the last digit, and
-        then the rounding of another machine, or of another version of a library, would be an alarm. With it the monitor
-        misses changes smaller than those of half precision.
+        Whether to use half precision (bfloat16) for every second re-encoding. Otherwise, re-encodings on one machine
+        may be equal, and rounding on another machine or by another library version would raise an alarm. With half
+        precision, the monitor misses changes smaller than its rounding.
     seed : int
-        Draws the batches.
+        Seed of the batches.
     encoding : mapping, optional
-        Options of `shesha.extract.encode`: layers (of several the last), pool, batch_size, device, reader. Default: the
-        last layer.
+        Options of `shesha.extract.encode`: layers (the last one is used), pool, batch_size, device, reader. Default:
+        the last layer of the model.
 
     Returns
     -------
     CanaryEncodings
-        ``DriftMonitor(found.reference, nulls=found)`` makes the monitor.
+        Create the monitor with ``DriftMonitor(found.reference, nulls=found)``.
 
     Raises
     ------
     ValueError
-        If the folder holds encodings of another model or other inputs.
+        If the folder contains encodings of another model or of other inputs.
 
     Examples
     --------

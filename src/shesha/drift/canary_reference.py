@@ -73,7 +73,7 @@ class Reference:
     def geometry_rows(self) -> Matrix:
         """Return rows with the same lengths and inner products, without the encoder's axes.
 
-        They are the Cholesky factor of the inner products, by a QR decomposition that keeps all digits.
+        The result is the Cholesky factor of the inner products, computed by a QR decomposition to keep its precision.
         """
         if self.geometry is not None:
             return self.geometry

@@ -32,38 +32,38 @@ def conformal_stream(
 ) -> StreamVerdict:
     """Test whether a stream of new rows changed beyond an expected change in the mix of groups.
 
-    Use it for a recorded stream whose topics, languages or users are known to take turns, where `DriftMonitor.update`
-    would alarm for the mix alone. Rows are ranked by their distance from the middle of one half of the reference, among
-    the other half and all earlier new rows. A composite jumper bets on these ranks, so that slow, sudden and passing
-    shifts need no setting.
+    Use this function for a recorded stream whose mix of topics, languages or users varies. `DriftMonitor.update` would
+    raise an alarm for the change of the mix alone. One half of the reference defines a centre. Each new row is ranked
+    by its distance from this centre, among the other half and all earlier new rows. A composite jumper martingale of
+    these ranks detects slow, sudden and temporary shifts without further settings.
 
     Parameters
     ----------
     reference : array of shape (n_reference, n_features)
-        Usual inputs, at least 20, independent of each other.
+        At least 20 typical inputs, independent of each other.
     new : array of shape (n_new, n_features)
         New inputs in their order.
     groups : array of shape (n_reference + n_new,), optional
-        Known kind of each row, first of the reference. Rows are ranked within their group, so shares of groups may
-        change in any way, gradually as well. Choose it where kinds are known.
+        Group of each row of `reference`, then of `new`. Rows are ranked within their group, so the shares of groups may
+        change in any way. Prefer this to `weights` if groups are known.
     weights : array of shape (n_reference + n_new,), optional
-        How much likelier a row like this is now than in the reference, up to a factor: a ratio of densities that was
-        known before the stream, the same for all new rows. At most 2,000 rows. Weights that were estimated from these
-        rows do not keep the rate.
+        Ratio of the density of new rows to that of the reference, up to a factor, for each of at most 2,000 rows.
+        This ratio must be known before the stream and the same for all new rows. If it is estimated from these rows,
+        the false alarm rate is not controlled.
     alpha : float
-        Probability of ever raising an alarm where nothing else changed, at most.
+        Maximum probability of ever raising an alarm if nothing else changed.
     seed : int, Generator or None
-        Deals the reference into halves, and breaks ties.
+        Seed of the split of the reference and of random tie-breaking.
 
     Returns
     -------
     StreamVerdict
-        `alarm_since` counts new rows from 1.
+        `alarm_since` is the number of the new row that raised the alarm, from 1.
 
     Raises
     ------
     ValueError
-        If both groups and weights are given, or anything cannot be compared.
+        If both groups and weights are given, or the inputs do not fit each other.
 
     References
     ----------

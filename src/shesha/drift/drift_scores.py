@@ -65,7 +65,7 @@ def drift(measure: Measure, before: Representation, after: Representation) -> fl
         raise NotEstimable("the measure has no finite value for these rows")
     assert measure.self_value is not None
     difference = value - measure.self_value if measure.closer == "lower" else measure.self_value - value
-    # The last digits differ between machines; nulls that are all equal must not make an alarm of them.
+    # The last digits differ between machines, which must not raise an alarm if all null drifts are equal.
     return 0.0 if abs(difference) < ROUNDING else difference
 
 
@@ -78,8 +78,8 @@ def half_samples(
 ) -> Mapping[str, Vector]:
     """Return the drifts of random halves of the rows, by measure; NaN if undefined for a half.
 
-    A half drawn without replacement spreads about the whole as a bootstrap of all rows does, and has no row twice:
-    copies of a row are neighbours in both encodings and would hide drift.
+    Scores of halves drawn without replacement vary as much as those of bootstrap samples. Bootstrap samples contain
+    copies of rows, which are neighbours in both encodings and would hide drift.
     """
     n = before.n_rows
     draws = np.empty((n_draws, len(measures)))

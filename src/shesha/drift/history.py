@@ -98,9 +98,9 @@ class InFile:
     Parameters
     ----------
     path : Path
-        The file; it is made when something is written.
+        The database file, which is created by the first write.
     monitor : str
-        Which monitor's.
+        Name of the monitor, a hash of its arrays.
     """
 
     def __init__(self, path: Path, monitor: str) -> None:

@@ -25,7 +25,7 @@ class Check(NamedTuple):
 def history_chart(measure: str, checks: Sequence[Check]) -> str:
     """Return a picture of the drift by one measure over checks, the oldest first; text is escaped.
 
-    Values that are missing leave a gap. Values of zero or less lie on the lower edge where the axis is logarithmic.
+    Missing values are not drawn. On a logarithmic axis, values of zero or less are drawn on the lower edge.
 
     Examples
     --------

@@ -28,9 +28,9 @@ class BoundedServer(ThreadingHTTPServer):
     Parameters
     ----------
     host, port
-        Where to listen; IPv4 and IPv6 addresses and names.
+        Address to listen on. The host is an IPv4 address, an IPv6 address or a name.
     pages : dict of str to function
-        What is served.
+        For each path, a function that returns the content and its type.
 
     Raises
     ------
@@ -87,7 +87,7 @@ class BoundedServer(ThreadingHTTPServer):
         with self._guard:
             late = [request for request, end in self._ends.items() if end < now]
         for request in late:
-            # The thread that waits for this socket wakes up and closes it.
+            # This wakes the thread that waits for the socket, which then closes it.
             try:
                 request.shutdown(socket.SHUT_RDWR)
             except OSError:
@@ -134,7 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, *, with_content: bool) -> None:
         if self.server.loopback and not self._names_loopback():
-            # A page from elsewhere may point its own name at this machine and read the answer (DNS rebinding).
+            # A foreign web page could resolve its own name to this machine and read the answer (DNS rebinding).
             self.send_error(403, explain="the Host header must name this machine: localhost, 127.0.0.1 or ::1")
             return
         make = self.server.pages.get(self.path.partition("?")[0])
@@ -144,14 +144,14 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             content, kind = make()
         except Exception as error:
-            # The directory may be damaged, under replacement or gone; the next request may find it again.
+            # The directory may be missing or damaged for a moment, so the server continues.
             self.send_error(503, explain=f"{type(error).__name__}: {error}")
             return
         self._send(content if with_content else b"", kind, len(content))
 
     def _names_loopback(self) -> bool:
         host = self.headers.get("Host")
-        if host is None:  # HTTP/1.0: browsers always send it.
+        if host is None:  # This occurs in HTTP/1.0 only; browsers always send the header.
             return True
         try:
             return is_loopback(urlsplit(f"//{host}").hostname or "")

@@ -8,22 +8,22 @@ from shesha.drift.stream_evidence import BETS
 from shesha.support.types import Matrix, Vector
 
 JUMPS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-"""Jump rates of the composite jumper, from 0 (the bet never changes) to 1 (a new bet for each row)."""
+"""Jump rates of the composite jumper, from 1e-4 (bets rarely change) to 1 (capital is redistributed at each row)."""
 
 
 def composite_jumper(p_values: Matrix, jumps: tuple[float, ...] = JUMPS) -> Matrix:
     """Return log10 of the mean of simple jumper martingales with several rates, after each p-value.
 
-    A simple jumper bets 1 + e (p - 1/2) for several e, and moves a share of its capital to other bets with each
-    p-value. A small share suits a shift that lasts, a large one a shift that comes and goes; their mean needs no
-    choice. It is 1 on average for independent uniform p-values, so that it ever reaches 1 / alpha with probability
-    alpha at most (Ville), and the rate that bets nothing keeps it above 1 / 5.
+    A simple jumper bets 1 + e (p - 1/2) for several e. With each p-value, it moves a share of its capital (the rate) to
+    other bets. Small rates suit lasting shifts, and large rates suit shifts that come and go. The mean over rates
+    requires no choice. Its expected value is 1 for independent uniform p-values, so it ever reaches 1 / alpha with
+    probability at most alpha (Ville). With the default rates it is at least 1 / 5, because rate 1 gives a constant 1.
 
     Parameters
     ----------
     p_values : array of shape (n_streams, n_rows)
     jumps : tuple of float
-        One rate is the simple jumper.
+        Rates in [0, 1]; a single rate gives the simple jumper.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def composite_jumper(p_values: Matrix, jumps: tuple[float, ...] = JUMPS) -> Matr
         capital = (1 - rates) * capital + rates * capital.mean(axis=2, keepdims=True)
         capital *= 1 + BETS * (p_values[:, row, None, None] - 0.5)
         total = capital.sum(axis=(1, 2))
-        # Kept at a sum of 1, so that no stream leaves the range of numbers.
+        # Capital is scaled to a sum of 1 to avoid overflow and underflow.
         capital /= total[:, None, None]
         level = level + np.log10(total)
         wealth[:, row] = level

@@ -43,37 +43,36 @@ _PLAIN = ("level", "tolerance", "n_resamples", "seed")
 class DriftMonitor:
     """Monitors a model: compares encodings with a reference and the noise of re-encoding.
 
-    Two questions, two verbs: `check` asks whether the *model* changed, with the same inputs encoded again; `update`
-    asks whether the *inputs* changed, with new ones.
+    `check` tests whether the *model* changed, with the same inputs encoded again. `update` tests whether the *inputs*
+    changed, with new inputs.
 
     Parameters
     ----------
     reference : array of shape (n_rows, n_features)
-        The canary inputs as encoded by the model in its good state: at least 4 finite rows, none zero. A table or
-        `NamedRows` also names them. For `update`, a sample of usual inputs.
+        Canary inputs encoded by the model before any change: at least 4 finite rows, none of them zero. A table or
+        `NamedRows` also names the rows. For `update`, use a sample of typical inputs.
     nulls : array of shape (K, n_rows, n_features) or iterable of matrices, optional
-        The same inputs encoded again by the *unchanged* model, under all circumstances that may differ between checks:
-        batch sizes, orders, precisions, machines. Their drifts are the noise floor. Without them rows are resampled.
-        This tests whether the drift exceeds `tolerance` for inputs of this kind, but the noise floor of an unchanged
-        model stays unknown.
+        The same inputs encoded again by the *unchanged* model, under all conditions that may differ between checks:
+        batch sizes, orders, precisions, machines. Their drifts are the noise floor. Without nulls, rows are resampled
+        to test whether the drift exceeds `tolerance` for inputs of this kind. The noise floor is then unknown.
     labels : array of shape (n_rows,), optional
-        Classes, to report which moved most.
+        Class of each row, to report the classes that moved most. Default: no classes.
     false_alarm : float, optional
-        Share of checks that raise an alert although nothing changed. Default: 0.01. At least 1 / (K + 1).
+        Share of checks of an unchanged model that raise an alert, at least 1 / (K + 1). Default: 0.01.
     run_length : float, optional
-        Instead: one false alarm in this many checks, on average. Evidence adds up over checks, so small lasting changes
-        are detected. Needs at least 19 nulls.
+        Mean number of checks until a false alarm, instead of `false_alarm`. Evidence accumulates over checks, so small
+        lasting changes are detected. Requires at least 19 nulls.
     measures : names, measures or functions, optional
-        The first raises alerts. Default: RDM drift, unbiased CKA (confirms), Procrustes (early) and neighbours.
+        Measures of drift, of which the first raises alerts. Default: RDM drift, unbiased CKA (to confirm alerts),
+        Procrustes similarity (which often reacts first) and mutual kNN.
     tolerance : float, optional
-        Drift of the primary measure that raises no alert. Default: 0 with nulls, 0.05 without.
+        Drift of the first measure up to which no alert is raised. Default: 0 with nulls, 0.05 without.
     about : mapping of str to str, optional
-        Circumstances to record: model revision, batch size, ...; a check under other circumstances reports the
-        difference.
+        Settings to record, such as model revision and batch size. Checks report differences from these settings.
     n_resamples : int
         Number of random halves of the rows, if there are no nulls.
     seed : int or None
-        Draws resamples, and the half of the reference that a stream is ranked among.
+        Seed of the resamples, and of the split of the reference for streams.
 
     Examples
     --------
@@ -142,19 +141,19 @@ class DriftMonitor:
         Parameters
         ----------
         current : array of shape (n_rows, n_features)
-            The rows of the reference in its order; where both have names, in any order. The width may be another.
+            The rows of the reference in the same order, or in any order if both have names. The width may differ.
         about : mapping of str to str, optional
-            The circumstances of these encodings.
+            Settings of these encodings, to compare with those of the reference.
 
         Returns
         -------
         DriftVerdict
-            NaN or infinity in `current` is 'not estimable', which counts as an alarm.
+            The state is 'not estimable' if `current` contains NaN or infinity, which counts as an alarm.
 
         Raises
         ------
         ValueError
-            If these cannot be the same inputs.
+            If the rows cannot be the same inputs.
         """
         circumstances = plain_about(about)
         outcome = run_check(current, self._setting)
@@ -177,18 +176,18 @@ class DriftMonitor:
         Parameters
         ----------
         batch : array of shape (n, n_features)
-            New inputs, encoded by the model that made the reference; at least one. Rows must be exchangeable with those
-            of the reference where nothing changed: of the same kind, and independent of each other.
+            At least one new input, encoded by the model of the reference. Without a change, rows must be exchangeable
+            with those of the reference: of the same kind, and independent of each other.
 
         Returns
         -------
         StreamVerdict
-            The alarm is raised at any time with probability `false_alarm` at most where nothing changed.
+            Without a change, the probability of ever raising an alarm is at most `false_alarm`.
 
         Raises
         ------
         ValueError
-            If these are not new inputs, or cannot be compared.
+            If the inputs are not new, or cannot be compared with the reference.
         """
         updates = self._updates
         rows, broken = updates.check_rows(batch)
@@ -225,12 +224,12 @@ class DriftMonitor:
         Parameters
         ----------
         folder : path
-            Created if missing. A name that ends in `.npz` makes a single file, which keeps no history.
+            Directory, which is created if missing. A name that ends in `.npz` is a single file without a history.
         keep_rows : bool
-            Keep the rows themselves, which `update` needs. Otherwise only their lengths and distances are
-            kept, which determine the rows up to a rotation.
+            Whether to save the rows themselves, which `update` requires. Otherwise, only their lengths and distances
+            are saved, which determine the rows up to a rotation.
         overwrite : bool
-            Replace another monitor; its history stays, and evidence restarts.
+            Whether to replace an existing monitor. Its history is kept, and evidence restarts.
         """
         place, setting = kinds.path(folder, "folder"), self._setting
         plain, arrays = setting.reference.to_stored(keep_rows=keep_rows)
@@ -248,9 +247,9 @@ class DriftMonitor:
         Raises
         ------
         FileNotFoundError
-            If there is no monitor.
+            If there is no monitor in `folder`.
         ValueError
-            If it is half a monitor, or one of another version.
+            If the monitor is incomplete or damaged, or was saved by an incompatible version.
         """
         plain, arrays, history = monitor_files.read(kinds.path(folder, "folder"))
         measures = [get(name) for name in plain["measures"]]

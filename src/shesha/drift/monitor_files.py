@@ -37,7 +37,7 @@ def write(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[An
             raise FileExistsError(
                 f"folder must not contain a monitor yet, got {place}; pass overwrite=True to replace it"
             )
-        # Arrays of any other kind have the same ending, and must not be lost.
+        # Reading raises an error for other .npz files, so that they are not overwritten.
         _read_file(place)
     place.parent.mkdir(parents=True, exist_ok=True)
     about = json.dumps({"layout": LAYOUT, "shesha": __version__, **plain}, allow_nan=False)
@@ -80,8 +80,8 @@ def _write_folder(
 ) -> str:
     """Write a monitor to a directory, and return its name, which is a hash of its arrays.
 
-    The arrays come first, under a name of their own; the JSON file that names them takes the old one's place last. A
-    reader finds the old monitor or the new one.
+    The arrays are written first, to a file with a new name. The JSON file that contains this name is replaced last, so
+    a reader finds either the old monitor or the new one.
     """
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"folder must be a directory, got the file {folder}")
@@ -97,7 +97,7 @@ def _write_folder(
     about = {"layout": LAYOUT, "shesha": __version__, "arrays": file, "sha256": name, **plain}
     atomic_files.write_text(folder / ABOUT, json.dumps(about, indent=2, allow_nan=False) + "\n")
     for old in folder.glob("arrays-*.npz"):
-        # Others may call their own files arrays-something.
+        # Other files may have similar names, so only names of the exact form are deleted.
         if old.name != file and _OWN.fullmatch(old.name):
             old.unlink(missing_ok=True)
     return name[:16]

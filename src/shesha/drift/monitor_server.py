@@ -24,18 +24,18 @@ def server(folder: str | Path, host: str = "127.0.0.1", port: int = 9108) -> Bou
     Parameters
     ----------
     folder : path
-        Where the monitor was saved; it is read at every request.
+        Directory of the monitor, which is read at each request.
     host : str
-        Where to listen; the default is this machine alone.
+        Address to listen on. The default accepts connections from this machine only.
     port : int
-        0 takes any free one.
+        Port to listen on; 0 for any free port.
 
     Raises
     ------
     OSError
-        If the port is in use, or the host is not of this machine.
+        If the port is in use, or the host is not an address of this machine.
     ImportError
-        If prometheus-client is missing.
+        If prometheus-client is not installed.
 
     Examples
     --------

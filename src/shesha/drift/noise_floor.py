@@ -56,7 +56,7 @@ class NoiseFloor:
         scores = np.array(rows_of_scores)
         if np.isnan(scores[:, 0]).all():
             raise ValueError(f"nulls must have a value of {measures[0].name}, got none from {len(scores)} re-encodings")
-        # A re-encoding without a value may have been any distance away.
+        # A missing drift may have been of any size, so it counts as infinite.
         return cls(np.where(np.isnan(scores), np.inf, scores), rows, classes)
 
 

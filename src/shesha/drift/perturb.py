@@ -1,7 +1,7 @@
 """Temporary changes of a model, to test whether a canary detects them.
 
-Each function returns a context manager. Within it the parameters are changed in place; afterwards, also after an error,
-they hold the same bits as before. Buffers are never touched, and a tensor that goes by several names is changed once.
+Each function returns a context manager, which changes parameters in place. On exit, also after an error, they have
+exactly the same values as before. Buffers are never changed, and a tensor with several names is changed once.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ def gaussian_noise(
     Parameters
     ----------
     model : torch.nn.Module
-        Any model; only parameters of floats change.
+        Any model; only floating-point parameters are changed.
     sd : float
-        Standard deviation of the noise in units of the standard deviation of each tensor, at least 0. A tensor of equal
-        entries (a fresh bias) has none and is unchanged.
+        Standard deviation of the noise divided by that of each tensor, at least 0. A tensor of equal entries (such as a
+        new bias) is not changed.
     targets : str or sequence of str
-        Parameters to change; default: all.
+        Names or patterns of the parameters to change. Default: all.
     seed : int
-        The same noise for the same seed, on any device.
+        Seed of the noise, which does not depend on the device.
 
     Raises
     ------
     ValueError
-        If the patterns match nothing (the message has close names), or the model lies on the meta device.
+        If the patterns match nothing (the message lists close names), or the model is on the meta device.
 
     Examples
     --------
@@ -76,8 +76,8 @@ def int8(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager
     Parameters
     ----------
     model, targets
-        As in `gaussian_noise`; only parameters of two or more axes change: biases and norms keep their bits, as they do
-        where models are quantised for use. The values stay floats, so that it works on any device.
+        See `gaussian_noise`. Only parameters with at least two axes are changed, because biases and normalisation
+        layers are not quantised in practice either. Values remain floats, so this works on any device.
 
     Examples
     --------
@@ -97,12 +97,12 @@ def int8(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager
 def nf4(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager[None]:
     """Round weights to four bits: the 16 levels of NF4 with one scale per 64 entries, on any device.
 
-    What bitsandbytes makes of a weight and back again, bit for bit; it need not be installed.
+    The result equals quantisation and dequantisation by bitsandbytes bit for bit. bitsandbytes need not be installed.
 
     Parameters
     ----------
     model, targets
-        As in `int8`.
+        See `int8`.
 
     Examples
     --------
@@ -133,22 +133,22 @@ def lora(
     Parameters
     ----------
     model : torch.nn.Module
-        Any model. The adapters are merged into the weights: no other library is needed, and nothing is left behind.
+        Any model. The adapters are added to the weights, so no other library is required and no modules are added.
     rank : int
         Rank of the change, at least 1.
     scale : float
-        Standard deviation of the entries of B, at least 0; A is drawn as Kaiming's rule has it.
+        Standard deviation of the entries of B, at least 0. A is drawn by Kaiming's rule.
     alpha : float, optional
-        Default: twice the rank.
+        Scale of the change. Default: twice the rank.
     targets : str or sequence of str, optional
-        Default: the projections of attention, by the names that families of transformers give them.
+        Names or patterns of the weights to change. Default: attention projections with known names.
     seed : int
-        The same adapters for the same seed, on any device.
+        Seed of the adapters, which do not depend on the device.
 
     Raises
     ------
     ValueError
-        If nothing matches, or no projection of attention has a known name.
+        If the patterns match nothing, or no attention projection has a known name.
 
     Examples
     --------
@@ -180,9 +180,9 @@ def prune(model: nn.Module, share: float, *, targets: Targets = "**") -> Abstrac
     Parameters
     ----------
     model, targets
-        As in `int8`.
+        See `int8`.
     share : float
-        How many of a tensor's entries become zero, from 0 to 1; of equally small ones the first.
+        Share of the entries of each tensor to set to zero, in [0, 1]. Among equal magnitudes, the first are chosen.
 
     Examples
     --------

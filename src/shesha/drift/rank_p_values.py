@@ -17,14 +17,14 @@ def fewest_for(level: float) -> int:
     >>> fewest_for(0.01), fewest_for(0.05)
     (99, 19)
     """
-    # 1 / 0.05 is 20 to the last bit, 1 / 0.01 is not always 100.
+    # The tolerance allows for the rounding error of 1 / level.
     return int(np.ceil(1 / level - 1e-9)) - 1
 
 
 def p_value(score: float, null: Vector) -> float:
     """Return (1 + b) / (K + 1), where b of K null scores are at least as large; NaN for a missing score.
 
-    Where score and nulls can change places, it is at most u with a probability of at most u, whatever their
+    If the score and the null scores are exchangeable, the p-value is at most u with probability at most u, for any
     distribution.
 
     Examples
@@ -55,8 +55,8 @@ def threshold(null: Vector, level: float) -> float:
 def false_alarm_limit(n_nulls: int, level: float, confidence: float = 0.95) -> float:
     """Return an upper limit of the rate at which unchanged encodings exceed the threshold.
 
-    The threshold is the k-th largest of K null scores, k = level (K + 1), so that the rate beyond it is itself random:
-    Beta(k, K + 1 - k), with mean k / (K + 1).
+    The threshold is the k-th largest of K null scores, with k = level (K + 1). The rate beyond it is therefore random,
+    with distribution Beta(k, K + 1 - k) and mean k / (K + 1).
 
     Examples
     --------

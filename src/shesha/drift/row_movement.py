@@ -22,7 +22,7 @@ def row_movement(before: Representation, after: Representation) -> Vector:
 def movement(before: Matrix, after: Matrix) -> Vector:
     """Return 1 - correlation of each row's distances to all other rows, in two sets of unit rows.
 
-    Rotations and widths do not matter, as in the distances between all rows. NaN where a row is as far from all others.
+    The result is invariant to rotations, and the widths may differ. NaN for a row with equal distances to all others.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def movement(before: Matrix, after: Matrix) -> Vector:
     def part(start: int) -> Vector:
         a, b = (_profiles(rows, start, n) for rows in (before, after))
         a -= b
-        # Half the squared distance of unit vectors keeps the digits of a tiny 1 - r.
+        # Half the squared distance of unit vectors equals 1 - r, and is accurate even if 1 - r is tiny.
         half_distances: Vector = 0.5 * np.einsum("ij,ij->i", a, a)
         return half_distances
 

@@ -18,7 +18,7 @@ MOST = 1e300
 class Evidence:
     """Evidence of the checks so far: the Shiryaev-Roberts statistic (which raises the alarm) and CUSUM.
 
-    Checks share reference and nulls, so the run length holds on average over monitors, not for each.
+    Checks share the reference and the nulls, so the run length is a mean over monitors, not that of a single monitor.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class Evidence:
             min(MOST, max(self.cusum, 1.0) * e),
             self.alarm_since,
         )
-        # An alarm stays until someone acknowledges it: a change that lasts is not forgotten.
+        # An alarm remains until it is acknowledged, so that a lasting change is not overlooked.
         reached = not self.alarm_since and updated.shiryaev_roberts >= rule.threshold * (1 - 1e-12)
         return replace(updated, alarm_since=updated.number) if reached else updated
 

@@ -18,7 +18,7 @@ def state_text(fields: Mapping[str, Any]) -> str:
 
 
 def state_fields(text: str, names: Sequence[str]) -> dict[str, Any]:
-    """Return the values of a state, if it has these fields and no others.
+    """Return the values of a state that has exactly these fields.
 
     Examples
     --------

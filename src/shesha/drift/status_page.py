@@ -71,9 +71,9 @@ def page(folder: Path, now: datetime | None = None) -> str:
     Parameters
     ----------
     folder : Path
-        Where the monitor was saved.
+        Directory of the monitor.
     now : datetime, optional
-        What times are counted from; default: the present.
+        Time relative to which ages are given. Default: the current time.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def time_ago(at: str, now: datetime) -> str:
     try:
         seconds = (now - datetime.fromisoformat(at)).total_seconds()
     except (TypeError, ValueError):
-        # A history that somebody edited.
+        # A history that was edited by hand may contain invalid times.
         return str(at)
     for unit, length in _UNITS:
         if seconds >= length:

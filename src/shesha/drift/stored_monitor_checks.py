@@ -18,7 +18,7 @@ def require_whole(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, Ar
     Raises
     ------
     ValueError
-        With the file and what is wrong in it.
+        If a value is invalid; the message names the file and the fault.
     """
     for name, (holds, expected) in _VALUES.items():
         if not holds(plain.get(name)):

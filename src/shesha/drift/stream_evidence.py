@@ -47,14 +47,14 @@ class ReferenceDistribution:
             )
         unit = _power_of_two(rows)
         centre = rows.mean(axis=0)
-        # Rounding leaves a constant column a spread of its own.
+        # Constant columns are set to 0, because their rounding errors would have a variance.
         centred = np.where(fixed, 0.0, rows / unit - centre / unit)
         covariance = centred.T @ centred / n
         share = _shrinkage(centred, covariance)
         variances, axes = np.linalg.eigh(covariance)
         scale = max(float(variances.mean()), np.finfo(float).tiny)
         shrunk = (1 - share) * np.maximum(variances, 0.0) + share * scale
-        # Directions that the reference does not have at all must not decide alone.
+        # A lower limit prevents directions without variance in the reference from dominating the scores.
         shrunk = np.maximum(shrunk, 1e-6 * scale)
         return cls(centre, axes / np.sqrt(shrunk * d) / unit)
 
@@ -89,10 +89,10 @@ def score_bins(scores: Vector) -> Index:
 class Stream:
     """All earlier scores, and a test martingale on the ranks of new scores among them.
 
-    Among rows in random order, the p-values of each score among all earlier ones are independent and uniform (Vovk,
-    Gammerman and Shafer 2005), where ties are broken at random. Scores of one bin tie, so that counts per bin say all
-    that is needed of any number of rows. The martingale is the simple jumper (Algorithm
-    8.1 of the second edition): bets on small and on large p-values.
+    If rows are in random order, the p-values of scores among all earlier scores are uniform and independent (Vovk,
+    Gammerman and Shafer 2005). Ties are broken at random. Scores in one bin are ties, so counts per bin are sufficient
+    for any number of rows. The martingale is the simple jumper (Algorithm 8.1 of the second edition), which bets on
+    small and on large p-values.
     """
 
     counts: Index = field(default_factory=lambda: np.zeros(BINS, dtype=np.intp))
@@ -106,7 +106,7 @@ class Stream:
     def p_values(self, scores: Vector, rng: np.random.Generator) -> Vector:
         """Return the p-value of each new score among all earlier ones, and add the scores to the history."""
         values = np.empty(len(scores))
-        # The next rows of one batch are few: counting above a bin costs less than keeping a tree of counts.
+        # A batch has few rows, so summing the counts above a bin is cheaper than maintaining a tree of counts.
         for i, (place, part) in enumerate(zip(score_bins(scores), rng.random(len(scores)), strict=True)):
             self.counts[place] += 1
             above = int(self.counts[place + 1 :].sum())

@@ -11,8 +11,8 @@ from shesha.support.types import Labels, Mask, Vector
 def group_ranks(scores: Vector, groups: Labels, n_reference: int, rng: np.random.Generator) -> Vector:
     """Return the p-value of each new score among earlier scores of its group, with ties broken at random.
 
-    They are independent and uniform where the rows of each group are exchangeable, however the groups take turns (Vovk,
-    Gammerman and Shafer 2005, Mondrian conformal predictors). One group gives ordinary conformal p-values.
+    The p-values are independent and uniform if the rows of each group are exchangeable, for any order of the groups
+    (Vovk, Gammerman and Shafer 2005, Mondrian conformal predictors). One group gives ordinary conformal p-values.
 
     Examples
     --------
@@ -35,11 +35,11 @@ def group_ranks(scores: Vector, groups: Labels, n_reference: int, rng: np.random
 def weighted_ranks(scores: Vector, weights: Vector, n_reference: int, rng: np.random.Generator) -> Vector:
     """Return weighted conformal p-values of new scores among all earlier scores.
 
-    Where new rows have a density of `weights` times that of the reference, up to a factor, each way of dealing the rows
-    so far into t new ones and the others has a probability proportional to the product of the weights of the new ones.
-    So row i is among the new ones with the probability of conditional Poisson sampling, and the last one with 1 / t of
-    that. The p-values are independent and uniform (Prinster, Han, Liu and Saria 2025). Sums of these probabilities over
-    rows need the distribution of two counts only, which is exact.
+    `weights` is the density of new rows divided by that of the reference, up to a factor. Given all rows so far, a set
+    of t rows is the set of new rows with a probability proportional to the product of its weights. The probability that
+    a row is new is therefore that of conditional Poisson sampling, and the last new row is each of the new rows with
+    probability 1 / t. The p-values are independent and uniform (Prinster, Han, Liu and Saria 2025). Sums of these
+    probabilities over rows follow exactly from the distributions of two counts.
 
     Examples
     --------

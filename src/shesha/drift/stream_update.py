@@ -26,11 +26,11 @@ class Updates:
     Parameters
     ----------
     reference : Reference
-        With its rows.
+        Reference that contains its rows.
     alpha : float
-        Probability of ever raising an alarm where nothing changed.
+        Maximum probability of ever raising an alarm if nothing changed.
     seed : int
-        Deals the reference out into the half that is fitted and the half that is ranked among.
+        Seed of the split of the reference (one half is fitted, the other starts the stream) and of tie-breaking.
     """
 
     def __init__(self, reference: Reference, alpha: float, seed: int) -> None:
@@ -82,7 +82,7 @@ class Updates:
     def apply(self, stream: Stream, rows: Matrix) -> StreamVerdict:
         """Add new rows to a stream, and return the verdict."""
         scores = self._typical.scores(rows)
-        # The same rows after the same history meet the same ties, whoever computes it.
+        # The seed depends on the number of earlier rows, so that another process breaks ties in the same way.
         p = stream.p_values(scores, np.random.default_rng([_TIES, self._seed, stream.n_seen]))
         stream.bet(p, self.threshold)
         order = np.argsort(-scores, kind="stable")[:_STRANGEST]

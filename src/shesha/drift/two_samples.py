@@ -39,26 +39,26 @@ def two_sample(
     Parameters
     ----------
     reference, window : arrays of shape (n_rows, n_features)
-        Rows need not match; features must. At least 4 rows each, finite.
+        Finite rows with the same features, at least 4 in each array. Rows need not correspond.
     test : {'energy', 'mmd', 'sliced wasserstein', 'c2st'}
-        Energy distance (Szekely and Rizzo), `shesha.measures.mmd`, `shesha.measures.sliced_wasserstein`, or how well
-        a ridge classifier tells rows of one from rows of the other, in 5 folds: the area under its curve.
+        Energy distance (Szekely and Rizzo), `shesha.measures.mmd`, `shesha.measures.sliced_wasserstein`, or a
+        classifier two-sample test: the ROC AUC of a ridge classifier of reference and window, with 5 folds.
     n_permutations : int
-        The p-value is at least 1 / (n_permutations + 1).
+        Number of permutations. The p-value is at least 1 / (n_permutations + 1).
     alpha : float
-        Level of the threshold.
+        Significance level of the threshold.
     seed : int, Generator or None
-        Draws the dealings, directions and folds.
+        Seed of the permutations, directions and folds.
 
     Returns
     -------
     TwoSample
-        The p-value is exact where rows are exchangeable: rows of one document or one session are not.
+        The p-value is exact if rows are exchangeable. Rows of one document or session are not.
 
     Raises
     ------
     ValueError
-        If the widths differ, entries are not finite, or rows are missing.
+        If the widths differ, entries are not finite, or there are too few rows.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def two_sample(
     if not np.isfinite(values[0]):
         reason = "all rows are equal"
         return TwoSample(test, np.nan, np.nan, len(x), n_window, n_permutations, alpha, np.nan, np.nan, reason=reason)
-    # Equal sums in another order are the same value.
+    # Equal sums may differ by rounding if their terms are in another order.
     tolerance = 1e-13 * float(np.abs(values).max())
     null = np.where(np.isclose(values[1:], values[0], rtol=1e-10, atol=tolerance), values[0], values[1:])
     sure = (p_value(float(values[0]), null), len(x), n_window, n_permutations, alpha, threshold(null, alpha))
@@ -161,7 +161,7 @@ def _sliced_statistic(rows: Matrix, rng: np.random.Generator) -> Statistic:
 def _c2st(rows: Matrix, rng: np.random.Generator) -> Statistic:
     """Area under the curve of a ridge classifier on held-out rows.
 
-    For fixed folds the predictions are linear in the labels, so that all dealings are one product.
+    With fixed folds, the predictions are linear in the labels, so one matrix product serves all permutations.
     """
     n = len(rows)
     centred = rows - rows.mean(axis=0)
@@ -174,7 +174,7 @@ def _c2st(rows: Matrix, rng: np.random.Generator) -> Statistic:
     for fold in range(_FOLDS):
         out, training = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
         ridge = kernel[np.ix_(training, training)] + np.eye(len(training)) * (np.trace(kernel) / n)
-        # What any classifier would say of all rows alike is no evidence: columns sum to zero.
+        # Centred weights make the predictions independent of the number of window rows among the training rows.
         smooth = np.linalg.solve(ridge, kernel[np.ix_(training, out)]).T
         weights[np.ix_(out, training)] = smooth - smooth.mean(axis=1, keepdims=True)
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from shesha.support.warnings import PoolingWarning, warn
 
 _LONG = 10.0
-"""Relative norm of the first token above which the first token dominates the mean of all tokens."""
+"""Norm relative to the other tokens above which the first token dominates the mean of all tokens."""
 
 
 class FirstTokens:
@@ -28,7 +28,7 @@ class FirstTokens:
         place = real.int().argmax(dim=1, keepdim=True)
         others = real.scatter(1, place, False)
         mean = lengths.masked_fill(~others, 0).sum(dim=1) / others.sum(dim=1)
-        # Of inputs of a single token there are no others: 0 / 0.
+        # For inputs of a single token, the ratio is NaN, because the mean of the others is 0 / 0.
         self._ratios.setdefault(layer, []).append(lengths.gather(1, place).squeeze(1) / mean)
 
     def warn(self) -> None:

@@ -32,13 +32,14 @@ class Work:
     Attributes
     ----------
     names : mapping of str to str
-        Modules to record (``name`` or ``name:input``), and what their arrays are called.
+        Modules to record (``name`` or ``name:input``), with the names of their arrays.
     once : frozenset of str
-        Of these only the first call in a pass counts: what enters a block that is all blocks is what left it before.
+        Modules that are recorded at their first call in a pass only. In a network that repeats one block, the input of
+        every later call is the output of the call before.
     options : dict
-        More arguments of the model's forward pass.
+        Additional arguments of the model's forward pass.
     metadata : dict
-        What is to stand in the record besides what every extraction has there.
+        Entries of the record in addition to those that every extraction has.
     """
 
     model: nn.Module
@@ -208,7 +209,7 @@ def _about(work: Work, device: torch.device, *, to_file: bool) -> dict[str, Any]
     if (n_tokens := token_counts(work.rows)) is not None:
         about["inputs"]["n_tokens"] = n_tokens
     if to_file:
-        # Hashing takes a moment, which only what is kept needs.
+        # Only files need fingerprints, which take time to compute.
         about["weights"] = model_fingerprint(model)
         about["inputs"]["fingerprint"] = work.rows.fingerprint()
     return about

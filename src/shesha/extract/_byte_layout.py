@@ -1,7 +1,7 @@
 """The layout of arrays in an output file.
 
-Both formats keep an array as one stretch of bytes, row after row, so that rows can be written in any order to where
-they belong, and read again without loading a file.
+Both formats store an array as one contiguous block of bytes, row by row. Rows can therefore be written in any order,
+and read without loading the whole file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FORMATS = (".zarr", ".safetensors")
 ABOUT = "shesha"
 """The entry of a file's metadata that describes how its arrays were made."""
 _CHUNK = 2**22
-"""Bytes of a chunk of a Zarr store, the smallest piece that can be read."""
+"""Size in bytes of a chunk of a Zarr store, which is the smallest part that can be read."""
 _CODES = {"float32": "F32", "float64": "F64"}
 
 
@@ -89,7 +89,7 @@ def _make_store(place: Path, named_regions: Mapping[str, Region], about: str) ->
     """Create a group of arrays, each one shard with uncompressed inner chunks in order."""
     zarr = require("zarr", "files")
     codecs = require("zarr.codecs", "files")
-    # A folder has no order of its own.
+    # A folder does not keep the order of its arrays.
     metadata = {**json.loads(about), "arrays": list(named_regions)}
     group = zarr.open_group(place, mode="w-", zarr_format=3, attributes={ABOUT: metadata})
     for name, region in named_regions.items():

@@ -14,8 +14,8 @@ class Activations(dict[str, Array]):
     Attributes
     ----------
     info : dict of str to any
-        How they were made: model and weights, inputs, pooling, batch size, precision, order of the inputs, versions.
-        The metadata of a file hold the same.
+        How the arrays were made: model and weights, inputs, pooling, batch size, precision, order of the inputs, and
+        versions. The metadata of an output file contain the same.
 
     Examples
     --------

@@ -34,7 +34,7 @@ class Opened:
     Attributes
     ----------
     whole : torch.nn.Module
-        The model that the network is a part of.
+        The model that contains the network.
     """
 
     network: nn.Module
@@ -49,7 +49,7 @@ def open_model(model: str | os.PathLike[str] | nn.Module, data: Sequence[Any], r
     kind = "images" if are_images(data) else "texts"
     if isinstance(model, nn.Module):
         model_id = getattr(getattr(model, "config", None), "name_or_path", "")
-        # With a reader at hand a folder only adds limits and pooling: one without a configuration (GGUF) may lack them.
+        # If a reader is given, the folder only adds limits and pooling, which one without a configuration may lack.
         source = find_source(model_id) if model_id and (reader is None or (Path(model_id) / CONFIG).is_file()) else None
         return Opened(input_network(model, kind), model, reader or _reader(source, kind), source, model_id)
     if not isinstance(model, str | os.PathLike):

@@ -42,8 +42,8 @@ class Digest:
 def model_fingerprint(model: nn.Module) -> str:
     """Return a fingerprint of a model from its class and weights, without copying them.
 
-    The sum of the bits of a tensor as whole numbers is exact and changes with any single entry; a sample of entries
-    besides tells tensors of the same entries in another order apart.
+    The bits of the entries are summed as integers. This sum is exact and changes with any single entry. A sample of
+    entries also distinguishes tensors with the same entries in another order.
     """
     digest = Digest().add_text(f"{type(model).__module__}.{type(model).__qualname__}")
     for name, tensor in model.state_dict().items():

@@ -196,10 +196,10 @@ def make_rows(inputs: Any, pad: int = 0) -> Rows:
 
     Parameters
     ----------
-    inputs
-        An array or tensor; a mapping of arrays or of lists of lists of tokens; a data set, or a list of tensors.
+    inputs : array, mapping or data set
+        One array or tensor, a mapping of arrays, a mapping of lists of token lists, a data set, or a list of tensors.
     pad : int
-        The token that fills rows up.
+        Token for padding.
     """
     rows = _kind(inputs, pad)
     if len(rows) == 0:
@@ -279,7 +279,7 @@ def _tensor(values: Any, chosen: Index, device: torch.device, dtype: torch.dtype
     if isinstance(values, Tensor):
         return values[torch.from_numpy(chosen).to(values.device)].to(device)
     batch = torch.from_numpy(np.ascontiguousarray(values[chosen]))
-    # NumPy's numbers are doubles unless asked otherwise, models are not.
+    # NumPy defaults to double precision, but models do not.
     return batch.to(device, dtype) if batch.is_floating_point() else batch.to(device)
 
 

@@ -82,7 +82,7 @@ class Draft:
 
     def _lay_out(self, values: Mapping[str, Array], row_shapes: Mapping[str, tuple[int, ...]]) -> None:
         arrays = {name: ((self._n_rows, *row_shapes[name]), rows.dtype.name) for name, rows in values.items()}
-        # What a run left that died before its first note is of no use.
+        # Remove the file of a run that ended before it recorded any progress.
         if self._place.is_dir():
             shutil.rmtree(self._place)
         self._regions = lay_out(self._place, arrays, self._text())
@@ -91,7 +91,7 @@ class Draft:
         order = np.argsort(chosen)
         places, sorted_rows = chosen[order], np.ascontiguousarray(rows[order])
         stream = self._files.get(region.file) or self._files.setdefault(region.file, region.file.open("r+b"))
-        # Rows that stand side by side are written together.
+        # Write adjacent rows together.
         starts = np.flatnonzero(np.diff(places, prepend=places[0] - 2) != 1)
         for start, end in zip(starts, [*starts[1:], len(places)], strict=True):
             stream.seek(region.offset + int(places[start]) * region.row_bytes)

@@ -40,7 +40,7 @@ def token_rows(
     if chat:
         texts = [_as_message(tokenizer, text) for text in texts]
     limit = {} if max_tokens is None else {"truncation": True, "max_length": max_tokens}
-    # A template writes the special tokens itself.
+    # The chat template already adds the special tokens.
     encoded = tokenizer(list(texts), add_special_tokens=not chat, padding=False, **limit)
     rows = make_rows({name: encoded[name] for name in _FIELDS if name in encoded}, pad)
     assert isinstance(rows, TokenRows)

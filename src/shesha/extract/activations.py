@@ -28,50 +28,53 @@ def activations(
 ) -> Activations:
     """Run a model over inputs and return the activations of its layers, one row per input.
 
-    The model is used in evaluation mode and without gradients; training flags, random states and device are as before
-    afterwards. What a layer returned is pooled or copied at once, so that no later operation in place changes it.
+    The model runs in evaluation mode and without gradients. Training flags, random states and device are restored
+    afterwards. Each output is pooled or copied at once, so that later in-place operations cannot change it.
 
     Parameters
     ----------
     model : torch.nn.Module
         Any module, with its weights. If a layer returns a tuple or mapping, its first tensor is used.
-    inputs
-        Inputs of the model, in one of four forms. An array or tensor of shape (n, ...). A mapping of such arrays by
-        argument, in which ``attention_mask`` marks the valid tokens, with padding on either side. A mapping of token
-        lists of any length, as from a tokenizer; they are sorted by length, padded batch by batch and returned in the
-        original order. A data set: anything with a length and numbered items; the first part of a tuple is the input.
-        NumPy floats are cast to the precision of the model.
+    inputs : array, mapping or data set
+        Inputs of the model, in one of four forms. (1) An array or tensor of shape (n, ...). (2) A mapping of argument
+        names to such arrays, in which ``attention_mask`` marks the valid tokens, with padding on either side. (3) A
+        mapping of argument names to token lists of any length, as from a tokenizer. They are sorted by length and
+        padded batch by batch; results are in the original order. (4) A data set, which is any object with a length and
+        numbered items. If an item is a tuple, its first element is the input. NumPy floats are cast to the precision of
+        the model.
     layers : str or sequence of str
-        Names of modules, or patterns: ``*`` matches one part between dots, ``**`` any number. A name that ends in
-        ``:input`` means the input of the module. A module that runs twice gives ``name`` and ``name#2``.
+        Names of modules, or patterns: ``*`` matches one part between dots, ``**`` any number of parts. A name that ends
+        in ``:input`` selects the input of the module. A module that runs twice gives ``name`` and ``name#2``.
     pool : {'mean', 'cls', 'last', 'later', 'gap'}, callable or None
-        Pooling of tokens into a row, without padding: ``'mean'`` of all, ``'cls'`` (the first), ``'last'``, or
-        ``'later'`` (the mean of those after the first). A `PoolingWarning` reports layers whose mean the first token
-        dominates. ``'gap'`` averages feature maps (n, channels, height, width) over positions. Outputs of shape (n, d)
-        are unchanged. A callable gets the output, and the mask (n, n_tokens) if it takes two arguments. None keeps
-        everything, with NaN in place of padding.
+        Pooling of the tokens of an input to one row, without padding: ``'mean'`` of all tokens, ``'cls'`` (the first
+        token), ``'last'`` (the last token), or ``'later'`` (the mean of all tokens after the first). A `PoolingWarning`
+        reports layers whose mean the first token dominates. ``'gap'`` averages feature maps (n, channels, height,
+        width) over positions. Outputs of shape (n, d) are unchanged. A callable gets the output, and also the mask
+        (n, n_tokens) if it takes two arguments. None keeps all tokens, with NaN for padding.
     batch_size : int
-        Inputs per pass. Results depend on it in their last digits, so it is recorded.
+        Number of inputs per pass. It affects the last digits of the results, so it is recorded.
     device : str or torch.device, optional
-        Device of the computation; default: that of the model.
+        Device of the computation; default: the device of the model.
     out : path, optional
-        A .zarr store or a .safetensors file, which is written batch by batch in constant memory, and appears when it is
-        complete. After an interruption, rerun the same call to resume (up to a second's work is repeated). Another
-        model, other inputs or other options are refused. A complete file is returned as it is.
+        A .zarr store or a .safetensors file, which is written batch by batch in constant memory and appears when it is
+        complete. After an interruption, rerun the same call to resume (at most about one second of work is repeated). A
+        complete file is returned unchanged. A file from another model, other inputs or other options is an error.
 
     Returns
     -------
     Activations
-        A dict of arrays of shape (n, d), in the order in which the layers ran, in single precision (double if the layer
-        has it), memory-mapped if there is a file. ``info`` records how they were made.
+        A dict of arrays of shape (n, d), in the order in which the layers ran. The precision is single, or double if
+        the layer returns double. Arrays of a file are memory-mapped. ``info`` records how the arrays were made.
 
     Raises
     ------
     ValueError
-        If no layer matches (the message has close names), the inputs are empty, the weights are on the meta device, or
-        `out` holds something else.
+        If no layer matches (the message suggests similar names), the inputs are empty, the weights are on the meta
+        device, or `out` contains another extraction.
+    FileExistsError
+        If `out` contains anything else.
     ImportError
-        Without the extra ``torch``, or ``files`` for .zarr.
+        If the extra ``torch`` is not installed, or the extra ``files`` for .zarr.
 
     Examples
     --------

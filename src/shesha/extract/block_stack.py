@@ -12,8 +12,8 @@ _STACKS = (nn.ModuleList, nn.Sequential)
 def blocks(model: nn.Module) -> tuple[str, ...]:
     """Return the names of a model's blocks in order; empty if the model is not a stack of blocks.
 
-    A block is one of the modules of one class that lie in an outermost list: ``encoder.layer.3``, ``h.3``,
-    ``layer2.1``. Where lists hold modules of several classes, those count that have the most parameters.
+    Blocks are the elements of an outermost list whose elements all have the same class, such as ``encoder.layer.3``,
+    ``h.3`` or ``layer2.1``. If such lists contain different classes, the class with the most parameters is chosen.
     """
     kinds: dict[type[nn.Module], list[str]] = {}
     sizes: dict[type[nn.Module], int] = {}

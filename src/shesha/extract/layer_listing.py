@@ -20,14 +20,14 @@ def layers(model: nn.Module, example: Any) -> dict[str, tuple[int, ...]]:
     ----------
     model : torch.nn.Module
         Any module, with its weights.
-    example
-        Inputs as `activations` takes them; of many the first two are run.
+    example : array, mapping or data set
+        Inputs as for `activations`. Only the first two are run.
 
     Returns
     -------
     dict of str to tuple of int
-        Shapes without the first axis, the batch, by name, in the order in which the modules finish; a module that runs
-        again has its name with ``#2`` behind it.
+        Shape of each layer's output without the batch axis, in the order in which the modules finish. The second call
+        of a module has the suffix ``#2``.
 
     Examples
     --------

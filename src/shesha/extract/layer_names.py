@@ -26,14 +26,14 @@ def choose_layers(model: nn.Module, layers: str | Sequence[str]) -> tuple[str, .
     model : torch.nn.Module
         The model.
     layers : str or sequence of str
-        Names such as ``encoder.layer.3``, or patterns in which ``*`` stands for one part between dots (or a piece of
-        it) and ``**`` for any number of parts: ``encoder.layer.*`` are the blocks and not what they are made of. A name
-        that ends in ``:input`` stands for what enters the module.
+        Names such as ``encoder.layer.3``, or patterns in which ``*`` matches one part between dots (or a piece of a
+        part) and ``**`` matches any number of parts. For example, ``encoder.layer.*`` matches the blocks but not their
+        submodules. A name that ends in ``:input`` selects the input of the module.
 
     Raises
     ------
     ValueError
-        If one of them matches nothing; the message has close names.
+        If a name or pattern matches nothing; the message suggests similar names.
     """
     known = [name for name, _ in model.named_modules() if name]
     selection: dict[str, None] = {}
@@ -78,7 +78,7 @@ def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
 def _close(pattern: str, known: Sequence[str]) -> list[str]:
     """Return names similar to a pattern, as families of numbered modules if it matches several."""
     offered = _families(known) if is_pattern(pattern) else [*known, *_families(known)]
-    # What lies within a wrapper has the right name with a prefix before it.
+    # A module within a wrapper has the given name with a prefix.
     inside = [name for name in offered if name.endswith(f".{pattern}")]
     lookalikes = spelling.close_names(pattern, offered, n=_MOST_CLOSE, cutoff=0.5)
     return list(dict.fromkeys([*inside, *lookalikes]))[:_MOST_CLOSE]

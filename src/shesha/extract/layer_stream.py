@@ -29,25 +29,25 @@ def stream_layers(
 ) -> Iterator[list[dict[str, Array]]]:
     """Run models on texts or images, and yield the layers of each, batch by batch.
 
-    Rows of one batch belong to the same inputs in all models. What `encode` returns whole comes here in pieces, in the
-    order in which the first model reads: the longest texts first.
+    The rows of a batch belong to the same inputs in all models. The values are those of `encode`. Batches are in the
+    order in which the first model reads the inputs, with the longest texts first.
 
     Parameters
     ----------
     models : sequence
-        Each as in `encode`.
+        Models as in `encode`.
     data, layers, pool, batch_size, device, max_tokens
         As in `encode`, the same for all models.
 
     Yields
     ------
     list of dict of str to array of shape (n_batch, d)
-        One dict per model.
+        The layers of each model by name, one dict per model.
 
     Raises
     ------
     ValueError
-        If a model cannot be loaded, or its layers keep their tokens.
+        If a model cannot be loaded, or its layers are not pooled to one row per input.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from torch import nn
 @contextmanager
 def preserve_random_state() -> Iterator[None]:
     """Restore the random states of Python, NumPy and torch."""
-    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002  # Others draw from it.
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002  # Other code may use it.
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         try:
             yield
@@ -27,8 +27,8 @@ def preserve_random_state() -> Iterator[None]:
 def evaluation_mode(model: nn.Module) -> Iterator[None]:
     """Put a model into evaluation mode without gradients, and restore the flags of all modules.
 
-    Gradients are switched off by `no_grad`: what a model keeps from a pass in inference mode, such as a table of
-    positions, could not take part in training again.
+    This uses `no_grad` instead of inference mode. Tensors that a model caches in inference mode, such as a table of
+    positions, cannot be used in later training.
     """
     flags = [(module, module.training) for module in model.modules()]
     with preserve_random_state(), torch.no_grad():

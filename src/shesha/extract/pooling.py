@@ -21,7 +21,7 @@ def mean(states: Tensor, mask: Tensor | None) -> Tensor:
     if mask is None:
         return states.mean(dim=1)
     weights = mask.unsqueeze(-1)
-    # Zeros instead of a product: what stands at padding may be infinite.
+    # Fill with zeros instead of multiplying, because values at padding may be infinite.
     return states.masked_fill(~weights, 0).sum(dim=1) / weights.sum(dim=1).to(states.dtype)
 
 

@@ -1,7 +1,7 @@
 """Pretrained models by name: a local folder, a package with weights, or a name on a hub.
 
-Nothing is unpickled and no code that comes with a model is run: weights are safetensors or GGUF, and
-`trust_remote_code` is never set.
+Nothing is unpickled, and no code of a model is run. Weights are safetensors or GGUF, and `trust_remote_code` is always
+False.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Source:
     Attributes
     ----------
     place : str
-        What transformers is asked for: a folder, or a name.
+        The folder or name that is passed to transformers.
     folder : Path or None
-        The folder, where it is known without asking anybody.
+        The local folder; None if the model is only known by a name.
     gguf : str
-        The file in the folder, where the weights are in one of GGUF, which holds numbers and the tokenizer.
+        Name of the GGUF file in the folder, which contains weights and tokenizer; empty for safetensors weights.
     """
 
     place: str
@@ -91,10 +91,10 @@ def load_model(name: str, source: Source) -> nn.Module:
     torch = require("torch", "torch")
     from shesha.extract.model_state import preserve_random_state
 
-    # Pickled weights would run code; safetensors and GGUF hold numbers only.
+    # Pickled weights could run code; safetensors and GGUF contain only numbers.
     how = {"dtype": torch.float32} if source.gguf else {"use_safetensors": True, "weights_only": True}
     with quiet(), _gguf_reader(source), preserve_random_state():
-        # What the file lacks (a pooler, often) is drawn at random: equal draws let a run that was cut off go on.
+        # Weights that the file lacks (often a pooler) are random; a fixed seed makes them equal when a run resumes.
         torch.manual_seed(0)
         try:
             model: nn.Module = transformers.AutoModel.from_pretrained(source.place, **how, **source.options)

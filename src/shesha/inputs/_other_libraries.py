@@ -23,9 +23,9 @@ def split_names(X: Any, name: str = "X") -> Parted:
     Raises
     ------
     TypeError
-        A table that is no matrix of numbers; the message names the column.
+        If X cannot be read as one matrix of numbers; for a table, the message names a column at fault.
     ValueError
-        A masked array with masked entries, whose mask any conversion would drop.
+        If a masked array has masked entries, or a column contains lists of different lengths.
     """
     refuse_masked(X, name)
     if isinstance(X, np.ndarray):
@@ -89,7 +89,7 @@ def _stack_lists(lists: Any, name: str) -> Array:
             f"{name} must contain lists of one length, got shape {shapes[0]} in row 0 and {shapes[odd]} in row {odd}"
         )
     stacked = np.stack(rows) if rows else np.empty((0, 0))  # type: ignore[arg-type]
-    # Lists of lists (an array column) come as arrays of arrays.
+    # A column of nested lists becomes an array of arrays, which must be converted again.
     return stacked if stacked.dtype.kind != "O" else np.array(stacked.tolist())
 
 
@@ -99,7 +99,7 @@ def is_numeric(column: pd.Series[Any]) -> bool:
 
     kind = column.dtype.kind
     if kind == "O":
-        # Booleans with gaps, decimals and columns that are wholly missing come as objects.
+        # Booleans with missing values, decimals and columns without any value have dtype object.
         return pd.api.types.infer_dtype(column, skipna=True) in {"boolean", "decimal", "empty"}
     return kind in "fiub" and pd.api.types.is_numeric_dtype(column.dtype)
 
@@ -161,7 +161,7 @@ def _polars_numbers(series: Any) -> Array:
 
 def _from_arrow_table(table: Any, name: str) -> Parted:
     frame = table.to_pandas()
-    # The index that pandas left in the table's metadata comes back with it.
+    # If the table was made from a pandas table, its metadata restores the index.
     return _from_pandas_frame(frame, name) if hasattr(frame, "columns") else (_from_pandas_series(frame, name)[0], None)
 
 
@@ -180,7 +180,7 @@ def _from_xarray(array: Any, name: str) -> Parted:
 
 
 def _from_pynapple(series: Any, name: str) -> Parted:
-    # Times of events are no names: sessions have others, and their trials are paired by position all the same.
+    # Time stamps are not row names: they differ between sessions, whose trials are paired by position.
     return np.asarray(series.values), None
 
 

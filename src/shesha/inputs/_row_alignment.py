@@ -19,18 +19,18 @@ _TOLD = 3
 def orders(named: Mapping[str, Names | None]) -> dict[str, Index]:
     """Return the row order of each representation that matches the first with names.
 
-    What stands so already, or has no names, is left out. Numbers as names count only where they are the same numbers:
-    stretches and selections of one table are paired by position.
+    Representations without names, and those already in this order, are omitted. Rows with different whole numbers as
+    names are paired by position if no number is shared, or if the numbers are consecutive, as in slices of a table.
 
     Raises
     ------
     ValueError
-        If names differ, and not only in their order.
+        If the names themselves differ, not only their order.
     """
     index_by_name: dict[str, Index] = {}
     known = {name: names for name, names in named.items() if names is not None}
     if len(known) > 1:
-        # A first column of text is names only if it tells rows apart.
+        # The first column of a table is used as names only if its values are distinct.
         known = {name: names for name, names in known.items() if names.distinct or not names.doubtful}
         text = {name: names for name, names in known.items() if names.kind == "text"}
         index_by_name = _family(text) | _family({name: names for name, names in known.items() if name not in text})
@@ -93,7 +93,7 @@ def _example(names: Names, reference: Names) -> str:
 def align_labels(X: Any, y: Any, name: str = "y", other: str = "X") -> Any:
     """Return labels in the order of a representation's rows, if both have names."""
     if hasattr(y, "iloc") and hasattr(y, "columns"):
-        # A table keeps its columns, of which some may be text.
+        # Tables are reordered without conversion to an array, because some columns may contain text.
         order = orders({other: _row_names(X, other), name: Names.build(y.index)}).get(name)
         return y if order is None else y.iloc[order]
     values, names = split_names(y, name)

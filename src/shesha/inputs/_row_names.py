@@ -14,7 +14,7 @@ from shesha.support.device_arrays import array_shape, to_host
 from shesha.support.types import Array
 
 Kind = Literal["text", "numbered", "counted"]
-"""Kinds of names: text; numbers that may be positions in another table; numbers that count the rows."""
+"""Kinds of names: text; whole numbers that may be positions in another table; consecutive whole numbers."""
 
 
 class Names:
@@ -23,9 +23,9 @@ class Names:
     Parameters
     ----------
     load : callable
-        Returns one name per row.
+        Function that returns one name per row.
     doubtful : bool
-        Whether it is by their place only that they are taken for names: the first column of a table.
+        Whether the names are only a guess, because they are the first column of a table.
     """
 
     def __init__(self, load: Callable[[], ArrayLike], *, doubtful: bool = False) -> None:
@@ -108,7 +108,7 @@ class Names:
     def _kind(values: NDArray[Any]) -> Kind:
         if values.dtype.kind not in "iu":
             return "text"
-        # Stretches of a table keep its numbers: whoever compares two of them pairs them by position.
+        # Slices of a table keep its row numbers, but two slices are compared by position.
         return "counted" if len(values) == 0 or (np.diff(values) == 1).all() else "numbered"
 
 
@@ -140,9 +140,9 @@ class NamedRows:
     Parameters
     ----------
     values : array of shape (n_samples, n_features) or (n_samples,)
-        A representation (SciPy's sparse matrices stay sparse), or labels.
+        A representation or labels. Sparse matrices of SciPy stay sparse.
     names : array of shape (n_samples,)
-        One name per row: text, or numbers. Names that repeat cannot tell which row is which.
+        One name per row, as text or numbers. Repeated names do not identify rows.
 
     Examples
     --------
@@ -181,7 +181,7 @@ class NamedRows:
 
     @property
     def dtype(self) -> Any:
-        """Kind of the values."""
+        """Data type of the values."""
         return self.values.dtype
 
     def __len__(self) -> int:

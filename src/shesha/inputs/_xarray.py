@@ -22,7 +22,7 @@ def coordinate_values(X: Any, named: str, name: str = "X") -> tuple[str, Array]:
     Raises
     ------
     ValueError
-        There is no coordinate of this name, or it stands along no axis or several.
+        If there is no coordinate of this name along exactly one axis.
     """
     known = {str(key): value for key, value in X.coords.items() if value.ndim == 1}
     if named not in known:
@@ -46,12 +46,13 @@ def make_data_array(values: Array, axes: Mapping[str, Sequence[Any]], name: str,
     Parameters
     ----------
     values : array
+        Values of the result.
     axes : mapping of str to sequence
-        What each axis is called, and what stands along it.
+        Coordinates along each axis, by the name of the axis.
     name : str
-        What the numbers are.
+        Name of the result.
     extra : str
-        The extra that brings xarray.
+        Extra of this package that installs xarray, for the error message.
     """
     xarray = require("xarray", extra)
     return xarray.DataArray(values, coords={axis: list(entries) for axis, entries in axes.items()}, name=name)

@@ -15,7 +15,7 @@ def require_squarable(rows: NDArray[np.float64], name: str = "X") -> NDArray[np.
     Raises
     ------
     ValueError
-        With the largest entry.
+        If the largest absolute entry is outside `SQUARABLE` and not zero.
     """
     top = max(abs(float(rows.max(initial=0.0))), abs(float(rows.min(initial=0.0))))
     if not SQUARABLE[0] <= top <= SQUARABLE[1] and top > 0:

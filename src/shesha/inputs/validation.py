@@ -81,7 +81,7 @@ def matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int
 def representation(X: ArrayLike, name: str = "X") -> Matrix:
     """Return a finite float64 matrix, or token sequences (n, tokens, d), or feature maps (n, channels, h, w).
 
-    A matrix on a device stays there; tokens and feature maps come to the host.
+    A matrix on a device stays there; tokens and feature maps are copied to the host.
     """
     if stays(X) and len(X.shape) == 2:  # type: ignore[union-attr]
         return cast(Matrix, _check_device_array(X, name))
@@ -181,7 +181,7 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
 
 
 def choice(value: str, known: Sequence[str], name: str) -> str:
-    """Return the value if it is a known one; otherwise the error lists these."""
+    """Return the value if it is known; otherwise raise an error that lists the known values."""
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
     return value

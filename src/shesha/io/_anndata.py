@@ -150,7 +150,7 @@ def _dense(path: Path, key: str, element: Any, shape: tuple[int, ...], dtype: np
             require_plausible(path, key, math.prod(shape) * dtype.itemsize, kept)
         values = optional("anndata.io", path).read_elem(element)
         if hasattr(values, "toarray"):
-            # Without this a damaged file writes outside the array: SciPy trusts the indices it is given.
+            # SciPy does not check indices, so a damaged file could otherwise write outside the array.
             values.check_format(full_check=True)
             values = values.toarray()
         return np.asarray(values)

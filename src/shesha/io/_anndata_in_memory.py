@@ -13,21 +13,22 @@ from shesha.support import argument_types as kinds
 def from_anndata(adata: Any, *, obsm: str | None = None, layer: str | None = None) -> NamedRows:
     """Return one matrix of AnnData with the names of its observations.
 
-    AnnData itself, wherever a representation is expected, stands for its X.
+    To use X, you can also pass AnnData itself as a representation.
 
     Parameters
     ----------
     adata : AnnData
-        In memory, or backed: then the matrix is read.
+        Data in memory or backed by a file. A backed matrix is read into memory.
     obsm : str, optional
-        An embedding, such as 'X_pca' or 'obsm/X_pca'.
+        Name of an embedding, such as 'X_pca' or 'obsm/X_pca'. Default: X, unless `layer` is given.
     layer : str, optional
-        A layer, such as 'counts' or 'layers/counts'. Sparse ones stay sparse.
+        Name of a layer, such as 'counts' or 'layers/counts'. Sparse layers stay sparse. Default: X, unless `obsm` is
+        given.
 
     Returns
     -------
     NamedRows
-        Representations whose rows have the same names in another order are put in one order.
+        The matrix and its row names, by which several representations are put in the same order.
 
     Examples
     --------
@@ -56,7 +57,7 @@ def from_anndata(adata: Any, *, obsm: str | None = None, layer: str | None = Non
 def _choose_matrix(matrices: Mapping[str, Any], key: str, name: str, folder: str | None = None) -> Any:
     short = key.removeprefix(f"{folder or name}/") if isinstance(key, str) else key
     if kinds.label(short, name) not in matrices:
-        # Since 0.13 anndata has X among the layers, under None.
+        # Since version 0.13, anndata lists X among the layers, under the key None.
         known = join_names(str(entry) for entry in matrices if entry is not None)
         raise ValueError(f"{name} must be among {known}, got {key!r}")
     return matrices[short]

@@ -38,15 +38,15 @@ class Contents:
     Attributes
     ----------
     representations : dict of str to ndarray
-        2-D arrays of real numbers by name, in file order or, with keys, in theirs.
+        2-D arrays of real numbers by name, in the order of the keys, or of the file if there are no keys.
     skipped : dict of str to str
-        What is not a representation, and why.
+        Names of the contents that are not representations, with the reasons.
     labels_available : tuple of str
         Names that `read_labels` accepts as `column`.
     split : dict of str to Split
-        How each array of three dimensions was read; `said()` tells it in words.
+        How each 3-D array was read; its method `describe` returns this as text.
     row_names : Names, optional
-        What an index, obs_names or a first column of text calls the rows.
+        Row names from an index, obs_names or a first column of text; None if there are none.
     """
 
     representations: dict[str, Array]
@@ -58,7 +58,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class StoredArray:
-    """An array in a file, described before it is read; `refusal` says why it cannot be read."""
+    """An array in a file, described before it is read; `refusal` is the reason if it cannot be read."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -67,7 +67,7 @@ class StoredArray:
 
     @property
     def is_label_like(self) -> bool:
-        """Whether the array can hold one label per row."""
+        """Whether the array can contain one label per row."""
         return self.refusal is None and len(self.shape) == 1 and self.dtype.kind in _LABEL_KINDS
 
 
@@ -92,7 +92,7 @@ def why_not(array: StoredArray, layer_axis: LayerAxis = "guess", distances: bool
         return f"{shape}, so it may contain labels"
     if dimensions > 3:
         return f"{shape}; flatten it to (rows, features)"
-    # Images and counts are 3-D too, and their second axis is not one of layers; hidden states are floats.
+    # Hidden states are floats; the second axis of 3-D integer arrays, such as images, does not count layers.
     if dimensions == 3 and layer_axis == "guess" and (array.dtype.kind != "f" or array.shape[1] == 0):
         return f"{shape} and {array.dtype} values; only floats are split into layers, so flatten it to (rows, features)"
     return None

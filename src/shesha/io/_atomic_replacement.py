@@ -19,7 +19,8 @@ _STORES = ("zarr.json", ".zgroup", ".zarray")
 def replace_path(target: Path, *, overwrite: bool, folder: bool) -> Iterator[Path]:
     """Yield a temporary path; the file or folder written there then replaces the target.
 
-    If anything goes wrong, what was there stays, and nothing is left behind. A link stays a link, to what is new.
+    After an error, the target is unchanged, and no temporary file remains. If the target is a link, the file that it
+    points to is replaced.
     """
     atomic_files.require_replaceable(target)
     stream = not folder and atomic_files.is_stream(target)
@@ -45,7 +46,7 @@ def _folder(target: Path) -> Iterator[Path]:
     draft, old = (target.with_name(f".{secrets.token_hex(8)}.draft") for _ in range(2))
     try:
         yield draft
-        # A folder can be renamed only to where there is none.
+        # A folder cannot be renamed to the name of an existing folder.
         if target.is_dir():
             target.rename(old)
         draft.rename(target)

@@ -27,7 +27,7 @@ class Format:
 
 
 def array_format(describe: Callable[[Path], Mapping[str, StoredArray]]) -> Format:
-    """Return the format of files that hold arrays with names."""
+    """Return the format of files that contain arrays with names."""
     return Format(
         labels=lambda path, column: labels_of_arrays(path, describe(path), column),
         contents=lambda path, keys, _, layer_axis: contents(path, describe(path), keys, layer_axis),
@@ -36,7 +36,7 @@ def array_format(describe: Callable[[Path], Mapping[str, StoredArray]]) -> Forma
 
 
 def table_format(describe: Callable[[Path], Table]) -> Format:
-    """Return the format of files that hold one matrix as columns."""
+    """Return the format of files that contain one matrix as columns."""
     return Format(
         labels=lambda path, column: labels_of_table(path, describe(path), column),
         contents=lambda path, keys, labels, _: matrix_of_table(path, describe(path), keys, labels),

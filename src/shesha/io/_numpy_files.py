@@ -29,7 +29,7 @@ def npz_arrays(path: Path) -> dict[str, StoredArray]:
     with reading(path), zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         packed, size = sum(member.compress_size for member in members), path.stat().st_size
-        # Members that share their bytes could unpack to any size.
+        # Overlapping members share bytes, so they could unpack to any size.
         if packed > size:
             raise UnreadableFileError(
                 f"{path} must not contain overlapping members, got members of {packed:,} bytes in a file of {size:,} "
@@ -42,7 +42,7 @@ def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Read shape and dtype without unpickling."""
     version = np.lib.format.read_magic(stream)
     if version not in _HEADERS:
-        # Version 3 differs only for records whose fields have names beyond Latin-1.
+        # Only structured arrays with field names outside Latin-1 have version 3.
         return (), np.dtype("V1")
     shape, _, dtype = _HEADERS[version](stream)
     return shape, dtype
@@ -61,7 +61,7 @@ def _describe(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> 
     with archive.open(member) as stream:
         shape, dtype = _header(stream)
         size = member.file_size - stream.tell()
-    # Checked before NumPy reserves memory for a size that the file cannot fill; objects take any number of bytes.
+    # NumPy would allocate memory for a shape that the file cannot fill. Objects can have any number of bytes.
     if not dtype.hasobject and math.prod(shape) * dtype.itemsize > size:
         raise UnreadableFileError(
             f"{path} must contain {name!r} completely, shape {shape} of {dtype}, got {size} bytes; write the file again"
@@ -74,7 +74,7 @@ def _member(path: Path, filename: str, shape: tuple[int, ...], dtype: np.dtype[A
     require_memory(path, filename.removesuffix(".npy"), shape, dtype, "save it as .npy, which stays on disk")
     with reading(path), zipfile.ZipFile(path) as archive, archive.open(filename) as stream:
         array: Array = np.lib.format.read_array(stream, allow_pickle=False)
-        # The archive compares its checksum only when it meets the end of the member.
+        # The archive verifies its checksum only when the end of the member is read.
         if stream.read(1):
             raise UnreadableFileError(f"{path} must end after {filename!r}, got more bytes; write the file again")
     return array

@@ -42,15 +42,16 @@ def save(
         Numbers (floats and whole numbers of up to 64 bits, booleans) of any shape, or tensors on any device; bfloat16
         becomes float32. In .npy and tables, the file name replaces the array name.
     labels : array of shape (n_rows,), optional
-        One label per row, numbers or text: a column of a table, or an additional array in other files. Not in .npy; in
-        .safetensors only numbers.
+        One label per row, as numbers or text. They become a column of a table, or an additional array in other files.
+        A .npy file cannot contain labels, and a .safetensors file only numbers. Default: no labels.
     label_column : str
-        Name of the labels. A table with numbers as labels needs a name that readers recognise: label, labels, y, class
-        or target.
+        Name of the labels. If the labels of a table are numbers, the name must be one that readers recognise: label,
+        labels, y, class or target.
     columns : sequence of str, optional
         Names of the features in a table; default: f0, f1 and so on.
     overwrite : bool
-        Replace an existing file. A folder is replaced only by a .zarr store, and only if it is one itself.
+        Whether to replace an existing file. An existing folder is replaced only if it and the new file are .zarr
+        stores.
 
     Raises
     ------

@@ -69,7 +69,7 @@ def matrix_of_table(path: Path, table: Table, keys: Keys, labels_column: str | S
             skipped.setdefault(column, "contains the labels")
     labels = label_like_names(name for name in table.names if name not in skipped)
     if keys is None:
-        # A class code among the features would answer the very question that is asked of them.
+        # A class code among the features would reveal the labels.
         skipped |= dict.fromkeys(labels, "is named like a label column; name it in keys= to use it as a feature")
     features = {name: [name] for name in table.names if name not in skipped}
     chosen = choose(path, features, skipped, keys)
@@ -79,7 +79,7 @@ def matrix_of_table(path: Path, table: Table, keys: Keys, labels_column: str | S
 
 
 def row_names(table: Table, labels: str | Sequence[str]) -> Names | None:
-    """Return the names of the rows: the index of the table, or its first column if that holds text."""
+    """Return the names of the rows: the index of the table, or its first column if this contains text."""
     if table.index:
         return Names(partial(_index_values, table, table.index))
     first = table.names[0] if table.names else ""
@@ -106,7 +106,7 @@ def as_labels(column: pd.Series[Any]) -> Array:
     """Return a column as an array of its values, with None for missing values."""
     values: Array = np.array(column)
     if values.dtype.kind == "O":
-        # Whatever pandas marks a gap with: pandas.NA cannot even be compared with itself.
+        # pandas has several markers of missing values, and pandas.NA cannot even be compared with itself.
         values[column.isna().to_numpy()] = None
     return values
 
@@ -251,8 +251,8 @@ def _parquet_columns(path: Path, names: Sequence[str]) -> pd.DataFrame:
 def _require_room(path: Path, rows: int, names: Sequence[str]) -> None:
     """Check columns against the memory budget before they are unpacked.
 
-    Values that repeat are counted, not stored, so that a few bytes can stand for any number of them. What the file says
-    of each column's size is not asked: the library ends the process where that is damaged.
+    Repeated values are stored as counts, so a few bytes can represent any number of values. The column sizes in the
+    metadata are not read, because the library ends the process if they are damaged.
     """
     need = _WIDTH * rows * len(names)
     require_memory(path, join_names(names), (rows, len(names)), np.dtype(float), "write fewer columns or rows")

@@ -160,7 +160,7 @@ def _columns(content: Content, n_features: int) -> list[str]:
     names = content.columns
     if len(names) != n_features or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"columns must be {n_features} different names, got {join_names(map(repr, names))}")
-    # The readers would take such a column for the labels, or for a number of the row.
+    # Readers would mistake such a column for labels or row numbers.
     if unfit := [*label_like_names(names), *(name for name in names if not name.strip() or is_unnamed(name))]:
         raise ValueError(f"columns must not have names of labels or row numbers, got {join_names(map(repr, unfit))}")
     return names

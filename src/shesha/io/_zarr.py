@@ -44,7 +44,7 @@ def labels_of_zarr(path: Path, column: str | None) -> Array | NamedRows:
 
 
 def _array_folders(path: Path) -> list[Path]:
-    """List the arrays of a store in natural order, after checking that none holds objects."""
+    """List the arrays of a store in natural order, after checking that none contains objects."""
     if not path.is_dir():
         raise NotADirectoryError(f"path must be a Zarr store, which is a directory, got the file {path}")
     with reading(path):
@@ -59,7 +59,7 @@ def _walk(path: Path) -> Iterator[Path]:
     for name, below, _ in os.walk(path):
         _require_plain(path, name)
         if name in within:
-            # Below an array there are only chunks, often very many.
+            # Folders below an array contain only chunks, often very many, so their metadata are not read.
             within.update(f"{name}{os.sep}{child}" for child in below)
         elif _node(Path(name)) == "array":
             within.update(f"{name}{os.sep}{child}" for child in below)
@@ -94,7 +94,7 @@ def _anndata_root(path: Path) -> Any:
     with reading(path):
         if _node(path) == "array":
             return None
-        # Consolidated metadata could describe other arrays than those looked through.
+        # Consolidated metadata could describe arrays that were not checked.
         store = storage.LocalStore(path, read_only=True)
         root = zarr.open_group(store=store, mode="r", use_consolidated=False)
         return root if root.attrs.get("encoding-type") == "anndata" else None
@@ -190,7 +190,7 @@ class ZarrMatrix:
 
 
 def _values(path: Path, name: str, folder: Path, array: Any) -> Array:
-    # A store of a few bytes can declare any shape: what was never written is filled in on reading.
+    # A store of a few bytes can declare any shape, because reading fills in chunks that were never written.
     require_memory(path, name, array.shape, np.dtype(array.dtype), "store fewer rows, or save it as .npy")
     require_chunks(path, name, tuple(array.shape), tuple(array.chunks), np.dtype(array.dtype))
     require_bounded_chunks(path, name, folder, tuple(array.chunks), np.dtype(array.dtype))

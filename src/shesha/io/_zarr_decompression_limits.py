@@ -35,17 +35,18 @@ def require_bounded_chunks(path: Path, place: str, folder: Path, chunk: tuple[in
     Parameters
     ----------
     path, place : path, str
-        The store, and what the array is called in it.
+        Path of the store, and name of the array in it.
     folder : path
-        Of the array.
+        Folder of the array.
     chunk : tuple of int
-        Declared shape of a chunk; that of a shard, where chunks are sharded, is read from the array's metadata.
+        Declared shape of a chunk. If the metadata of the array have a chunk grid, its shape is used instead.
     dtype : numpy.dtype
+        Data type of the array.
 
     Raises
     ------
     UnreadableFileError
-        With the chunk, what it declares, and what it unpacks to; or if the codecs are of a kind that cannot be checked.
+        If a chunk unpacks to more than twice its declared size and more than 256 MiB, or its codecs cannot be checked.
     """
     try:
         about = _metadata(folder)
@@ -99,7 +100,7 @@ def _measure(codecs: Sequence[dict[str, Any]], shape: Sequence[int]) -> Measure 
     if not packing:
         return None
     if len(packing) > 1:
-        # What the first unpacks to is bounded, what the second makes of that is not.
+        # The size after the first decompression is bounded, but a second one could expand it without limit.
         raise ValueError(" and ".join(map(_name, packing)))
     return _SIZES[_name(packing[0])] if _name(packing[0]) in _SIZES else _shard(packing[0]["configuration"], shape)
 
@@ -176,7 +177,7 @@ def _zstd_frame(data: Bytes, offset: int) -> tuple[int, int, int]:
     while offset + 3 <= len(data):
         header = int.from_bytes(data[offset : offset + 3], "little")
         kind, size = header >> 1 & 3, header >> 3
-        # Raw, one byte repeated, compressed (of which each is at most 128 KiB unpacked).
+        # A block is raw (0), one repeated byte (1) or compressed (2), which unpacks to at most 128 KiB.
         held += size if kind < 2 else _ZSTD_BLOCK
         offset += 3 + (1 if kind == 1 else size)
         if header & 1:

@@ -19,14 +19,14 @@ _TOO_MANY = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
 
 def csv_frame(path: Path, separator: str, *, named: bool = True, **options: Any) -> pd.DataFrame:
-    """Read a table whose lines have as many fields as the first; with `named`, the first line holds names."""
+    """Read a table whose lines have as many fields as the first; with `named`, the first line contains names."""
     import pandas as pd
 
     layout: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig", "index_col": False}
     if named:
         _require_names(path, layout)
     with path.open("rb") as stream, _explain_parser_error(path, RAGGED):
-        # Unless a file is read at once, a column's type may change halfway.
+        # If pandas read the file in parts, the type of a column could change between them.
         layout |= {"header": "infer" if named else None, "low_memory": False, **_precision_options(), **options}
         frame: pd.DataFrame = pd.read_csv(stream, **layout)
     return frame
@@ -42,9 +42,9 @@ def _precision_options() -> dict[str, Any]:
 def _require_names(path: Path, layout: dict[str, Any]) -> None:
     """Refuse a first row with more fields than column names.
 
-    By default pandas takes the first fields for row names then and moves every column, and nothing tells afterwards:
-    row names that count become the index that a table without row names has. Told that there are no row names, it
-    drops the last fields, without a word where these are empty.
+    By default, pandas uses the first fields of such rows as row names, so every column moves. This cannot be detected
+    afterwards, because row names that are consecutive numbers equal the default index. With `index_col=False`, pandas
+    drops the last fields instead, and does not warn if they are empty.
     """
     import pandas as pd
 

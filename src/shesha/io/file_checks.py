@@ -78,10 +78,10 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (UnreadableFileError, ImportError):
         raise
-    # Parsers meet damaged bytes with anything from struct.error to MemoryError and RecursionError, and the list
-    # differs between versions. Only calls into them stand in this block, so no error of ours is hidden.
+    # For damaged bytes, parsers raise errors of many classes, which differ between versions. Only calls of parsers run
+    # in this block, so it hides no error of this library.
     except BaseException as error:
-        # A panic of a library written in Rust is no Exception, though all that it says is that the bytes are bad.
+        # A panic of a library written in Rust is not an Exception, although it only means that the bytes are damaged.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         cause = f"{type(error).__name__}: {error}".rstrip(": ")

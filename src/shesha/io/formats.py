@@ -53,14 +53,14 @@ def reader(ending: str) -> Callable[[F], F]:
     Parameters
     ----------
     ending : str
-        What the names of the files end in, such as '.mat'; an ending can be taken once.
+        Ending of the file names, such as '.mat'. Each ending can have only one reader.
 
     Returns
     -------
     decorator
-        For a function of a path that returns arrays by name: those of two dimensions are representations, those of
-        three hold layers, those of one may be labels. Whatever it raises becomes an `UnreadableFileError` that names
-        the file. It must not unpickle.
+        Decorator for a function that takes a path and returns arrays by name. 2-D arrays are representations, 3-D
+        arrays contain layers, and 1-D arrays may be labels. Errors of the function become an `UnreadableFileError` that
+        names the file. The function must not unpickle.
 
     Examples
     --------

@@ -44,22 +44,22 @@ def open_matrix(path: str | os.PathLike[str], key: str | None = None) -> StoredR
     Parameters
     ----------
     path : str or path
-        Files of other kinds must be read whole. The .npy or .parquet files of a directory hold consecutive rows, in
-        the order of their names.
+        Path of the file, store or directory. The .npy or .parquet files of a directory contain consecutive rows, in
+        the order of their names. Other kinds of files can only be read completely.
     key : str, optional
-        Which array of a Zarr store, or column of lists of a parquet file; needed where there are several.
+        Name of an array of a Zarr store, or of a column of lists of a .parquet file. Required if there are several.
 
     Returns
     -------
     StoredRows
-        With `shape`, `dtype`, and rows by slices.
+        Matrix with `shape` and `dtype`, whose slices read rows.
 
     Raises
     ------
     ValueError
-        If the ending is another one, or the file has several matrices and the key names none of them.
+        If the path has another ending, or the file has several matrices and `key` names none of them.
     UnreadableFileError
-        If the file is damaged or holds no matrix of real numbers.
+        If the file is damaged or contains no matrix of real numbers.
     """
     existing = require_existing(path)
     opener = _open_shards if is_sharded(existing) else _OPENERS.get(existing.suffix.lower())

@@ -17,7 +17,7 @@ from shesha.io.list_columns import list_columns, stack_lists
 from shesha.support.types import Array
 
 _UNPACKED = 24
-"""Bytes that a value takes while its column is decoded: its page, its dictionary and its array."""
+"""Bytes of memory per value while its column is decoded: page, dictionary and array."""
 
 
 class ParquetMatrix:
@@ -62,7 +62,7 @@ class ParquetMatrix:
         return np.concatenate(blocks) if blocks else np.empty((0, *self.shape[1:]), dtype=self.dtype)
 
     def pieces(self, n_bytes: int) -> Iterator[tuple[slice, slice, Array]]:
-        """Yield all values in pieces that take about so many bytes to decode: their rows, columns and values."""
+        """Yield rows, columns and values of pieces, each of which needs about `n_bytes` bytes for decoding."""
         width = self.shape[1]
         for place, (start, end) in enumerate(zip(self._starts, self._starts[1:], strict=False)):
             together = 1 if self._list else min(max(1, n_bytes // (_UNPACKED * (end - start))), width)
@@ -75,7 +75,7 @@ class ParquetMatrix:
                     row += len(block)
 
     def _group(self, place: int) -> Array:
-        # Slices come in order: the last group is all that is worth keeping.
+        # Slices are read in order, so only the last group is kept.
         with self._lock:
             if self._last is None or self._last[0] != place:
                 with reading(self._path):
@@ -84,7 +84,7 @@ class ParquetMatrix:
             return self._last[1]
 
     def _batches(self, place: int, names: list[str], n_rows: int) -> Iterator[Array]:
-        """Yield the values of some columns of a row group, so many rows at a time."""
+        """Yield the values of some columns of a row group, `n_rows` rows at a time."""
         options = {"batch_size": n_rows, "row_groups": [place], "columns": names, "use_threads": False}
         with reading(self._path):
             batches = self._file.iter_batches(**options)

@@ -125,8 +125,8 @@ def _holds_lists(kind: Any) -> bool:
 
 
 def list_columns(schema: Any) -> tuple[str, ...]:
-    """Return the names of the columns that hold lists of numbers."""
-    # Array2D and its like come with their storage where the library that defines them is not loaded.
+    """Return the names of the columns that contain lists of numbers."""
+    # If their library is not loaded, types such as Array2D appear as their storage type.
     return tuple(field.name for field in schema if _holds_lists(getattr(field.type, "storage_type", field.type)))
 
 
@@ -168,7 +168,7 @@ def _dataset_columns(path: Path) -> Columns:
         pyarrow = optional("pyarrow", path)
         with reading(path):
             table = pyarrow.concat_tables([_open_arrow(path, file).select(list(names)) for file in files])
-            # Without this a damaged file makes the library read beyond its buffers.
+            # Without this check, a damaged file makes the library read beyond its buffers.
             table.validate(full=True)
         require_memory(path, join_names(names), (table.nbytes,), np.dtype("u1"), "name fewer columns")
         return table

@@ -37,9 +37,10 @@ def copy_large_files(
     tell: Callable[[str], None],
     inside: Sequence[str] = (),
 ) -> list[Path]:
-    """Return the files; those beyond the memory budget as temporary .npy files.
+    """Return the files, with temporary .npy copies of those that need too much of the memory budget.
 
-    `enter` opens a context, such as the folder of a copy, until the work ends; `inside` names columns that are labels.
+    `enter` enters a context, such as a temporary folder, which lasts until the work ends. `inside` names the columns
+    that contain labels.
     """
     return [
         _copy(enter, file, matrix, tell) if (matrix := _large(file, inside)) is not None else file for file in files
@@ -47,13 +48,13 @@ def copy_large_files(
 
 
 def _large(file: Path, inside: Sequence[str]) -> Any:
-    """Open the only matrix of a file that takes too much of the memory and can be read in pieces."""
+    """Open the only matrix of a file if it needs too much memory and can be read in pieces."""
     if file.suffix.lower() not in _COPIED:
         return None
     try:
         matrix = open_matrix(file)
     except (ValueError, OSError):
-        # What is wrong with the file is for its reader to say.
+        # The reader of the file reports this error later.
         return None
     if isinstance(matrix, ParquetMatrix) and inside and not matrix.is_list:
         return None
@@ -118,7 +119,7 @@ def _memory_given_back() -> Iterator[None]:
     try:
         yield
     finally:
-        # As the C library sets them itself once a program has released large arrays, or less for a small budget.
+        # The C library itself sets these values after a program frees large arrays; a small budget needs lower ones.
         kept = min(_KEPT, memory_budget() // _SHARE)
         set_option(_MAP_FROM, kept)
         set_option(_TRIM_FROM, 2 * kept)

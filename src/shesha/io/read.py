@@ -56,25 +56,26 @@ def open_file(
     Parameters
     ----------
     path : str or path
-        A .npy, .npz, .safetensors, .parquet, .csv, .tsv or .h5ad file, a .zarr directory, or a file of an ending
-        that a `reader` is marked with. Nothing is ever unpickled. A .npy file is mapped, not loaded.
+        A .npy, .npz, .safetensors, .parquet, .csv, .tsv or .h5ad file, a .zarr directory, or a file with an ending
+        that has a `reader`. Nothing is ever unpickled. A .npy file is memory-mapped, not loaded.
     keys : sequence of str, optional
-        What to read, in this order: names of arrays (or of single layers, such as ``hidden[3]``), columns of a table,
-        or ``X``, ``layers/NAME`` and ``obsm/KEY`` of AnnData. Default: every representation; of a table, every numeric
-        column that is not named as labels are; of AnnData, the embeddings in obsm, or X if there are none.
+        Names to read, in this order: arrays (or single layers, such as ``hidden[3]``), columns of a table, or ``X``,
+        ``layers/NAME`` and ``obsm/KEY`` of AnnData. Default: all representations; for a table, all numeric columns
+        whose names are not label names; for AnnData, the embeddings in obsm, or X if there are none.
     layer_axis : int, None or 'guess'
-        Which axis of a 3-D array counts layers, each a representation; None: the array is one representation, of token
-        sequences. 'guess': (rows, layers, features), or (layers, rows, features) if the first axis is at most a third
-        as long as the second; no more than 300 layers, and floats only. `split` of the result says how each was read.
-    labels_column : str or sequence of them, optional
-        The columns of a table that hold labels, and so are no features whatever their names.
+        Axis of a 3-D array that counts layers, each of which is a representation. None: the array is one representation
+        of token sequences. 'guess': (rows, layers, features), or (layers, rows, features) if the first axis is at most
+        a third as long as the second. Only floats and at most 300 layers are split by a guess. `split` of the result
+        describes how each array was read.
+    labels_column : str or sequence of str, optional
+        Columns of a table that contain labels and are therefore not features.
     distances : bool
-        Whether the arrays are distances between rows: square, condensed (1-D), or stacks (k, n, n) of square ones.
+        Whether the arrays are distances between rows: square, condensed (1-D), or stacks (k, n, n) of square matrices.
 
     Returns
     -------
     Contents
-        The matrices in their own number type, with NaN where values are missing, and what was skipped and why.
+        Matrices in their own number type, with NaN for missing values, and the skipped contents with reasons.
 
     Examples
     --------
@@ -105,14 +106,14 @@ def read(
     Parameters
     ----------
     path, keys, layer_axis
-        As in `open_file`; a warning names arrays whose shape contradicts (rows, layers, features).
+        As for `open_file`. A warning names arrays whose shape contradicts (rows, layers, features).
 
     Returns
     -------
     dict of str to ndarray
-        2-D arrays of real numbers; rows are inputs, columns are features. An array or table that is alone in its file
-        has the name of the file; the layers of a 3-D array ``hidden`` are ``hidden[0]``, ``hidden[1]`` and so on. Its
-        attribute ``n_tokens`` holds the numbers of tokens that an extraction recorded, or None.
+        2-D arrays of real numbers; rows are inputs, and columns are features. The only array or table of a file has the
+        name of the file. The layers of a 3-D array ``hidden`` are ``hidden[0]``, ``hidden[1]`` and so on. The attribute
+        ``n_tokens`` of the dictionary contains the numbers of tokens that an extraction recorded, or None.
 
     Examples
     --------
@@ -137,13 +138,13 @@ def read_labels(path: str | os.PathLike[str], column: str | None = None) -> Arra
     path : str or path
         Any file that `read` accepts, or a .txt file with one label per line.
     column : str, optional
-        The array or column that holds the labels. Default: the only one, or the only one named label, labels, y,
-        class or target; AnnData always needs the name of a column of obs.
+        Array or column that contains the labels. Default: the only one, or the only one named label, labels, y, class
+        or target. AnnData always needs the name of a column of obs.
 
     Returns
     -------
     ndarray
-        1-D, of numbers, text or objects; missing labels are kept as they are.
+        1-D array of numbers, text or objects. Missing labels are kept.
 
     Examples
     --------

@@ -39,7 +39,7 @@ def safetensors_arrays(path: Path) -> dict[str, StoredArray]:
     """Describe the tensors of a file in the order of their bytes."""
     safetensors = optional("safetensors", path)
     with reading(path):
-        # The library checks the header's length, the JSON and every offset; only then is the header trusted here.
+        # Opening the file checks the header's length, the JSON and every offset, so the header can then be trusted.
         with safetensors.safe_open(path, framework="np"):
             header, start = _header(path)
         tensors = sorted(header.items(), key=lambda item: item[1]["data_offsets"])

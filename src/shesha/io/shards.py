@@ -1,4 +1,4 @@
-"""Directories of many files that hold consecutive rows of one matrix."""
+"""Directories of many files that contain consecutive rows of one matrix."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class ShardedMatrix:
             blocks.append(self._open(place)[start - first : end - first])
             start = end
         if len(blocks) == 1:
-            # Still a map of the file, whose pages are read ahead.
+            # A single block stays a memory map, whose pages are read ahead.
             return blocks[0]
         return np.concatenate(blocks) if blocks else np.empty((0, self.shape[1]), dtype=self.dtype)
 
     def _open(self, place: int) -> Any:
-        # Thousands of files would be too many to have open; slices come in order.
+        # Only the last file stays open, because slices are read in order and there may be thousands of files.
         with self._lock:
             if self._last is None or self._last[0] != place:
                 file = self.files[place]

@@ -20,7 +20,7 @@ class ReadArrays(dict[str, Array]):
     Attributes
     ----------
     n_tokens : tuple of int or None
-        Number of tokens of each input, where the file records it: an audit looks at it as a covariate by itself.
+        Number of tokens of each input, which an audit checks as a covariate; None if the file does not record it.
     """
 
     def __init__(self, arrays: Mapping[str, Array], n_tokens: tuple[int, ...] | None) -> None:
@@ -47,7 +47,7 @@ def recorded_token_counts(path: Path) -> tuple[int, ...] | None:
         counts = _record(path)["inputs"]["n_tokens"]
         return tuple(int(count) for count in counts)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        # What reads the arrays says what is wrong with a file; here it only records nothing.
+        # The reader of the arrays reports damaged files; here, such a file only lacks token counts.
         return None
 
 

@@ -1,7 +1,7 @@
 """Argsort of a vector by packed fixed-point keys and indices.
 
-Where the keys are coarser than the tolerance, the possible error is bounded; if the bound is too large, values whose
-keys are close are sorted themselves.
+If the keys are coarser than the tolerance, the possible error is bounded. If the bound is too large, values with close
+keys are sorted again by value.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ def fixed_point(values: Vector, spread: tuple[float, float], tolerance: float) -
     index_bits = max(1, (len(values) - 1).bit_length())
     key_bits = min(_KEY_BITS, 64 - index_bits)
     step = (high - low) * 2.0**-key_bits
-    # Denormal numbers cannot be scaled.
+    # A step that is subnormal or infinite does not allow scaling.
     if not (high - low > tolerance and np.finfo(float).tiny < step < np.inf):
         return None
-    # Well below one: the largest value must not round up to 2 and wrap around to the smallest key.
+    # Slightly below one, so that the largest value cannot round up and wrap around to the smallest key.
     scale = (1 - 2.0**-50) / (high - low)
     return FixedPoint(low, scale, key_bits, index_bits, max(1, int(np.ceil(tolerance / step))))
 
@@ -157,7 +157,7 @@ def _sort_close_values(values: Vector, form: FixedPoint, tolerance: float, keys:
     close = np.flatnonzero(is_close)
     indices = order[close]
     ordered = values[indices]
-    # Runs lie one after another: a stable sort of all their values sorts each of them.
+    # Runs are consecutive, so one stable sort of all their values sorts each run.
     by_value = np.argsort(ordered, kind="stable")
     order[close], ordered = indices[by_value], ordered[by_value]
     squares = _squared_runs(np.flatnonzero(np.diff(ordered) <= tolerance))
@@ -180,7 +180,7 @@ def _group_starts(ordered: NDArray[np.uint64] | Vector, gap: np.uint64 | np.floa
     ends = np.append(starts[1:], len(ordered)) - 1
     chained = ordered[ends] - ordered[starts] > MAX_SPAN * gap
     if chained.any():
-        # Dense data: fall back to a fixed grid, whose cells cannot grow.
+        # If chains of near-ties become too long, group their values by the cells of a fixed grid.
         cell = ordered // gap
         linked &= ~np.repeat(chained, ends - starts + 1)[1:] | (cell[1:] == cell[:-1])
         starts = np.flatnonzero(np.concatenate(([True], ~linked)))
@@ -201,7 +201,7 @@ def _ordering_with_ties(order: Index, ties: Index | None) -> Ordering:
     sizes = np.diff(ties)
     ranks = np.repeat(ties[:-1] + (sizes - 1) / 2, sizes)
     tied = sizes[sizes > 1].astype(np.float64)
-    # All tied: exactly zero, whatever the rounding of the two terms.
+    # If all values tie, the variance is exactly zero, despite the rounding of both terms.
     return Ordering(order, ranks, variance - float(np.sum(tied**3 - tied)) / 12 if len(sizes) > 1 else 0.0)
 
 

@@ -1,9 +1,9 @@
 """Rank correlations of bootstrap resamples of the rows, without recomputing distances or sorting again.
 
-A resample is a vector of row counts c; the pair (i, j) then counts c_i c_j times (and i = j, at distance
-zero in both halves, never). Ranks are coarsened once into cells; the weighted table of cells of a
-resample gives its rank correlation. Coarsening moves a correlation by about 1 / cells**2, the same for
-all resamples, and cancels in their deviations from the full data.
+A resample is a vector of row counts c. The pair (i, j) has weight c_i c_j; pairs with i = j, which have
+distance zero in both halves, are left out. Ranks are coarsened once into cells; the weighted table of
+cells of a resample gives its rank correlation. Coarsening changes all correlations by nearly the same
+amount, about 1 / cells**2, which cancels in their deviations from the full data.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def bootstrap_correlations(
 ) -> Iterator[tuple[int, Matrix]]:
     """Yield (first resample, correlations of shape (draws, resamples)) for groups of resamples.
 
-    `cells` holds the cell of each pair, one array per draw; `counts` the rows' counts, a column per resample.
+    `cells` contains the cell of each pair, one array per draw; `counts` contains row counts, one column per resample.
     """
-    # Products of counts, and their sums, are integers: the compiled loops have the same ones in half the space.
+    # Products of counts and their sums are integers, so the compiled loops give the same values in half the memory.
     if native.is_available() and len(pairs[0]) * counts.max(initial=0.0) ** 2 < 2**31:
         yield from _native_correlations(cells, counts, pairs)
         return
@@ -116,7 +116,7 @@ def _add_weights(tables: NDArray[np.float64], cells: Sequence[Cells], weights: M
 
     ones, ends = np.ones(len(weights)), np.arange(len(weights) + 1, dtype=np.int32)
     for table, draw in zip(tables, cells, strict=True):
-        # One entry per column: the product adds each pair's weights to its cell, for all resamples at once.
+        # The sparse matrix has one entry per pair; its product adds the weights of all resamples to the pair's cell.
         table += csc_array((ones, draw, ends), shape=(len(table), len(weights)), copy=False) @ weights
 
 

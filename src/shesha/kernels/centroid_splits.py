@@ -21,7 +21,7 @@ def random_halves(sizes: Sequence[int], n_splits: int, rng: np.random.Generator)
     for size in sizes:
         chosen = np.zeros((n_splits, size), dtype=bool)
         half = size // 2
-        # A random subset of exactly half: the smallest of independent uniform numbers.
+        # The places of the smallest random numbers are a random subset of exactly this size.
         smallest = rng.random((n_splits, size)).argpartition(half - 1, axis=1)[:, :half]
         np.put_along_axis(chosen, smallest, True, axis=1)
         halves.append(chosen)
@@ -34,15 +34,16 @@ def half_counts(chosen: NDArray[np.bool_], rows: Index, n_rows: int) -> tuple[Ma
     Parameters
     ----------
     chosen : array of shape (n_splits, size)
-        Places of the first half.
+        Whether each position is in the first half.
     rows : array of shape (size,)
-        Row that stands at each place; a resample names rows several times.
+        Row at each position; in a resample, rows occur several times.
     n_rows : int
-        Rows of the class.
+        Number of rows of the class.
 
     Returns
     -------
     two arrays of shape (n_splits, n_rows)
+        Counts in the first and in the second half.
     """
     total = np.bincount(rows, minlength=n_rows).astype(np.float64)
     places = (np.arange(len(chosen))[:, None] * n_rows + rows)[chosen]
@@ -70,7 +71,7 @@ def agreements(first: Cube, second: Cube, metric: Metric) -> Vector:
         closeness = (standard @ standard.transpose(0, 2, 1))[:, i, j]
     distances = np.clip(1.0 - closeness, 0.0, 2.0)
     ordered = np.sort(distances, axis=1)
-    # Ties, and what might be one, are left to the exact rule.
+    # Splits with possible ties are computed by the slower function with a tolerance.
     level = distance_rounding(standard[0], metric)
     close = np.asarray((np.diff(ordered, axis=1) <= 2 * level).any(axis=1))
     slow = np.logical_or(close[:n_splits], close[n_splits:])

@@ -43,17 +43,17 @@ class Sums:
 def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> Sums:
     """Sums of distances over all pairs of different rows, for each column of row counts.
 
-    Sums of distances over pairs are quadratic forms in the counts, so each panel of distances
-    serves all columns in one matrix product and no distance is computed twice.
+    The sums are quadratic forms in the counts. Therefore one matrix product per panel of distances serves
+    all columns, and each distance is computed only once.
 
     Parameters
     ----------
     distances_from : function
-        Gives the distances of the rows of a panel to themselves and all later ones; may be overwritten.
+        Function that returns the distances of a panel's rows to themselves and all later rows; they are overwritten.
     codes : array of shape (n_rows,)
         Class of each row, in ascending order.
     counts : array of shape (n_rows, n_columns)
-        How often each row counts.
+        Number of times that each row occurs, one column per resample.
     """
 
     def sums(start: int) -> tuple[Matrix, Matrix]:
@@ -63,7 +63,7 @@ def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> Su
         panel_codes = codes[start : start + width]
         here = counts[start : start + width]
         total = np.einsum("ib,ib->b", here, distances @ counts[start:])
-        # Rows are sorted by class: from the panel's first row, its classes form one stretch.
+        # Rows are sorted by class, so the panel's classes form a contiguous range that begins at its first row.
         stop = int(np.searchsorted(codes, panel_codes[-1], side="right"))
         distances[:, : stop - start] *= panel_codes[:, None] == codes[start:stop]
         within = np.einsum("ib,ib->b", here, distances[:, : stop - start] @ counts[start:stop])
@@ -75,7 +75,7 @@ def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> Su
 
 
 def sums_of_groups(distances: Vector, alike: NDArray[np.bool_], group: Index, weights: Matrix) -> Sums:
-    """Sums over given pairs, each weighted by its group's line of `weights`; `alike` marks pairs of one class."""
+    """Sums over given pairs, each weighted by its group's line of `weights`; `alike` marks pairs in the same class."""
     n_groups = len(weights)
     of_pairs = np.ones(len(group)), alike.astype(np.float64)
     sums = [np.bincount(group, distances * indicator, n_groups) @ weights for indicator in of_pairs]
@@ -85,7 +85,7 @@ def sums_of_groups(distances: Vector, alike: NDArray[np.bool_], group: Index, we
 def ratios_of_pairs(distances: Vector, differ: NDArray[np.bool_], counts: Matrix, i: Index, j: Index) -> Vector:
     """Separation ratio over the given pairs (i, j) of different rows, for each column of row counts.
 
-    `differ` tells the pairs whose rows belong to different classes.
+    `differ` marks the pairs whose rows belong to different classes.
     """
 
     def sums(columns: slice) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
 """Class means and scatter of the rows and of many resamples at once.
 
-A resample is a column of row counts, never a copy: sums over the rows of a class are then one matrix product for all.
+A resample is a column of row counts, not a copy of rows, so one matrix product gives the class sums of all resamples.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def class_variance_share(X: Matrix, codes: Labels) -> float:
         return float("nan")
     n_classes = int(codes.max()) + 1
     counts = np.bincount(codes, minlength=n_classes)
-    # Centring costs as much as all the rest, and only a common offset needs it.
+    # Centring takes as long as everything else, so it is tried only if the data have a large common offset.
     for origin in (None, X[0].copy()):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             sums, squares = _class_sums(X, origin, codes, n_classes)
@@ -47,7 +47,7 @@ def class_variance_share(X: Matrix, codes: Labels) -> float:
             total = squares - len(X) * float(mean @ mean)
         if _SQUARES[0] ** 2 < total < _SQUARES[1] ** 2 and total > _FAR_FROM_MEAN * squares:
             return _between_class_share(sums, counts, mean, total)
-    # Numbers beyond the range of squares, or a first row far from all others.
+    # Squares overflow or underflow, or the first row is far from all others.
     centred = X / length_unit(X)
     centred -= centred.mean(axis=0)
     centred /= np.abs(centred).max()
@@ -79,9 +79,9 @@ def _class_sums(X: Matrix, origin: Vector | None, codes: Labels, n_classes: int)
 def mean_separation(X: Matrix, members: Sequence[Index]) -> float:
     """Mean over classes of (inter - intra) / (inter + intra); NaN if no class gives a value.
 
-    `intra` is the mean distance of a class's rows to their own mean, `inter` that to the mean of all other rows.
+    `intra` is the mean distance of a class's rows to their own mean, and `inter` to the mean of all other rows.
     """
-    # Equal rows become exact zeros, which the rounding of their mean would miss.
+    # Subtracting the first row makes equal rows exact zeros, despite the rounding of the mean.
     X = X / length_unit(X)
     X -= X[0].copy()
     total = X.sum(axis=0)
@@ -104,11 +104,11 @@ def class_variance_shares(X: Matrix, members: Sequence[Index], counts: Matrix) -
     Parameters
     ----------
     X : array of shape (n_rows, n_features)
-        Finite.
+        Finite features.
     members : sequence of arrays
-        Rows of each class that occurs.
+        Row numbers of each class.
     counts : array of shape (n_rows, n_resamples)
-        How often each row counts.
+        Number of times that each row occurs in each resample.
     """
     centred = centred_rows(X)
     with single_threaded_blas():
@@ -127,7 +127,7 @@ def class_variance_shares(X: Matrix, members: Sequence[Index], counts: Matrix) -
 def mean_separations(X: Matrix, members: Sequence[Index], counts: Matrix) -> Vector:
     """Mean separation for each column of row counts; NaN if no class has a value.
 
-    Arguments as for `class_variance_shares`.
+    The arguments are those of `class_variance_shares`.
     """
     centred = centred_rows(X)
     sums = [_products(counts[rows].T, centred[rows]) for rows in members]
@@ -146,7 +146,7 @@ def mean_separations(X: Matrix, members: Sequence[Index], counts: Matrix) -> Vec
 
 def _mean_distances(rows: Matrix, centres: Matrix, counts: Matrix, size: Vector) -> Vector:
     """Mean distance of the rows to the centre of each resample, weighted by their counts."""
-    # Relative to a point near all centres, squared distances are sums of terms of their own size.
+    # An origin near all centres avoids the subtraction of large numbers.
     origin = np.nan_to_num(centres).mean(axis=0)
     moved = centres - origin
     lengths = np.einsum("bj,bj->b", moved, moved)
@@ -165,7 +165,7 @@ def _mean_distances(rows: Matrix, centres: Matrix, counts: Matrix, size: Vector)
 
 def centred_rows(X: Matrix) -> Matrix:
     """Centre rows after division by a power of two near their largest entry."""
-    # Equal rows become exact zeros, which the rounding of their mean would miss.
+    # Subtracting the first row makes equal rows exact zeros, despite the rounding of the mean.
     rows = X / length_unit(X)
     rows -= rows[0].copy()
     rows -= rows.mean(axis=0)

@@ -42,17 +42,20 @@ def half_sums(rows: Matrix, codes: Labels, n_conditions: int, unit: Index, first
     Parameters
     ----------
     rows : array of shape (n_trials, n_columns)
+        Responses.
     codes : array of shape (n_trials,)
-        -1 for trials that are left out.
+        Condition of each trial, from 0; -1 leaves a trial out.
     n_conditions : int
+        Number of conditions.
     unit : array of shape (n_trials,)
-        What is shared out between the halves.
+        Unit of each trial, from 0; all trials of a unit are in the same half.
     first : array of shape (n_splits, n_units)
-        Units of the first half.
+        Whether each unit is in the first half.
 
     Returns
     -------
     two arrays of shape (n_splits, n_conditions, n_columns)
+        Sums in the first and in the second half.
     """
     n_splits, n_units = first.shape
     if n_units <= _FEW_UNITS:
@@ -60,7 +63,7 @@ def half_sums(rows: Matrix, codes: Labels, n_conditions: int, unit: Index, first
         flat = sums.reshape(n_conditions, n_units, -1).transpose(1, 0, 2).reshape(n_units, -1)
         first_sums, other = (part.astype(np.float64) @ flat for part in (first, ~first))
         return first_sums.reshape(n_splits, n_conditions, -1), other.reshape(n_splits, n_conditions, -1)
-    # One sum per split, half and condition: all trials are gone through once for each split.
+    # For many units, sum all trials once per split instead.
     half = 2 * np.arange(n_splits)[:, None] + ~first[:, unit]
     target = np.where(codes < 0, -1, half * n_conditions + codes)
     sums = _sum_by_target(rows, target, 2 * n_splits * n_conditions).reshape(n_splits, 2, n_conditions, -1)
@@ -73,17 +76,18 @@ def equal_sums(rows: Matrix, codes: Labels, n_conditions: int, parts: Index, key
     Parameters
     ----------
     rows, codes, n_conditions
-        As for `half_sums`.
+        As in `half_sums`.
     parts : array of shape (n_draws, n_trials)
         Number of the part of each trial, such as 0 and 1 for two halves.
     keys : array of shape (n_draws, n_trials)
         Random numbers.
     sizes : array of shape (n_draws,)
-        Trials of each condition in each part; conditions with fewer have none there.
+        Number of trials per condition and part; the sum is zero for conditions with fewer trials in the part.
 
     Returns
     -------
     array of shape (n_draws, n_parts, n_conditions, n_columns)
+        Sums of the selected rows.
     """
     n_draws, n_parts = len(parts), int(parts.max()) + 1
     n_groups = n_parts * n_conditions
@@ -125,7 +129,7 @@ def _sum_by_target(rows: Matrix, target: Index, n_targets: int) -> Matrix:
 def condition_distances(sums: Cube, counts: Matrix, metric: Metric) -> Matrix:
     """Distances of all pairs of conditions, (n_splits, n_pairs); NaN for conditions without trials or direction.
 
-    Sums instead of means will do for cosines; for correlations their rows are centred already.
+    Cosines of sums equal cosines of means. For correlations, the rows must already be centred.
     """
     i, j = np.triu_indices(sums.shape[1], k=1)
     if metric == "euclidean":
@@ -137,7 +141,7 @@ def condition_distances(sums: Cube, counts: Matrix, metric: Metric) -> Matrix:
         return distances
     grams = sums @ sums.transpose(0, 2, 1)
     lengths = np.sqrt(np.einsum("skk->sk", grams))
-    # What centring leaves of a constant mean is rounding.
+    # A mean that is constant before centring consists of rounding errors afterwards.
     lengths = np.where((counts > 0) & (lengths > 1e-12 * counts), lengths, np.nan)
     cosine_distances: Matrix = np.clip(1.0 - grams[:, i, j] / (lengths[:, i] * lengths[:, j]), 0.0, 2.0)
     return cosine_distances

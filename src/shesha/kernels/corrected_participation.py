@@ -1,12 +1,12 @@
 """The participation ratio, corrected for rows or columns that are a sample of more (arXiv 2509.26560).
 
-With k_i the squared length of centred row i, T the sum of all k_i, Q the sum of their squares and F the squared
-Frobenius norm of the Gram matrix, the averages over four different rows (U-statistics) that estimate tr(C)^2 and
-tr(C^2) without bias, C the covariance of the population, are up to one common factor
+Let k_i be the squared length of centred row i, T the sum of all k_i, and Q the sum of their squares. Let F be the
+squared Frobenius norm of the Gram matrix, and C the covariance of the population. Averages over four different rows
+(U-statistics) estimate tr(C)^2 and tr(C^2) without bias. Up to one common factor, they are
 
     (n^2 - 3 n + 1) T^2 - n (n - 1) Q + 2 F    and    (n - 1) (n - 2) F - n (n - 1) Q + T^2.
 
-Of one column both are the same; for columns that are a sample, the sums over single columns are taken from both.
+For a single column, both are equal. If the columns are a sample, the sums over single columns are subtracted from both.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def _centred_blocks(X: Sliced) -> Iterator[Matrix]:
     def blocks() -> Iterator[Matrix]:
         return (np.asarray(X[start : start + step], dtype=np.float64) for start in range(0, n, step))
 
-    # A power of two: dividing by it rounds nothing, however far the features are from zero.
+    # Division by a power of two is exact, however far the features are from zero.
     largest = max(length_unit(block) for block in blocks())
-    # Equal rows become exact zeros, which the mean's rounding would miss.
+    # Subtracting the first row makes equal rows exact zeros, despite the rounding of the mean.
     origin = np.asarray(X[0:1], dtype=np.float64)[0] / largest
     mean, spread = np.zeros(d), 0.0
     for block in blocks():

@@ -1,26 +1,27 @@
 """Total length of the cross-barcode: topological features of one distance matrix that another lacks.
 
-The barcode is the Vietoris-Rips H1 of the 2m points [[0, r_X], [r_X, r]], r = min(r_X, r_Y), but
-only m points are needed. The m clones at distance zero, with all that touches them, are
-contractible; collapsed, they leave the complex of r with a cone over the simplices of r that have
-a clone near all their nodes. Its edges (i, k) are those of r_X and those with (i, j) and (j, k) in
-r_X for some j, which are the sum of these two: the cone might as well stand over the complex of
-r_X alone. So the barcode is that of the relative homology H1(VR(r), VR(r_X)), which has
+The barcode is the Vietoris-Rips H1 of the 2m points [[0, r_X], [r_X, r]] with r = min(r_X, r_Y), but
+only m points are needed. The m clones at distance zero, with all simplices that contain them, are
+contractible. Collapsing them leaves the complex of r with a cone over the simplices of r that have a
+clone near all their nodes. The cone's edges (i, k) are the edges of r_X, and edges with (i, j) and
+(j, k) in r_X for some j. The latter are sums of these two edges, so the cone may be over the complex
+of r_X alone. Therefore the barcode is that of the relative homology H1(VR(r), VR(r_X)), which has
 
 - a generator for each edge, born at r,
 - a relation for each triangle of r, born with its longest edge: the three edges sum to zero,
 - a relation for each edge, born at r_X: the edge is zero.
 
-In the end nothing is left, so the lengths sum to deaths less births. A relation takes one dimension
-off if and only if it is independent of the earlier ones: over the field of two elements the deaths
-are the weight of a minimum-weight basis of the relations, found greedily as a spanning tree is.
+At the end all classes are dead, so the lengths sum to deaths minus births. A relation reduces the
+dimension by one if and only if it is independent of the earlier relations. Over the field of two
+elements, the sum of deaths is the weight of a minimum-weight basis of the relations. The basis is
+found greedily, like a minimum spanning tree.
 
-Few generators and relations matter. Call the nodes joined to both ends of an edge by shorter edges
-its link. An edge with a link is the sum of two shorter ones as soon as it is born. Two triangles
-on a new edge whose tips are joined within the link differ by older triangles, so one triangle for
-each connected part of the link is enough. And an edge with a link in r_X is zero because two
-shorter ones are. Of 500 rows that leaves one or two thousand generators and as many relations, few
-enough for sets that are the bits of Python integers.
+Few generators and relations matter. The link of an edge is the set of nodes joined to both of its
+ends by shorter edges. An edge with a link is the sum of two shorter edges as soon as it is born. Two
+triangles on a new edge whose tips are joined within the link differ by older triangles. Therefore one
+triangle per connected part of the link is enough. An edge with a link in r_X is zero because two
+shorter edges are zero. For 500 rows, one or two thousand generators and as many relations remain, so
+that sets can be stored as the bits of Python integers.
 """
 
 from __future__ import annotations
@@ -55,10 +56,10 @@ class _Loops:
 def total_lengths(first: Matrix, second: Matrix) -> tuple[float, float]:
     """Sum of the bar lengths of [[0, first], [first, min(first, second)]] in dimension 1, and of the other order.
 
-    The second costs a fifth of the first.
+    The second sum takes a fifth of the time of the first.
     """
     lower = np.minimum(first, second)
-    # The highest bit of a link is looked at first, and a central node is joined to most of the others.
+    # Central nodes get the highest bits: the tip is the highest bit of a link, and they are joined to most nodes.
     outer_first = np.argsort(-lower.sum(axis=0), kind="stable")
     order = np.ix_(outer_first, outer_first)
     loops = _loops(lower[order])
@@ -93,7 +94,7 @@ def _loops(distances: Matrix) -> _Loops:
         if link:
             tip = link.bit_length() - 1
             chain = chains[i][tip] ^ chains[k][tip]
-            # While no loop is open, every further triangle depends on those before.
+            # If no loop is open, all further triangles depend on earlier triangles.
             for other in _remaining_components(link, tip, near) if n_open else ():
                 relation = _extend_basis(basis, chain ^ chains[i][other] ^ chains[k][other])
                 if relation:
@@ -140,7 +141,7 @@ def _remaining_components(link: Nodes, tip: int, near: list[Nodes]) -> Iterator[
             part |= new
         else:
             yield start
-        # A part of its own has no neighbours left in the rest, so counting it as reached joins nothing to the tip.
+        # A separate part has no neighbours in the rest, so marking it as reached connects nothing to the tip.
         reached |= part
 
 

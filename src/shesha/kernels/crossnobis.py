@@ -19,22 +19,24 @@ def across_runs(rows: Matrix, codes: Labels, runs: Labels, n_conditions: int, we
     Parameters
     ----------
     rows : array of shape (n_trials, n_channels)
+        Responses.
     codes : array of shape (n_trials,)
-        -1 for trials that are left out.
+        Condition of each trial, from 0; -1 leaves a trial out.
     runs : array of shape (n_trials,)
-        Parts of the recording whose noise is independent.
+        Run of each trial, from 0. The noise of different runs must be independent.
     n_conditions : int
+        Number of conditions.
     weigh : callable or None
-        Multiplies rows by the inverse of the covariance of the noise.
+        Function that multiplies rows by the inverse covariance of the noise; None means no weighting.
 
     Returns
     -------
     array of shape (n_conditions, n_conditions)
-        NaN for pairs that fewer than two runs have both of.
+        Mean products; NaN for pairs of conditions that occur together in fewer than two runs.
     """
     present = np.zeros((int(runs.max()) + 1, n_conditions), dtype=bool)
     present[runs[codes >= 0], codes[codes >= 0]] = True
-    # A run without any condition is none.
+    # Runs without any condition are ignored.
     present = present[present.any(axis=1)]
     means = _means(rows, codes, runs, n_conditions)
     if present.all():
@@ -92,16 +94,18 @@ def crossvalidated_products(sums: Matrix, weighted: Matrix, squares: Vector, cou
     Parameters
     ----------
     sums : array of shape (n_conditions, n_channels)
+        Sum of the responses to each condition.
     weighted : array of shape (n_conditions, n_channels)
-        The sums, multiplied by the inverse of the covariance of the noise; or the sums themselves.
+        The sums multiplied by the inverse covariance of the noise, or the sums themselves.
     squares : array of shape (n_conditions,)
-        Sums of the products of the trials with themselves, weighted alike.
+        Sum of the products of each trial with itself, with the same weighting.
     counts : array of shape (n_conditions,)
-        Numbers of trials; with fewer than two a condition's product with itself is NaN.
+        Number of trials of each condition. With fewer than two, the condition's product with itself is NaN.
 
     Returns
     -------
     array of shape (n_conditions, n_conditions)
+        Inner products.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         products = weighted @ sums.T / np.outer(counts, counts)

@@ -1,7 +1,7 @@
 """Kernels for arrays on a device, written with the array API standard.
 
-Each stands for the kernel of the same name that works on NumPy's arrays in blocks and threads. Nothing is scattered and
-nothing added up in an order of its own: a device gives the same number every time.
+Each function replaces a kernel of the same name that processes NumPy arrays in blocks and threads. The functions avoid
+scattering and sums in an undefined order, so that a device gives the same number every time.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _upper(rows: Any, metric: str, start: int) -> Any:
 def _require_pairs(rows: Any) -> None:
     """Refuse pairs that would not fit on the device, before its library runs out of memory."""
     n, free = rows.shape[0], free_memory(rows)
-    # Each pair is a number, beside its place and a copy.
+    # Each pair needs memory for its value, its position and a copy.
     need = 24 * (n * (n - 1) // 2)
     if free is not None and need > free:
         raise MemoryBudgetError(
@@ -131,12 +131,12 @@ def unit_ranks(values: Any, tolerance: float = 0.0, out: Any = None) -> Any:
     starts, group = _groups(ordered, tolerance)
     if starts.shape[0] == 1:
         return xp.full_like(values, float("nan"))
-    # Of each group the mean of its first and last rank, from 0.
+    # Mean of the first and the last rank of each group, from 0.
     stops = xp.concat([starts[1:], convert_like(np.array([n]), starts)])
     mean = xp.astype(starts + stops - 1, xp.float64) / 2
     centred = take_rows(mean, group) - (n - 1) / 2
     scaled = centred / xp.sqrt(xp.sum(centred * centred))
-    # The inverse of the order, without scattering.
+    # Sorting the order gives its inverse without scattering.
     return take_rows(scaled, xp.argsort(order))
 
 
@@ -148,7 +148,7 @@ def _groups(ordered: Any, tolerance: float) -> tuple[Any, Any]:
     ends = xp.concat([starts[1:], convert_like(np.array([ordered.shape[0]]), starts)]) - 1
     chained = take_rows(ordered, ends) - take_rows(ordered, starts) > MAX_SPAN * tolerance
     if bool(xp.any(chained)):
-        # Dense data: fall back to a fixed grid, whose cells cannot grow.
+        # If chains of near-ties become too long, group their values by the cells of a fixed grid.
         cell = xp.floor(ordered / tolerance) if tolerance > 0 else ordered
         linked = linked & (~take_rows(chained, group)[1:] | (cell[1:] == cell[:-1]))
         starts, group = _cut(linked)
@@ -164,7 +164,8 @@ def _cut(linked: Any) -> tuple[Any, Any]:
 def permutation_grids(first: Sequence[Any], second: Sequence[Any], n: int, orders: Sequence[Index]) -> Iterator[Matrix]:
     """For each permutation, yield the inner products of all first with all relabelled second matrices: (first, second).
 
-    Whole matrices are relabelled, rows before columns: twice the numbers, but read in stretches, and no index of pairs.
+    Whole matrices are relabelled, rows before columns. This reads each number twice, but contiguously, and needs no
+    index of pairs.
     """
     xp = namespace(first[0])
     left = xp.reshape(xp.stack([square(triangle, n) for triangle in first]), (-1, n * n)) / 2.0

@@ -8,7 +8,7 @@ from shesha.support.types import Vector
 def diagonal_correction(a: Vector, b: Vector) -> float:
     """Correction term of the U-statistic for two centred Gram matrices with these diagonals.
 
-    Song et al. 2012, eq. 5: rows of a centred Gram matrix sum to zero, so without its diagonal they
+    See Song et al. 2012, eq. 5. Rows of a centred Gram matrix sum to zero, so without the diagonal they
     sum to minus the diagonal.
     """
     n = len(a)

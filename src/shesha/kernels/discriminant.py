@@ -53,7 +53,7 @@ def _class_rows(X: Matrix, codes: Labels) -> tuple[list[Matrix], Matrix]:
 def _discriminant_basis(classes: Sequence[Matrix], means: Matrix, counts: Sequence[Index]) -> Matrix:
     """Orthonormal basis of the discriminant directions of counted rows; no columns if all class means coincide.
 
-    A row that is drawn twice has twice the weight: distinct rows are fewer than draws.
+    A row that is drawn twice has twice the weight, because there are fewer distinct rows than draws.
     """
     drawn, n = [np.flatnonzero(count) for count in counts], sum(int(count.sum()) for count in counts)
     spread, shifted, start = np.empty((sum(map(len, drawn)), means.shape[1])), means.copy(), 0
@@ -97,5 +97,5 @@ def _solve(factor: Matrix, right: Matrix) -> Matrix:
     product = dsyrk(1.0, factor.T, lower=True) if transposed else dsyrk(1.0, factor, trans=True, lower=True)
     np.einsum("ii->i", product)[:] += _RIDGE
     _, solution, failed = dposv(product, right, lower=True, overwrite_a=True)
-    # Without the digits for a decomposition, the ridge is below rounding: least squares are the limit.
+    # If the decomposition fails, the ridge is below the rounding level, and least squares give the limit.
     return np.asarray(np.linalg.lstsq(factor.T @ factor, right)[0] if failed else solution)

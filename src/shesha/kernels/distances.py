@@ -25,16 +25,16 @@ _PAIRS_AT_ONCE = 1 << 22
 def standard_rows(X: Matrix, metric: Metric) -> Matrix:
     """Transform rows so that inner products give the metric; rows without a direction become zero.
 
-    Cosine: unit length. Correlation: centred, unit length. Euclidean: column medians removed, which
-    keeps digits when the data lie far from the origin (means would follow one far row), and everything
-    divided by `length_unit`, which keeps squares of data of any scale within range.
+    Rows have unit length for 'cosine', and are also centred for 'correlation'. For 'euclidean', division by
+    `length_unit` keeps squares within range. Subtraction of column medians keeps the precision of data far
+    from the origin (means would follow a single outlying row).
     """
     xp: Any = namespace(X)
     if metric == "euclidean":
         rows = X / length_unit(X)
         rows -= column_medians(rows)
         return rows
-    # Scaling by the largest entry first keeps squares within range for rows of any size.
+    # Division by the largest entry keeps squares within range for rows of any size.
     rows = X / _or_one(_largest_of_rows(X))
     if metric == "correlation":
         rows -= xp.mean(rows, axis=1, keepdims=True)
@@ -65,7 +65,7 @@ def find_undirected_rows(X: Matrix, metric: Metric) -> Index:
     low, high = to_host(xp.min(X, axis=1)), to_host(xp.max(X, axis=1))
     if metric == "cosine":
         return np.flatnonzero((low == 0) & (high == 0))
-    # By halves: the largest numbers of both signs are farther apart than any number is large.
+    # Halves are subtracted, because the difference of two large numbers of opposite sign could overflow.
     return np.flatnonzero(high / 2 - low / 2 <= 2 * np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high)))
 
 
@@ -73,7 +73,7 @@ def distance_rounding(rows: Matrix, metric: Metric) -> float:
     """Return the difference below which two (squared) distances count as equal."""
     if metric != "euclidean":
         return ROUNDING
-    # The median, not the largest length: one far row must not tie all others.
+    # The median length is used because, with the largest, one outlying row would make all others tie.
     return ROUNDING * 2 * float(np.median(to_host(squared_lengths(rows))))
 
 

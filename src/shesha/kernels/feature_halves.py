@@ -65,7 +65,7 @@ class DenseHalves:
         self.gram = _gram(rows)
         i, j = np.triu_indices(n, k=1)
         self._upper = i * n + j
-        # Work memory is kept: pages that are new cost as much as filling them.
+        # Work memory is reused, because allocating new pages takes as long as filling them.
         self._free: SimpleQueue[tuple[Matrix, Matrix, Matrix]] = SimpleQueue()
         for _ in range(workers):
             self._free.put((np.empty((n, n)), np.empty((n, n)), np.empty((3, pairs))))
@@ -203,7 +203,7 @@ def _centred(half: Matrix, metric: Metric) -> tuple[Matrix, Vector | None]:
 def _squared_lengths(half: Matrix, metric: Metric) -> Vector:
     lengths = np.einsum("ij,ij->j", half, half)
     if metric == "correlation":
-        # Of rows of unit length: what is left of a constant row after centring is rounding.
+        # Rows have unit length, so what remains of a constant row after centring is a rounding error.
         lengths[lengths <= len(half) * np.finfo(float).eps ** 2] = 0.0
     return np.asarray(lengths)
 

@@ -57,8 +57,8 @@ def _normalise_adjacency(neighbours: Index) -> Graph:
 def _series(means: Vector) -> Vector:
     """Heat trace from the mean Chebyshev polynomials of the graph's eigenvalues.
 
-    With a = 1 - lambda in [-1, 1]: exp(-t lambda) = exp(-t) (I_0(t) + 2 sum of I_m(t) T_m(a)), I_m the
-    modified Bessel functions, which fall faster than geometrically in m.
+    Let a = 1 - lambda in [-1, 1]. Then exp(-t lambda) = exp(-t) (I_0(t) + 2 sum of I_m(t) T_m(a)), where
+    the modified Bessel functions I_m decrease faster than geometrically in m.
     """
     from scipy.special import ive
 
@@ -68,9 +68,9 @@ def _series(means: Vector) -> Vector:
 
 
 def _moments(graph: Graph) -> Vector:
-    """Traces of the Chebyshev polynomials T_0 .. T_2m of the graph, m the number of steps.
+    """Traces of the Chebyshev polynomials T_0 .. T_2m of the graph, where m is the number of steps.
 
-    The products T_m T_m = (T_2m + 1) / 2 and T_m T_(m-1) = (T_(2m-1) + T_1) / 2 give two moments a step.
+    The products T_m T_m = (T_2m + 1) / 2 and T_m T_(m-1) = (T_(2m-1) + T_1) / 2 give two moments per step.
     """
     n = graph.shape[0]
     overlaps = np.zeros(2 * STEPS + 1)
@@ -87,7 +87,7 @@ def _moments(graph: Graph) -> Vector:
     moments = 2.0 * overlaps
     moments[0::2] -= n
     moments[0] = n
-    # No node is its own neighbour, so T_1 has no trace and the odd moments need no correction.
+    # No node is its own neighbour, so the trace of T_1 is zero and the odd moments need no correction.
     return moments
 
 
@@ -105,7 +105,7 @@ def _sparse_steps(graph: Graph, overlaps: Vector) -> tuple[Graph, Graph, int]:
 
 
 def _columns(polynomial: Graph, start: int) -> Matrix:
-    # Polynomials of a symmetric matrix are symmetric, and rows are what this format cuts fast.
+    # Polynomials of a symmetric matrix are symmetric, and this sparse format slices rows faster than columns.
     return np.ascontiguousarray(polynomial[start : start + _BLOCK].T.toarray())
 
 

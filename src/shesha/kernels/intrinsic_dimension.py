@@ -13,14 +13,14 @@ _PRECISION = 1e-13
 def dimension_of_ratios(log_ratios: Vector, rank: int) -> float:
     """Maximum likelihood dimension from logs of the distance ratios of the neighbours of rank r and 2 r.
 
-    The likelihood of Denti et al. 2022 (Gride) is concave in the dimension d: Newton's steps from the left of the
-    root find its only one. With r = 1 it is n / sum(log ratios), the estimate of two nearest neighbours. Infinite if
-    all ratios are 1, NaN if there are none.
+    The log-likelihood of Denti et al. 2022 (Gride) is concave in the dimension d, so Newton steps from the left find
+    the only root of its derivative. For r = 1, this is n / sum(log ratios), the estimate from two nearest neighbours.
+    The result is infinite if all ratios are 1, and NaN if there are none.
     """
     total, n = float(log_ratios.sum()), len(log_ratios)
     if total <= 0:
         return float("inf") if n else float("nan")
-    # The derivative is convex and falls from infinity to -rank * total: its root lies right of n / (total * 2 rank).
+    # The derivative is convex and falls from infinity to -rank * total. Its root is not below this starting point.
     d = n / ((2 * rank - 1) * total)
     for _ in range(_STEPS):
         slope, curvature = _derivatives(d, log_ratios, rank)

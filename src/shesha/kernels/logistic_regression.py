@@ -36,17 +36,18 @@ class Fits:
 def fit_many(rows: Matrix, codes: Labels, weights: Matrix, n_classes: int, C: float, tolerance: float = EXACT) -> Fits:
     """Minimise C * sum of weighted log losses + half the squared length of the coefficients; intercepts are free.
 
-    Two classes have one coefficient vector, more have one each (softmax). Newton's method with conjugate gradients:
-    every regression shares the products with the rows, so a thousand cost little more than a hundred. Columns of rows
-    that are principal coordinates make the diagonal a good preconditioner; the optimum does not depend on it.
+    Two classes have one coefficient vector; more classes have one each (softmax). Newton's method with conjugate
+    gradients shares products with the rows, so a thousand regressions take little longer than a hundred. Use principal
+    coordinates as columns of `rows`: then the diagonal is a good preconditioner. The optimum does not depend on it.
 
     Parameters
     ----------
     rows : array of shape (n, d)
+        Features.
     codes : array of shape (n, n_fits)
-        Class of each row in each regression.
+        Class of each row in each regression, from 0.
     weights : array of shape (n, n_fits)
-        How often each row counts; every class needs a row that does.
+        Weight of each row in each regression; every class needs a row with positive weight.
     """
     n, n_fits = codes.shape
     per_fit = n * (1 if n_classes == 2 else n_classes)

@@ -1,8 +1,7 @@
 """Token sequences and feature maps as matrices, as in the ReSi benchmark.
 
-Axes have one order throughout the library: tokens (n, tokens, d), feature maps (n, channels, height, width). The
-benchmark's domains hand over maps with their channels last, and model files hold them so; `from_channels_last` is the
-border.
+The whole library uses the axes (n, tokens, d) for tokens and (n, channels, height, width) for feature maps. Maps from
+the benchmark's domains and from model files have the channels last; `from_channels_last` converts them.
 """
 
 from __future__ import annotations
@@ -49,8 +48,8 @@ def _pool_axis(maps: Array, axis: int, n_cells: int) -> Array:
 def fold(array: Array, folding: Folding) -> Array:
     """Fold (n, tokens, d) or (n, channels, h, w) into a matrix.
 
-    Tokens are inputs of their own. Positions of feature maps become rows, thinned evenly to about
-    5,000, or columns.
+    With folding 'rows', tokens or positions of feature maps become rows; positions are thinned evenly to
+    about 5,000 rows. Otherwise they become columns.
     """
     n = len(array)
     if array.ndim == 3:

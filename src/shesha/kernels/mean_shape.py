@@ -30,14 +30,14 @@ def mean_shape(configurations: Sequence[Matrix], start: Matrix | None = None) ->
     Parameters
     ----------
     configurations : sequence of arrays of shape (n, d)
-        Centred, all of one shape.
+        Centred configurations of equal shape.
     start : array of shape (n, d), optional
-        Where the search begins; default: the configuration that is closest to all others.
+        Starting point of the search; by default, the configuration that is closest to all others.
 
     Returns
     -------
     array of shape (n, d), int and bool
-        The mean, the number of steps, and whether they converged.
+        The mean, the number of steps, and whether the search converged.
     """
     mean = _most_central(configurations) if start is None else start
     length = -np.inf

@@ -1,7 +1,7 @@
 """Candidates for the nearest rows from single-precision products, with a bound for all others.
 
-Each entry of a tile is a lower bound of a closeness: what rounding may have added is taken off beforehand. So whoever
-knows the exact closeness of the candidates knows whether any other row could be nearer.
+Each entry of a tile is a lower bound of a closeness, because possible rounding errors are subtracted. Together with the
+exact closeness of the candidates, the bounds show whether any other row could be nearer.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def serves(n_features: int, n_candidates: int) -> bool:
 def distance_terms(rows: Matrix) -> Terms:
     """Lower bounds of squared distances: (|x|^2 + |y|^2) (1 - c) - 2 xy of centred rows.
 
-    A sum of d + 2 products of rounded numbers is off by at most (d + 5) units of rounding times the sum of their sizes,
-    which is at most twice |x|^2 + |y|^2.
+    The error of a sum of d + 2 products of rounded numbers is at most (d + 5) rounding units times the sum of their
+    absolute values. This sum is at most twice |x|^2 + |y|^2.
     """
     mean, unit = rows.mean(axis=0), length_unit(rows)
     loss = 2.1 * (rows.shape[1] + 5) * _UNIT
@@ -84,7 +84,7 @@ def distance_terms(rows: Matrix) -> Terms:
         squared = squared_lengths(centred)
         out[:, :-2] = centred
         out[:, -2] = 1.0
-        # Centring rounded as well, by the size of what was centred.
+        # Centring adds rounding errors in proportion to the size of the uncentred rows.
         out[:, -1] = squared * (1 - loss) - 16 * _EPS * (np.sqrt(squared) + 2 * mean_length) ** 2
         return out
 
@@ -135,7 +135,7 @@ def candidates_of_all(terms: Terms, rows: Matrix, m: int, *, include_self: bool 
             bounds[panel] = values[panel, -1]
 
     for around in range(blocks):
-        # The pairs of blocks whose numbers sum to the same share no block: no list is written from two threads.
+        # Pairs of blocks with equal sums (modulo the number of blocks) share no block, so no two threads write a list.
         pairs = [(i, (around - i) % blocks) for i in range(blocks) if i <= (around - i) % blocks]
         for _ in parallel(enter, pairs):
             pass

@@ -19,8 +19,8 @@ _SAME_POINT = 2.0**-40
 def neighbour_distances(rows: Matrix, ranks: Index, halves: Halves | None = None) -> NDArray[np.float64]:
     """Euclidean distance of each row to its neighbours of the given ranks, of shape (1 + splits, rows, ranks).
 
-    The first table looks among all rows; each further one among the rows of the same half. NaN where a half has too
-    few rows near.
+    The first table has neighbours among all rows, each further table those within the same half. An entry is NaN if
+    too few of the nearest rows are in the same half.
     """
     n, splits = len(rows), np.empty((0, len(rows)), dtype=bool) if halves is None else halves
     lengths = np.einsum("ij,ij->i", rows, rows)
@@ -53,7 +53,7 @@ def _nearest(rows: Matrix, lengths: Vector, start: int, width: int) -> tuple[Mat
     block[index, start + index] = np.inf
     nearest = np.argpartition(block, width - 1, axis=1)[:, :width]
     near = np.take_along_axis(block, nearest, axis=1)
-    # Close rows lose their digits in inner products.
+    # Distances of close rows are recomputed, because inner products lose their precision.
     i, j = np.nonzero(near <= CLOSE * np.take_along_axis(scale, nearest, axis=1))
     for some in np.array_split(np.arange(len(i)), 1 + i.size * rows.shape[1] // (1 << 22)):
         difference = panel[i[some]] - rows[nearest[i[some], j[some]]]
@@ -73,7 +73,7 @@ def distinct_rows(rows: Matrix) -> Index:
     """Return the rows that do not repeat an earlier row, up to rounding."""
     nearest = neighbour_distances(rows, np.array([1]))[0, :, 0] ** 2
     same_point = _SAME_POINT**2 * np.einsum("ij,ij->i", rows, rows)
-    # Of two rows at one place the shorter may lie outside the tolerance of its own length: both must be looked at.
+    # Of two coinciding rows, the shorter may exceed the tolerance for its own length, so both are examined.
     repeated = np.flatnonzero(nearest <= 2 * same_point + np.finfo(float).tiny)
     if not len(repeated):
         return np.arange(len(rows))

@@ -1,7 +1,7 @@
 """The k nearest rows of each row; ties are ordered by row number.
 
-Which order equals take is arbitrary, but not harmless: two unrelated representations that break ties by the same
-numbers agree. So a search tells whether there were any.
+The order of ties is arbitrary, but not harmless: two unrelated representations that break ties by the same row numbers
+agree. Therefore a search reports whether there were ties.
 """
 
 from __future__ import annotations
@@ -96,11 +96,11 @@ def nearest_by_distance(rows: Matrix, k: int) -> Found:
     """Row i lists the k rows with the smallest Euclidean distance from row i, nearest first, without itself."""
     squared = squared_lengths(rows)
     lengths = np.sqrt(to_host(squared))
-    # The sum over features rounds once per feature, as a random walk.
+    # The rounding errors of the sum over features grow like a random walk.
     unit = (4 + np.sqrt(rows.shape[1])) * _EPS
 
     def panel(chosen: Index) -> Any:
-        # Doubling rounds nothing, and a panel is smaller than its products.
+        # Doubling is exact, and it takes less time for the chosen rows than for their products.
         block = (take_rows(rows, chosen) * -2.0) @ rows.T
         block += squared
         return block
@@ -169,7 +169,7 @@ def _fill_settled_rows(search: _Search, lists: Index, *, include_self: bool) -> 
     blocks = ((start, rows[start : start + _FILTERED]) for start in range(0, n, _FILTERED))
     some = filters.candidates_of_some(terms, rows[sample], blocks, m + 1)
     _, settled = _settle(search, sample, some, k)
-    # A row is among its own candidates here, and no neighbour of its own.
+    # One more candidate is found, because here each row is among its own candidates.
     if np.count_nonzero(settled) < _SETTLED * len(sample):
         return np.arange(n)
     candidates = filters.candidates_of_all(terms, rows, m, include_self=include_self)
@@ -224,7 +224,7 @@ def _nearest(search: _Search, block: Any, k: int, chosen: Index, n_others: int) 
     n_candidates = min(k + _SPARE, n_others)
     if n_candidates < block.shape[1]:
         candidates = _smallest(block, n_candidates)
-        # In the order of their numbers, so that a stable sort leaves equal ones in it.
+        # Sort candidates by row number, so that a stable sort by distance keeps ties in this order.
         candidates.sort(axis=1)
     else:
         candidates = np.broadcast_to(np.arange(n_candidates), block.shape).copy()
@@ -234,7 +234,7 @@ def _nearest(search: _Search, block: Any, k: int, chosen: Index, n_others: int) 
     tied = {int(chosen[i]): (candidates[i, order[i]], row_levels) for i, row_levels in levels.items()}
     if n_candidates == n_others:
         return nearest, tied
-    # Where others may be as near as the k-th, all that may be compete.
+    # If other rows may be as near as the k-th neighbour, all such rows are compared exactly.
     bound = np.partition(near, k - 1, axis=1)[:, k - 1] + 2 * search.doubt[chosen]
     for i in np.flatnonzero(near.max(axis=1) <= bound).tolist():
         row = to_host(block[i, :])
@@ -276,7 +276,7 @@ def _minus_products(rows: Matrix, chosen: Index, candidates: Index) -> Matrix:
 def _order(values: Matrix, slack: Matrix, k: int) -> tuple[Index, dict[int, Index]]:
     """Sort each row; values that are equal within a tolerance keep their order.
 
-    Also, for the rows whose first k tie with any: the level of each value in the order, equal ones sharing one.
+    Also return, for rows with ties that involve the first k, the level of each sorted value; ties share a level.
     """
     order = np.argsort(values, axis=1, kind="stable")
     ordered = np.take_along_axis(values, order, axis=1)

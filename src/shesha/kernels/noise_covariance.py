@@ -40,7 +40,7 @@ def residuals(rows: Matrix, codes: Labels) -> tuple[Matrix, int]:
     counts = np.diff(starts, append=len(rows))
     means = np.add.reduceat(rows[order], starts, axis=0) / counts[:, None]
     noise = rows[order] - np.repeat(means, counts, axis=0)
-    # What is left of a channel that never varies within conditions is rounding, and would be divided by.
+    # Rounding errors of channels that are constant within conditions are set to zero, because they would be divided by.
     noise[:, np.abs(noise).max(axis=0, initial=0.0) <= 4 * _EPS * len(rows) * np.abs(rows).max(axis=0, initial=0.0)] = 0
     return noise, len(rows) - len(starts)
 
@@ -51,13 +51,13 @@ def estimate_noise(left: Matrix, dof: int, n_channels: int, shrinkage: float | N
     Parameters
     ----------
     left : array of shape (n_rows, n_columns)
-        Residuals, perhaps in a basis of their own space.
+        Residuals, possibly in a basis of the space that they span.
     dof : int
-        Degrees of freedom that they have, at least 1.
+        Degrees of freedom of the residuals, at least 1.
     n_channels : int
-        Channels before the change of basis.
+        Number of channels before the change of basis.
     shrinkage : float or None
-        In (0, 1]; None: the intensity of Ledoit and Wolf (2004).
+        Shrinkage intensity in (0, 1]; None means the intensity of Ledoit and Wolf (2004).
     """
     covariance = left.T @ left
     mean = float(np.trace(covariance)) / n_channels
@@ -76,7 +76,7 @@ def estimate_noise(left: Matrix, dof: int, n_channels: int, shrinkage: float | N
 def ledoit_wolf(left: Matrix, products: Matrix, n_channels: int) -> float:
     """Shrinkage intensity of Ledoit and Wolf (2004), from rows and the sum of their outer products."""
     n, unit = len(left), length_unit(left)
-    # Fourth powers of small numbers would underflow; a power of two rounds nothing.
+    # Fourth powers of small numbers would underflow; division by a power of two is exact.
     left, products = left / unit, products / unit / unit
     squared = float(np.einsum("ij,ij->", products, products)) / n**2
     lengths: Vector = np.einsum("ij,ij->i", left, left)

@@ -27,7 +27,7 @@ def best_transport(gain: Matrix, mass: float = 1.0) -> Matrix:
     if p != q and copies > _MOST_COPIES:
         return _linear_program(gain, mass)
     wide = np.repeat(np.repeat(gain, copies // p, axis=0), copies // q, axis=1)
-    # The largest gain is concave in the mass and straight between whole numbers of copies.
+    # The largest gain is concave in the mass, and linear between whole numbers of copies.
     low, high = floor(mass * copies + 1e-9), ceil(mass * copies - 1e-9)
     share = mass * copies - low if high > low else 0.0
     plan = _assignment(wide, high) * (share if high > low else 1.0)
@@ -37,13 +37,13 @@ def best_transport(gain: Matrix, mass: float = 1.0) -> Matrix:
 
 
 def _assignment(gain: Matrix, n_pairs: int) -> Matrix:
-    """Return the best matching of exactly this many pairs, as ones; all others get partners without gain."""
+    """Return the best matching of exactly this many pairs, as ones; unmatched units get partners without gain."""
     from scipy.optimize import linear_sum_assignment
 
     n, spare = len(gain), len(gain) - n_pairs
     padded = np.zeros((n + spare, n + spare))
     padded[:n, :n] = gain
-    # Spare partners must not be matched among themselves.
+    # A large penalty keeps spare partners from being matched to each other.
     padded[n:, n:] = -4.0 * (n + spare) * (1.0 + np.abs(gain).max(initial=0.0))
     rows, columns = linear_sum_assignment(padded, maximize=True)
     real = (rows < n) & (columns < n)

@@ -1,9 +1,9 @@
 """Sort packed (key, index) integers: NumPy's sort where it is vectorised, buckets elsewhere.
 
-NumPy sorts 64-bit integers with SIMD on many processors and ten times slower on others (those
-whose compress-store instruction is microcoded, for instance). One counting pass into buckets
-of a few elements, then a stable sort that only repairs the order inside them, is three times
-faster there. Both give the same array; which one is used is measured once per process.
+NumPy sorts 64-bit integers with SIMD on many processors, but ten times slower on others (for
+instance, if the compress-store instruction is microcoded). There, a counting pass into small buckets,
+followed by a stable sort that only repairs the order within buckets, is three times faster. Both
+methods give the same array; a measurement once per process chooses the faster one.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from shesha.support.types import Index, Vector
 def spearman_influence(a: Vector, b: Vector, tolerance: tuple[float, float]) -> tuple[float, Vector]:
     """Rank correlation and the influence of each entry on it; the vectors are overwritten.
 
-    With u, v the ranks scaled to (0, 1): 12 [(u - 1/2)(v - 1/2) + A(u) + B(v)] - 3 rho, where A(u) is the
-    mean of (v' - 1/2) over entries with u' >= u and B the same with roles changed. Ties, where there are
-    any, are broken as they fall: they are rare among distances of distinct rows.
+    Let u and v be the ranks scaled to (0, 1). The influence is 12 [(u - 1/2)(v - 1/2) + A(u) + B(v)] - 3 rho,
+    where A(u) is the sum of (v' - 1/2) over entries with u' >= u, divided by n; B(v) swaps the roles of u
+    and v. Ties are broken arbitrarily, because they are rare among distances of distinct rows.
     """
     n = len(a)
     first = order_values(a, tolerance[0], np.empty(n, dtype=np.uint64))
@@ -51,34 +51,34 @@ def standard_errors(
 ) -> tuple[float, float]:
     """Standard errors of the mean from the sampling of pairs, and from the sampling of pairs and rows.
 
-    The first treats the pairs as independent draws from all pairs of these rows; `drawn` numbers the draws where one
-    was scored several times, and `share` is that of all pairs where none was drawn twice. The second adds the
-    products of pairs that share a row (dyadic-robust: Aronow, Samii and Assenova 2015). Codes of groups, from 0 on, may
-    stand in place of row numbers: then it is for the sampling of groups.
+    The first treats pairs as independent draws from all pairs of these rows. If draws were scored several times,
+    `drawn` is the draw of each score; if pairs were drawn without replacement, `share` is the drawn share of all pairs.
+    The second adds the products of pairs that share a row (dyadic-robust: Aronow, Samii and Assenova 2015). If `i` and
+    `j` are group codes from 0 instead of row numbers, the second is for the sampling of groups.
     """
     own_part = (1 - share) * _sum_of_squares(influence, drawn)
     size = int(max(i.max(initial=0), j.max(initial=0))) + 1
     if size > 2 * len(i):
-        # Sums for rows that no pair has would only take memory.
+        # Renumber the rows, because sums for rows without pairs would only take memory.
         codes = np.unique(np.concatenate([i, j]), return_inverse=True)[1]
         i, j, size = codes[: len(i)], codes[len(i) :], 2 * len(i)
     n_influences = len(influence)
     per_row = np.bincount(i, weights=influence, minlength=size)
     cross_pairs = i != j
     if not cross_pairs.all():
-        # A pair within a group belongs to it once.
+        # A pair within a group must be counted only once for this group.
         influence, i, j = influence[cross_pairs], i[cross_pairs], j[cross_pairs]
     per_row += np.bincount(j, weights=influence, minlength=size)
     numbers = np.minimum(i, j).astype(np.int64, copy=False)
     numbers *= size
     numbers += np.maximum(i, j)
-    # Products of pairs that share both ends were counted for either.
+    # Products of pairs that share both rows were counted once for each row.
     shared = float((per_row**2).sum()) - _sum_of_squares(influence, numbers)
     return np.sqrt(own_part) / n_influences, np.sqrt(max(shared, own_part)) / n_influences
 
 
 def _sum_of_squares(values: Vector, numbers: Index | None) -> float:
-    """Sum of the squares of the sums of values of one number; of all values where there are no numbers."""
+    """Sum the values with equal numbers, then sum the squares; without numbers, sum the squares of all values."""
     total = float((values**2).sum())
     places = np.empty(0, dtype=np.intp) if numbers is None else repeated_places(numbers)
     if len(places):

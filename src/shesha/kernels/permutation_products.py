@@ -95,8 +95,8 @@ def _numpy_grids(
 ) -> Iterator[Matrix]:
     """Gather, then multiply.
 
-    Entries of one pair of rows stand together, so that one gathering serves all second matrices; a stretch of
-    rows is gathered within the cache and multiplied with all first matrices in one product.
+    The entries of all second matrices for one pair of rows are adjacent, so that they are gathered together. A
+    block of rows is gathered in the cache and multiplied with all first matrices in one product.
     """
     n_right = len(second)
     right = _interleave(second, n)
@@ -111,7 +111,7 @@ def _numpy_grids(
         totals = np.zeros((len(drawn), len(first), n_right))
         moved = np.empty((longest, n_right))
         workspace = np.empty((0 if n_right >= _WIDE else highest, n, n_right))
-        # Each stretch of the first matrices serves several orders while it is in the cache.
+        # Each block of the first matrices is used for several orders while it is in the cache.
         for (start, stop), block in zip(blocks, left, strict=True):
             for total, order in zip(totals, drawn, strict=True):
                 total += block @ gather(right, order, start, stop, moved, workspace)
@@ -122,7 +122,7 @@ def _numpy_grids(
 
 
 def _stretches(n: int, n_right: int) -> list[tuple[int, int]]:
-    """Divide the rows of the upper triangle so that the entries of a stretch fit in cache."""
+    """Divide the rows of the upper triangle into blocks whose entries fit in cache."""
     cuts, start, size = [], 0, 0
     for i in range(n - 1):
         size += (n - i - 1) * n_right
@@ -144,7 +144,7 @@ def _gather_rows(right: Matrix, order: Index, start: int, stop: int, moved: Matr
 
 def _gather_block(right: Matrix, order: Index, start: int, stop: int, moved: Matrix, workspace: Matrix) -> Matrix:
     """Gather whole rows at once, for few values per pair; entries below the diagonal are multiplied by zeros."""
-    # Work memory is kept: pages that are new cost more than filling them.
+    # Work memory is reused, because allocating new pages takes longer than filling them.
     rows = np.take(right, order[start:stop], axis=0, out=workspace[: stop - start], mode="clip")
     length = (stop - start) * (len(order) - start - 1)
     out = moved[:length].reshape(stop - start, -1, right.shape[2])
@@ -157,7 +157,7 @@ def _interleave(triangles: Sequence[Vector], n: int) -> Matrix:
     out = np.zeros((n, n, len(triangles)))
 
     def fill(start: int) -> None:
-        # A band of rows of all squares, turned within the cache.
+        # A band of rows of all matrices, which is transposed in the cache.
         stop = min(start + _BAND, n)
         band = np.zeros((len(triangles), stop - start, n))
         for square, triangle in zip(band, triangles, strict=True):
@@ -166,7 +166,7 @@ def _interleave(triangles: Sequence[Vector], n: int) -> Matrix:
                 square[i - start, :i] = triangle[columns[:i] + i]
         out[start:stop] = band.transpose(1, 2, 0)
 
-    # Entry (j, i), j < i, stands at columns[j] + i.
+    # Entry (j, i) with j < i is at position columns[j] + i.
     j = np.arange(n)
     columns = j * n - j * (j + 1) // 2 - j - 1
     for _ in parallel(fill, range(0, n, _BAND)):

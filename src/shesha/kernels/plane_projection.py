@@ -17,8 +17,8 @@ _DENSE = 2000
 def principal_plane(rows: Matrix) -> tuple[Matrix, Vector]:
     """Return rows on their first two principal axes, and the variance share of each axis.
 
-    Each axis points to the side of its farthest row, so that signs follow the rows. Both shares are 0 if all rows are
-    equal.
+    The farthest row along each axis has a positive coordinate, which determines the signs. Both shares are 0 if all
+    rows are equal.
 
     Examples
     --------
@@ -54,8 +54,8 @@ def _two_axes(centred: Matrix) -> Matrix:
 def turn_onto(places: Matrix, target: Matrix) -> Matrix:
     """Rotate or mirror positions to fit the target, and scale them to its spread.
 
-    The orthogonal map is that of Procrustes analysis (Schönemann 1966). Sizes say nothing of a geometry, so the places
-    get the target's root mean square distance from the origin.
+    The orthogonal map is that of Procrustes analysis (Schönemann 1966). Scale is not part of a geometry, so positions
+    are scaled to the target's root mean square distance from the origin.
 
     Examples
     --------
@@ -73,16 +73,17 @@ def turn_onto(places: Matrix, target: Matrix) -> Matrix:
 def trustworthiness(rows: Matrix, places: Matrix, k: int, asked: Index) -> float:
     """Return the trustworthiness of neighbours in a plane: 1 is perfect, about 0.5 a random plane.
 
-    The trustworthiness of Venna and Kaski (2001): each row among the k nearest in the plane that is none of the k
-    nearest in the data costs its rank beyond k. Averaged over the rows `asked`.
+    As defined by Venna and Kaski (2001): each row that is among the k nearest in the plane but not in the data costs
+    its rank in the data minus k. The cost is averaged over the rows `asked`.
 
     Parameters
     ----------
     rows, places : arrays of shape (n_rows, n_features) and (n_rows, 2)
+        Data, and their positions in the plane.
     k : int
-        Below half the number of rows.
+        Number of neighbours, below half the number of rows.
     asked : array of int
-        Rows whose neighbours are looked at, in ascending order.
+        Numbers of the rows whose neighbours are compared, in ascending order.
 
     Examples
     --------

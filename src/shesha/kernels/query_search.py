@@ -36,9 +36,9 @@ class Rows:
 
 
 def nearest_to_queries(rows: Rows, queries: Index, k: int, closeness: Closeness) -> Index:
-    """Line i has the k rows nearest to row queries[i], nearest first, without itself.
+    """Line i lists the k rows nearest to row queries[i], nearest first, without itself.
 
-    Equally near rows come in the order of their numbers, as in the search of all rows.
+    Equally near rows are in the order of their numbers, as in a search for the neighbours of all rows.
     """
     order = np.argsort(queries, kind="stable")
     query_rows, numbers = rows.read(queries[order]), queries[order]
@@ -75,7 +75,7 @@ def _settle(
     """Fill the lists that the exact closeness of the candidates determines; return their indices."""
     k = lists.shape[1]
     settled = np.isfinite(filtered.bounds)
-    # Candidates of as many queries as their rows can be held for.
+    # Number of queries whose candidate rows fit in memory together.
     step = max(1, _HELD // (filtered.places.shape[1] * queries.shape[1]))
     for start in range(0, len(queries), step):
         some = slice(start, start + step)

@@ -1,6 +1,6 @@
 """Compiled passes through keys, orders and ranks (ranks.c), equal to NumPy's.
 
-Vectors are cut into pieces and groups of buckets by their length and content alone, and sums are sums of integers.
+Pieces and groups of buckets depend only on the length and content of the vectors, and all sums are sums of integers.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def sum_rank_products(
 ) -> tuple[float, float]:
     """Sum of products of the values' centred ranks with those of another vector, and the result of `sort_keys`.
 
-    `places` are those in the other's order; without them the values are in this order. A place has the rank of its
-    number, or that in `ranks`. `keys` is work memory.
+    `places` contains the position of each value in the other vector's order; None if the values are in this order.
+    The other vector's rank at a position is the position itself, or its entry in `ranks`. `keys` is work memory.
     """
     groups = _sort_groups(_dealt(values, form, keys, places), form, keys, _MULTIPLY, None, ranks)
     return _total(sums for sums, _ in groups), _runs(groups, form.gap)
@@ -86,8 +86,8 @@ def products(order: Index, first_ranks: Vector | None, second_ranks: Vector | No
 def subset_correlation(rows: Pairs, order: Index, inside: NDArray[np.uint8], place: Places) -> float:
     """Rank correlation of the marked pairs of rows, given orders of all pairs without ties.
 
-    `rows` are the two rows of each pair in the first order, 16 bits each, `order` the places there of the pairs in
-    the second order, `place` is work memory.
+    `rows` contains both row numbers (16 bits each) of the pairs in the first order. `order` contains the positions in
+    the first order of the pairs in the second order. `place` is work memory.
     """
     out = np.empty(3, dtype=np.intp)
     native.call("shesha_products_within", len(order), rows, order, inside, place, out)
@@ -115,7 +115,7 @@ def write_ranks(order: Index, ranks: Vector | None, centre: float, scale: float,
 def write_many_ranks(order: Index, ranks: Vector | None, centre: float, scale: float, room: Keys) -> Vector:
     """Write (rank - centre) * scale for each value of a long vector, block by block.
 
-    Needs no more memory than `room`, of the length of the order, because the result takes the place of the order.
+    The only work memory is `room`, which has the length of the order; the result overwrites the order.
     """
     n, shift = len(order), max(_WINDOW_BITS, (len(order) - 1).bit_length() - _MOST_BITS)
     n_windows = (n - 1 >> shift) + 1
@@ -146,7 +146,7 @@ def write_many_ranks(order: Index, ranks: Vector | None, centre: float, scale: f
 def _dealt(values: Vector, form: FixedPoint, keys: Keys, indices: Places | None = None) -> Index:
     """Pack keys and indices in the order of the keys' leading bits; return the start of each bucket.
 
-    An index is the number of its value unless others are given.
+    The index of a value is its position in `values`, unless `indices` are given.
     """
     n = len(values)
     top = int(np.clip(n.bit_length() - _BUCKET_BITS, 1, min(_MOST_BITS, form.key_bits)))

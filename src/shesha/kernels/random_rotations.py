@@ -24,7 +24,7 @@ class Axes:
     """Halves of the unrotated features; a draw is a permutation of the features."""
 
     def __init__(self, rows: Matrix) -> None:
-        # Features become contiguous, so that picking half of them copies whole stretches.
+        # Features become contiguous, so that selecting half of them copies whole blocks.
         self.columns = np.ascontiguousarray(rows.T)
 
     def halves(self, draw: object) -> tuple[Matrix, Matrix]:
@@ -37,8 +37,8 @@ class Axes:
 class Rotations:
     """Halves of the features after a random rotation; a draw is a generator.
 
-    The rows are first written in their own principal axes, with signs fixed by the rows. A rotated or
-    reflected copy of the data has the same coordinates there, so one seed gives both the same score.
+    The rows are first expressed in their own principal axes, with signs determined by the rows. A rotated or
+    reflected copy of the data has the same coordinates, so the same seed gives the same score for both.
     """
 
     def __init__(self, rows: Matrix) -> None:
@@ -57,7 +57,7 @@ class Rotations:
 def principal_coordinates(rows: Matrix) -> Matrix:
     """Rows in their uncentred principal axes: an isometric copy with at most min(n, d) columns."""
     if rows.shape[0] < rows.shape[1]:
-        # Fewer rows than features: the triangular factor holds the same inner products in n columns.
+        # With fewer rows than features, the triangular factor has the same inner products in n columns.
         rows = np.asarray(np.linalg.qr(rows.T, mode="r")).T
     _, axes = np.linalg.eigh(rows.T @ rows)
     coordinates = rows @ axes[:, ::-1]
@@ -70,7 +70,7 @@ def haar_columns(n: int, r: int, rng: np.random.Generator) -> Matrix:
     """r orthonormal columns in n dimensions, uniformly distributed (Mezzadri 2007: fix the signs of R)."""
     drawn = rng.standard_normal((n, r))
     if n >= _LARGE and 2 * r <= n:
-        # So few columns are well conditioned (about 6): the same matrix from products, in a third of the time.
+        # So few columns are well conditioned (about 6), and Cholesky gives the same matrix in a third of the time.
         triangle = cholesky(drawn.T @ drawn, check_finite=False)
         return np.asarray(solve_triangular(triangle, drawn.T, trans=1, check_finite=False).T)
     q, triangle = np.linalg.qr(drawn)

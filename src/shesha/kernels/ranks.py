@@ -1,7 +1,7 @@
 """Ranks, and rank correlation from two sorts of packed integers.
 
-Values that are equal in exact arithmetic differ by rounding once computed, and their order would be
-noise. So values closer than the rounding level (`tolerance`) tie, and tied values share their mean rank.
+Computed values that are equal in exact arithmetic differ by rounding errors, and their order would be noise.
+Therefore values that differ by less than `tolerance` tie, and tied values share their mean rank.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def spearman(
 ) -> float:
     """Rank correlation of two vectors, which are overwritten; NaN if either is constant.
 
-    `b` may be a function that computes the vector: it is called when the work memory of `a` is free again.
+    `b` may be a function that computes the vector; it is called when the work memory of `a` is free again.
     """
     keys = (np.empty_like(a) if scratch is None else scratch).view(np.uint64)
     if len(a) <= _CACHED and not callable(b) and native.is_available():
@@ -53,9 +53,9 @@ def spearman(
     if first.variance == 0:
         return float("nan")
     values = b() if callable(b) else b
-    # In the order of `a`, the position is the rank: nothing is scattered.
+    # In the order of `a`, positions are ranks, so the ranks need no scattering.
     spread = _copy_in_order(values, first.order, a)
-    # The order has done its work, and large ones take the memory that sorting needs.
+    # The order is no longer needed; for long vectors, sorting needs its memory.
     first = replace(first, order=np.empty(0, dtype=np.intp))
     form = fixed_point(a, spread, tolerance[1]) if native.is_available() else None
     if form is not None:
@@ -111,7 +111,7 @@ def _product(first: Ordering, second: Ordering) -> float:
     for start, stop in block_bounds(n):
         x = second.order[start:stop] if first.ranks is None else np.take(first.ranks, second.order[start:stop])
         y = np.arange(start, stop) if second.ranks is None else second.ranks[start:stop]
-        # A pairwise sum, not a BLAS dot: its rounding does not depend on the number of threads.
+        # A pairwise sum is used because the rounding of a BLAS product depends on the number of threads.
         total += float(((x - centre) * (y - centre)).sum())
     return total
 
@@ -126,7 +126,7 @@ def midranks(values: Vector, tolerance: float = 0.0) -> tuple[Vector, float]:
 def unit_ranks(values: Vector, tolerance: float = 0.0, out: Vector | None = None) -> Vector:
     """Centred ranks scaled to unit length; all NaN if the values are equal.
 
-    `out` may be the values themselves; it is work memory, and may hold the result or not.
+    `out` is work memory and may be the values themselves. It does not always contain the result.
     """
     ordering = order_values(values, tolerance, np.empty(len(values), dtype=np.uint64))
     scale = 1 / np.sqrt(ordering.variance) if ordering.variance > 0 else np.nan
@@ -174,7 +174,7 @@ def centred_ranks(values: Matrix) -> Matrix:
     known = np.isfinite(values)
     filled = np.where(known, values, 0.0)
     top = np.abs(filled).max(axis=1, keepdims=True)
-    # Unknown entries rank last, and so take no part in the ranks of the others.
+    # Unknown entries rank last, so they do not affect the ranks of the others.
     ranks = rankdata(np.where(known, np.round(filled / np.where(top > 0, top, 1.0), _DIGITS), np.inf), axis=1)
     counts = known.sum(axis=1, keepdims=True)
     ranks = np.where(known, ranks - (counts + 1) / 2, 0.0)

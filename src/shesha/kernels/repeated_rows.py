@@ -27,7 +27,7 @@ def row_keys(n_columns: int) -> Hashes:
 def hash_rows(block: NDArray[np.float64], keys: Hashes) -> Hashes:
     """Hash the bits of each row to 64 bits; chance collisions are negligible."""
     bits = (block + 0.0).view(np.uint64)  # -0.0 becomes 0.0.
-    # The high bits of a product depend on all bits of its factors: fold them down before summing.
+    # The high bits of a product depend on all bits of its factors, so they are combined with the low bits.
     mixed = (bits ^ (bits >> np.uint64(29))) * keys
     mixed ^= mixed >> np.uint64(32)
     return np.asarray((mixed * keys[::-1]).sum(axis=1, dtype=np.uint64))
@@ -46,7 +46,7 @@ def row_hashes(X: NDArray[Any]) -> Hashes:
     hashes = _hash_rows(X, np.arange(len(X)), few)
     if len(few) < X.shape[1]:
         candidates = repeated_places(hashes)
-        # An odd factor keeps the hash of a whole row apart from those of a few columns.
+        # An odd factor makes hashes of whole rows different from hashes of a few columns.
         hashes[candidates] = _hash_rows(X, candidates) * np.uint64(0x9E3779B97F4A7C15)
     return hashes
 

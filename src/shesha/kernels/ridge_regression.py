@@ -37,7 +37,7 @@ def decompose_folds(rows: Matrix, fold: Index, n_folds: int) -> list[Training]:
 def _decompose_fold(rows: Matrix, products: Matrix, out: NDArray[np.bool_]) -> Training:
     held_out, rest = np.flatnonzero(out), np.flatnonzero(~out)
     held_out_rows = rows[held_out]
-    # What is left of sums that are zero over all rows.
+    # The columns sum to zero over all rows, so the sums of the other rows are minus those of the held-out rows.
     mean = -held_out_rows.sum(axis=0) / len(rest)
     variances, axes = np.linalg.eigh(products - held_out_rows.T @ held_out_rows - len(rest) * np.outer(mean, mean))
     variances, axes = variances[::-1], axes[:, ::-1]
@@ -48,8 +48,8 @@ def _decompose_fold(rows: Matrix, products: Matrix, out: NDArray[np.bool_]) -> T
 def prediction_errors(rows: Matrix, parts: list[Training], targets: Matrix) -> tuple[float, float]:
     """Predict each fold's targets from the rows outside; return squared errors of this and of the mean.
 
-    The penalty, one for all targets, is that of the smallest generalised cross-validation score of the training rows
-    (Golub, Heath and Wahba 1979): leave-one-out errors, up to a rotation of the rows.
+    All targets share the penalty with the smallest generalised cross-validation score on the training rows (Golub,
+    Heath and Wahba 1979). This score is the leave-one-out error, up to a rotation of the rows.
     """
     cross = rows.T @ targets
     errors = np.array([_errors(rows, part, targets, cross) for part in parts])
@@ -60,7 +60,7 @@ def prediction_errors(rows: Matrix, parts: list[Training], targets: Matrix) -> t
 def predict_held_out(rows: Matrix, parts: list[Training], targets: Matrix) -> Matrix:
     """Predict the targets of each fold from the rows outside, with the penalty of `prediction_errors`.
 
-    The columns of rows and of targets have mean zero over all rows, as for `prediction_errors`.
+    The columns of rows and of targets must have mean zero over all rows, as in `prediction_errors`.
     """
     cross = rows.T @ targets
     predictions = np.empty_like(targets)

@@ -1,7 +1,7 @@
 """Feature halves with randomly matched rows, from pairs within small blocks of rows.
 
-A block of 16 rows has 120 pairs but gathers 16 rows, where as many independent pairs would gather 240; each pair then
-shares a row with 28 others, which widens a null a little and never narrows it.
+A block of 16 rows gives 120 pairs; 120 independent pairs would need 240 rows. Within a block, each pair shares a row
+with 28 other pairs, which widens a null distribution slightly and never narrows it.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ def row_matching_correlations(
     Parameters
     ----------
     rows : array of shape (n_rows, n_features)
-        Finite.
+        Finite features.
     n_pairs : int
-        Pairs of rows, at least, the same for all matchings.
+        Minimum number of pairs of rows; all matchings use the same pairs.
     metric : {'cosine', 'correlation', 'euclidean'}
-        Within the halves.
+        Distance within the halves.
     draw : Masks or Planes
-        A single partition.
+        A single partition of the features.
     partners : sequence of arrays of shape (n_rows,)
-        The row whose second half is matched with the first half of each row.
+        For each matching, the row whose second half is matched with the first half of each row.
 
     Returns
     -------
     array of shape (n_partners,)
-        NaN where fewer than two pairs are defined, or all distances are equal.
+        Correlations; NaN if fewer than two pairs are defined, or all distances are equal.
     """
     ids = rng.integers(len(rows), size=(-(-n_pairs // _PER_BLOCK), BLOCK))
     i, j = np.triu_indices(BLOCK, k=1)
@@ -99,7 +99,7 @@ def _closeness(half: Matrix, metric: Metric) -> Callable[[Index], Cube]:
     if metric == "correlation":
         half = half - half.mean(axis=1, keepdims=True)
     squared = np.einsum("ij,ij->i", half, half)
-    # What is left of a constant row after centring is rounding.
+    # What remains of a constant row after centring is a rounding error.
     defined = squared > (np.finfo(float).eps ** 2 * total if metric == "correlation" else 0.0)
     half = half * np.where(defined, 1.0 / np.sqrt(np.where(defined, squared, 1.0)), np.nan)[:, None]
 

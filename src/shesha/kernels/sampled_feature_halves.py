@@ -143,7 +143,7 @@ def _first_draws(drawn: Index) -> Index:
 
 
 def closeness(rows: Rows, n_features: int, i: Index, j: Index, metric: Metric, draws: Masks | Planes) -> SampledPairs:
-    """Compute both halves' closeness for all pairs and draws, a stretch of pairs at a time."""
+    """Compute both halves' closeness for all pairs and draws, a block of pairs at a time."""
     memory.require(16 * len(draws) * len(i), f"{len(i):,} pairs in {len(draws)} draws", "pass fewer pairs")
     first, second = (np.empty((len(draws), len(i))) for _ in range(2))
     step = max(1, _ENTRIES // n_features)
@@ -245,7 +245,7 @@ def _half_directions(x: Matrix, projected: tuple[Matrix, ...], metric: Metric, d
 
 
 def _inverse_length(squared: Matrix, total: Matrix, metric: Metric) -> Matrix:
-    # What is left of a constant row after centring is rounding.
+    # What remains of a constant row after centring is a rounding error.
     defined = squared > (np.finfo(float).eps ** 2 * total if metric == "correlation" else 0.0)
     return np.where(defined, 1.0 / np.sqrt(np.where(defined, squared, 1.0)), np.nan)
 
@@ -290,7 +290,7 @@ def score(
 ) -> SampledScore:
     """Correlate the halves of a single draw over the given pairs.
 
-    With `partners`, a permutation of the rows, the second half is that of the partners of each pair.
+    With `partners`, a permutation of the rows, the second half of each row is that of its partner.
     """
     i, j = pairs
     halves = closeness(rows, n_features, i, j, metric, draw)

@@ -15,7 +15,7 @@ _MOST = 8
 def insertion_places(levels: Vector, values: Matrix) -> Index:
     """Count the levels, sorted and distinct, below each value, as `numpy.searchsorted` does.
 
-    A table of equal steps says where to begin; few levels are left to compare.
+    A table with equal steps gives the positions at which the search begins, so that few levels are compared.
     """
     low, width = float(levels[0]), float(levels[-1]) - float(levels[0])
     n_cells = _CELLS * len(levels)
@@ -23,7 +23,7 @@ def insertion_places(levels: Vector, values: Matrix) -> Index:
         return np.searchsorted(levels, values)
 
     def cells(numbers: Matrix) -> Index:
-        # Rounding keeps the order: of two numbers in different cells, that of the later cell is larger.
+        # Rounding preserves the order: of two numbers in different cells, the one in the later cell is larger.
         return np.clip((numbers - low) * (n_cells / width), 0, n_cells - 1).astype(np.intp)
 
     held = np.bincount(cells(levels), minlength=n_cells)

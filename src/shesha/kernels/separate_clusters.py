@@ -13,8 +13,8 @@ _N_NEAREST = 4
 def separate_clusters(gram: Matrix) -> Index:
     """Label of each row, from inner products: components of the graph of nearest rows by Euclidean distance.
 
-    Rows of one cloud are connected whatever its shape and however their lengths differ: far rows have near ones among
-    their nearest. Only a gap that no row reaches over separates clusters, and each has at least five rows.
+    The rows of one cloud are connected, for any shape and any lengths of rows, because outlying rows are linked to
+    their nearest rows. Clusters are separated only by gaps that no link crosses. Each has at least five rows.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components

@@ -1,6 +1,6 @@
 """Class statistics under many label shuffles at once; what does not depend on labels is shared.
 
-A shuffle is a line of class codes, one per row. Class sizes are those of every line, since labels are only permuted.
+A shuffle is a line of class codes, one per row of the data. All shuffles have the same class sizes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def sums_of_classes(X: Matrix, shuffled: Index, n_classes: int) -> Matrix:
     from scipy.sparse import csc_array
 
     n_shuffles, n = shuffled.shape
-    # A column per row of X, which is read once and added to its class in every shuffle.
+    # The sparse matrix has one column per row of X; each row is read once and added to its class in every shuffle.
     places = (np.arange(n_shuffles)[:, None] * n_classes + shuffled).T.ravel().astype(np.int32)
     ends = np.arange(n + 1, dtype=np.int32) * n_shuffles
     which = csc_array((np.ones(len(places)), places, ends), shape=(n_shuffles * n_classes, n))
@@ -95,7 +95,7 @@ def _separation(lengths: Vector, dots: Vector, total: Vector, codes: Index, sums
         number = np.maximum(number, 1)
         length = np.einsum("cj,cj->c", centre, centre) / number**2
         squared = lengths - 2 * times / number[codes] + length[codes]
-        # Rows at their centre: what is left is rounding.
+        # For rows at their centre, the remaining distance is a rounding error.
         squared[squared < _ROUNDING * (lengths + length[codes])] = 0.0
         means.append(np.bincount(codes, np.sqrt(squared), len(sums)) / np.maximum(sizes, 1))
     intra, inter = means
@@ -105,14 +105,14 @@ def _separation(lengths: Vector, dots: Vector, total: Vector, codes: Index, sums
 
 
 def class_sums(panel: Panels, width: int, shuffled: Index, n_classes: int) -> Vector:
-    """Sum of a number of each pair of rows over the pairs of one class, in each shuffle of the labels.
+    """Sum the values of all pairs of rows of the same class, in each shuffle of the labels.
 
     Parameters
     ----------
     panel : function
-        Gives the numbers of `width` rows with themselves and all later rows; may be overwritten.
+        Function that returns the values of `width` rows with themselves and all later rows; they are overwritten.
     shuffled : array of shape (n_shuffles, n_rows)
-        Codes from 0.
+        Class codes from 0.
     """
     work = _sums_by_products if n_classes <= _FEW else _sums_by_masks
     codes = _compact_codes(shuffled)

@@ -18,7 +18,7 @@ ENTRIES = 1 << 19
 
 
 class Sliced(Protocol):
-    """A matrix that can be read in stretches of rows, from memory or from disk."""
+    """A matrix that can be read in slices of rows, from memory or from disk."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -55,9 +55,9 @@ def _feature_gram(X: Sliced) -> Matrix:
     def blocks() -> Iterator[Matrix]:
         return (np.asarray(X[start : start + step], dtype=np.float64) for start in range(0, n, step))
 
-    # A power of two: dividing by it rounds nothing, however far the features are from zero.
+    # Division by a power of two is exact, however far the features are from zero.
     largest = max(length_unit(block) for block in blocks())
-    # Equal rows become exact zeros, which the mean's rounding would miss.
+    # Subtracting the first row makes equal rows exact zeros, despite the rounding of the mean.
     origin = np.asarray(X[0:1], dtype=np.float64)[0] / largest
     mean = sum((block / largest - origin).sum(axis=0) for block in blocks()) / n
     gram = np.zeros((d, d), order="F")
@@ -65,7 +65,7 @@ def _feature_gram(X: Sliced) -> Matrix:
         centred = block / largest
         centred -= origin
         centred -= mean
-        # Adds the lower triangle in place, where a product of matrices would need a second table.
+        # dsyrk adds to the lower triangle in place; a matrix product would need a second matrix.
         gram = dsyrk(1.0, centred.T, beta=1.0, c=gram, lower=1, overwrite_c=1)
     return gram
 
@@ -73,7 +73,7 @@ def _feature_gram(X: Sliced) -> Matrix:
 def _row_gram(X: Sliced) -> Matrix:
     rows = np.asarray(X[:], dtype=np.float64)
     rows = rows / length_unit(rows)
-    # Equal rows become exact zeros, which the mean's rounding would miss.
+    # Subtracting the first row makes equal rows exact zeros, despite the rounding of the mean.
     rows -= rows[0].copy()
     rows -= rows.mean(axis=0)
     rows /= max(float(rows.max()), -float(rows.min())) or 1.0

@@ -18,14 +18,14 @@ def natural_spline(values: Vector, n_terms: int) -> Matrix:
     Parameters
     ----------
     values : array of shape (n,)
-        Finite, not all equal.
+        Finite values, not all equal.
     n_terms : int
-        1 for the number itself. Up to 4 have knots at quantiles, more have them closer in the tails.
+        Number of terms; 1 gives the values only. Up to 4 terms have knots at quantiles; more terms favour the tails.
 
     Returns
     -------
     array of shape (n, n_found)
-        The number first; n_found is smaller than n_terms where knots coincide, as values that repeat make them.
+        The values, then the other terms. If repeated values make knots coincide, n_found is smaller than n_terms.
 
     References
     ----------

@@ -14,20 +14,22 @@ _EPS = float(np.finfo(np.float64).eps)
 def is_constant(values: Any, axis: int = 0, *, n_terms: int = 1) -> Mask:
     """Return whether numbers along an axis differ only by rounding errors.
 
-    A standard deviation does not tell: that of 0.3 repeated is about 1e-17, and dividing by it makes +-1 of rounding.
-    The range is exactly zero there, whatever the magnitude of the numbers.
+    The standard deviation does not show this: for repeated 0.3 it is about 1e-17, and division by it would turn
+    rounding errors into +-1. The range is exactly zero in this case.
 
     Parameters
     ----------
     values : array
+        Numbers of any magnitude.
     axis : int
+        Axis along which numbers are compared.
     n_terms : int
-        How many numbers each value is the sum or mean of: rounding grows with them.
+        Number of terms of which each value is the sum or mean; rounding errors grow with it.
 
     Returns
     -------
     array of bool
-        Without the axis.
+        Result for each line along the axis, in the shape of `values` without the axis.
     """
     low, high = np.min(values, axis=axis), np.max(values, axis=axis)
     # Halves, so that the range of the largest numbers stays finite.
@@ -45,7 +47,7 @@ def centred_units(values: Array, axis: int = 0, *, constant: float = 0.0, n_term
     if not np.size(values):
         return np.asarray(values, dtype=np.float64)
     fixed = np.expand_dims(is_constant(values, axis, n_terms=n_terms), axis)
-    # Divided by the largest entry first, so that squares stay within range and nothing tiny becomes zero.
+    # Division by the largest entry keeps squares within range, so that small numbers do not become zero.
     scaled = values / _or_one(np.abs(values).max(axis=axis, keepdims=True))
     centred = scaled - scaled.mean(axis=axis, keepdims=True)
     centred = centred / _or_one(np.abs(centred).max(axis=axis, keepdims=True))

@@ -35,8 +35,8 @@ def gaussian_distance(
     """Return the mean squared distance of Gaussian clouds, and the rotation of the second that minimises it.
 
     The distance of two clouds is `weight` times the squared distance of their means, and 2 - `weight` times the squared
-    Bures distance of their covariances. Rotations within clouds and of all clouds take turns; the best of some starts
-    may still be a local minimum.
+    Bures distance of their covariances. Rotations within clouds and of all clouds are optimised in turn. The result is
+    the best of several starts and may be a local minimum.
 
     Examples
     --------
@@ -71,9 +71,9 @@ def gaussian_distance(
 def energy_distance(first: Sequence[Matrix], second: Sequence[Matrix]) -> tuple[float, Matrix]:
     """Return the mean energy distance of clouds of trials, and the rotation of the second that minimises it.
 
-    The rotation minimises the mean distance of trials of one to trials of the other (by reweighted least squares);
-    means over pairs within a cloud leave out each trial with itself, so that few trials do not bias the distance
-    itself.
+    The rotation minimises the mean distance between trials of the two clouds, by reweighted least squares. Means over
+    pairs within a cloud exclude pairs of a trial with itself, so that a small number of trials does not bias the
+    distance.
 
     Examples
     --------
@@ -116,7 +116,8 @@ def _best(descend: Callable[[Matrix, int], tuple[float, Matrix]], from_means: Ma
 def _starts(from_means: Matrix) -> Iterator[Matrix]:
     """Yield the rotation that fits the means best, then further starting rotations.
 
-    Means of few conditions leave directions free: half of the others differ in these alone, and half are random.
+    Means of few conditions do not determine all directions. Half of the further rotations differ only in the
+    undetermined directions, and half are random.
     """
     rng, n = np.random.default_rng(0), len(from_means)
     left, values, right = np.linalg.svd(from_means)

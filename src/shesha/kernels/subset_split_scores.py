@@ -21,7 +21,7 @@ _MOST_ROWS = 1 << 14
 def scores(rows: Matrix, metric: Metric, frame: Frame, draws: Sequence[object], subsets: Sequence[Index]) -> Matrix:
     """Return the correlation of the halves for the rows of each subset: shape (draws, subsets).
 
-    The frame must be one in which the coordinates of a row do not depend on the other rows.
+    In the frame, the coordinates of a row must not depend on the other rows.
     """
     tolerance = distance_rounding(rows, metric)
     with single_threaded_blas():

@@ -1,6 +1,6 @@
 """Symmetric matrices stored as their upper triangle: sums, centring, inner products, products with vectors.
 
-Work is cut into fixed stretches, each summed pairwise by one thread, so that results do not depend
+Work is divided into fixed blocks, each summed pairwise by one thread, so that results do not depend
 on the number of threads.
 """
 
@@ -105,8 +105,8 @@ def _sum(size: int, work: Callable[[slice], float]) -> float:
 def largest_eigenvalue(triangle: Vector, n: int) -> float:
     """Largest absolute eigenvalue of a symmetric matrix with zero diagonal.
 
-    Lanczos from a fixed start vector; the residual bounds the error, and if it is too large the whole
-    spectrum is computed. Results do not depend on the number of threads.
+    The Lanczos method begins with a fixed vector. The residual bounds the error; if it is too large, the
+    whole spectrum is computed. Results do not depend on the number of threads.
     """
     from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
@@ -134,7 +134,7 @@ def times(triangle: Vector, vector: Vector) -> Vector:
     """Product of the symmetric matrix with zero diagonal and a vector."""
     from scipy.linalg.blas import dtpmv
 
-    # Row by row, the strict upper triangle is a packed triangular matrix of one row less.
+    # Stored row by row, the strict upper triangle is a packed triangular matrix with n - 1 rows.
     n = len(vector)
     out = np.zeros(n)
     out[:-1] = dtpmv(n - 1, triangle, vector[1:], lower=1, trans=1)

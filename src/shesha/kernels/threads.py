@@ -1,7 +1,7 @@
 """Threads for independent tasks, each with a single-threaded BLAS.
 
-Pieces are cut by the problem alone, never by the number of threads, and each is computed
-by one thread: so results are the same bit for bit whatever the number of threads.
+Pieces depend only on the problem, not on the number of threads, and one thread computes each
+piece. Therefore results are bit-for-bit equal for any number of threads.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _blas_depth = 0
 def n_threads() -> int:
     """Return the number of threads to use: SHESHA_THREADS, or the cores this process may use.
 
-    Far more threads than cores only take memory, so a setting beyond that counts as the most that may help.
+    Far more threads than cores only take memory, so the setting is limited.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     setting = os.environ.get("SHESHA_THREADS", "")
@@ -56,7 +56,7 @@ def single_threaded_blas() -> Iterator[None]:
     global _blas_depth, _blas_settings
     with _blas_lock:
         if _blas_depth == 0:
-            # Asking each library for this number alone takes a fraction of what threadpoolctl's own limit asks for.
+            # Querying only this number of each library is much faster than the limit function of threadpoolctl.
             settings = [(library, library.get_num_threads()) for library in _blas().lib_controllers]
             _blas_settings = [(library, n) for library, n in settings if n is not None and n != 1]
             for library, _ in _blas_settings:
@@ -85,9 +85,9 @@ def parallel(
 ) -> Iterator[Result]:
     """Yield the results for each item, in order, with at most two items per thread in progress.
 
-    `at_once` bounds the threads, where each item takes much memory.
+    `at_once` limits the number of threads, for items that need much memory.
     """
-    # Within a piece of parallel work the threads are all taken.
+    # Nested calls use one thread, because the outer call uses all threads.
     nested = current_thread().name.startswith(_NAME)
     workers = 1 if nested else min(n_threads(), len(items), n_threads() if at_once is None else at_once)
     with single_threaded_blas():
@@ -101,7 +101,7 @@ def _pool_results(work: Callable[[Item], Result], items: Collection[Item], worke
     queue = iter(items)
     pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix=_NAME)
     try:
-        # A bounded window keeps memory flat on long runs.
+        # Few pending results at a time keep the memory of long runs constant.
         pending: list[Future[Result]] = [pool.submit(work, item) for item in islice(queue, 2 * workers)]
         while pending:
             result = pending.pop(0).result()

@@ -30,7 +30,7 @@ def column_spreads(X: Any) -> tuple[Vector, Vector]:
 def best_partners(X: Any, Y: Any, k: int) -> Edges:
     """For each column of X, its k best-correlated columns of Y with positive correlation.
 
-    Of sparse columns, those that are never active together are passed over: their correlation is not positive.
+    Pairs of sparse columns that are never active together are skipped, because their correlation is not positive.
     """
     n, sparse = X.shape[0], hasattr(X, "tocsr")
     (mean_x, spread_x), (mean_y, spread_y) = column_spreads(X), column_spreads(Y)
@@ -74,7 +74,7 @@ def _first_of_each(i: Index, j: Index, values: Vector, k: int) -> Edges:
     for _ in range(k if len(i) else 0):
         best = np.maximum.reduceat(rest, starts)
         picks = np.flatnonzero((rest == np.repeat(best, counts)) & (rest > 0))
-        # Of equal ones the first.
+        # Of equal values, only the first is taken.
         picks = picks[np.flatnonzero(np.diff(i[picks], prepend=-1))]
         if not len(picks):
             break
@@ -118,7 +118,7 @@ def _match(i: Index, j: Index, values: Vector, X: Any, Y: Any) -> Edges:
     p, q = X.shape[1], Y.shape[1]
     code, first = np.unique(i * q + j, return_index=True)
     i, j, values = code // q, code % q, values[first]
-    # Every unit may stay alone: it then has a partner of its own that nobody else wants.
+    # A unit that stays unmatched gets a dummy partner that no other unit can have.
     alone = np.arange(p)
     cost = np.concatenate([1 + 2 * _NONE - values, np.full(p, 1 + _NONE)])
     graph = coo_array((cost, (np.concatenate([i, alone]), np.concatenate([j, q + alone]))), shape=(p, q + p))

@@ -13,8 +13,8 @@ from shesha.support.types import Matrix, Vector
 def correlation_influence(lines: SortedVectors, cells: Sequence[tuple[int, int]], *, ranked: bool) -> Matrix:
     """Influence of the weight of each entry on the correlation of each pair of lines, one line per pair.
 
-    With weights w, a correlation is about its value without weights plus sum (w - 1) influence / sum w. For ranks this
-    allows for the change of the ranks themselves, ties included. Lines that are constant give NaN.
+    With weights w, a correlation is approximately its unweighted value plus sum((w - 1) influence) / sum(w). With
+    `ranked`, this includes the change of the ranks themselves, also of ties. Constant lines give NaN.
     """
     n = lines.values.shape[1]
     values = lines.ranks(np.ones(n)) / n if ranked else lines.values
@@ -40,14 +40,14 @@ def correlation_influence(lines: SortedVectors, cells: Sequence[tuple[int, int]]
 
 
 def _mean_above(lines: SortedVectors, line: int, other: Vector) -> Vector:
-    """For each entry, the sum of `other` over the entries above it in a line (ties count half), over that of entries.
+    """For each entry, the sum of `other` over the entries above it in a line (ties count half), divided by n.
 
-    The mean of `other` is zero.
+    The mean of `other` must be zero.
     """
     below = np.zeros(len(other) + 1)
     np.cumsum(other[lines.order[line]], out=below[1:])
     sums: Vector = below[lines.first[line]]
     sums += below[lines.behind[line]]
-    # What is above is all, which is zero, without what is below.
+    # The total is zero, so the sum above is minus the sum below.
     sums /= -2 * len(other)
     return sums

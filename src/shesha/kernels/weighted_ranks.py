@@ -32,7 +32,7 @@ class SortedVectors:
     def ranks(self, weights: Vector) -> Matrix:
         """Mean rank of each entry if entry p occurs weights[p] times."""
         below, counts = np.empty(self.values.shape), np.zeros(self.values.shape[1] + 1)
-        # One line at a time stays in the cache.
+        # Lines are processed one at a time, so that each stays in the cache.
         for line, ranks in enumerate(below):
             np.cumsum(weights[self.order[line]], out=counts[1:])
             np.take(counts, self.first[line], out=ranks, mode="clip")

@@ -42,7 +42,7 @@ def get(name: str | Measure | Callable[..., float]) -> Measure:
     Parameters
     ----------
     name : str, Measure or function
-        Case, spaces and punctuation do not matter. Options may follow in parentheses.
+        A name is compared without case, spaces and punctuation, and may end with options in parentheses.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def as_measure(chosen: str | Measure | Callable[..., float]) -> Measure:
     Parameters
     ----------
     chosen : str, Measure or function
-        A function without a mark gets two matrices of NumPy.
+        As for `get`; a function that is not marked as a measure is called with two NumPy matrices.
 
     Examples
     --------

@@ -9,8 +9,8 @@ from shesha.support import argument_types as kinds
 def code_version(measure: Measure) -> str:
     """Return a hash of the code of a measure: its function, its view, and the library modules that they use.
 
-    Comments, docstrings, formatting and what cards tell do not change it; a changed kernel does. Options are part of a
-    measure's name, not of its version.
+    The hash changes if a kernel changes, but not if comments, docstrings, formatting or the texts of cards change.
+    Options are part of a measure's name, not of its version.
 
     Examples
     --------
@@ -21,7 +21,7 @@ def code_version(measure: Measure) -> str:
     12
     """
     kinds.instance(measure, Measure, "measure", "a Measure, as `shesha.measures.get` returns")
-    # What starts processes takes longer to import than all measures.
+    # Imported here because this package takes longer to import than all measures.
     from shesha.runs import version_of_code
 
     return version_of_code(measure.function, measure.view)

@@ -49,9 +49,9 @@ def _require_freedom(*sides: Basis) -> None:
 def cca(a: Basis, b: Basis) -> float:
     """Mean canonical correlation: how far the two span the same linear subspace.
 
-    The calibration study computes it in single precision with an absolute ridge of 1e-6, which distorts
-    small numbers; ours has neither. With p or q at least n - 1 (in rank) every canonical
-    correlation is 1: NaN with that reason.
+    If the rank of either side is at least n - 1, every canonical correlation is 1, and the value is NaN with this
+    reason. The calibration study uses single precision and an absolute ridge of 1e-6, which distorts small values;
+    this function uses neither.
 
     Examples
     --------
@@ -89,9 +89,10 @@ def svcca(a: Basis, b: Basis, *, components: float | int | Literal["published"] 
     Parameters
     ----------
     components : float in (0, 1], int or 'published'
-        Share of the variance that the components hold, their number (the calibration study takes 10; equal singular
-        values stay together), or the rule that made the ReSi benchmark's numbers: that code compares the cumulative
-        *share* with 0.99 times the *total* variance, so that it keeps one component unless the total is below about 1.
+        Share of the variance that the components explain, or their number (10 in the calibration study). Components
+        with equal singular values stay together. The rule 'published' is that of the ReSi benchmark's code. It compares
+        the cumulative *share* with 0.99 times the *total* variance, and so keeps one component unless the total is
+        below about 1.
 
     Examples
     --------
@@ -137,16 +138,16 @@ def _n_components(side: Basis, components: float | int | str) -> int:
 def pwcca(a: Basis, b: Basis, *, weights: Literal["projection", "l1"] = "projection") -> float:
     """Canonical correlations, weighted by the share of the features along each direction.
 
-    Canonical directions of equal correlation are arbitrary within the space that they span: there each has the
-    mean weight of all directions of that space. The ReSi benchmark's code skips the whitening, adds column means back
-    and fails for p > q.
+    Canonical directions with equal correlations are arbitrary within the space that they span, so each of them gets
+    the mean weight over all directions in this space. The ReSi benchmark's code skips the whitening, adds column means
+    back and fails for p > q.
 
     Parameters
     ----------
     weights : {'projection', 'l1'}
-        'projection': ``alpha_i = sum_j |<h_i, x_j>|``; h_i and the columns x_j are those of the side with the smaller
-        rank, as in the original code, and of X where the ranks are equal. 'l1': the l1 norm of h_i itself, always of X,
-        as the calibration study writes it.
+        'projection': ``alpha_i = sum_j |<h_i, x_j>|``. The directions h_i and the columns x_j belong to the side with
+        the smaller rank, as in the original code, or to X if the ranks are equal. 'l1': the l1 norm of h_i. These
+        directions always belong to X, as in the calibration study.
 
     Examples
     --------
@@ -171,8 +172,8 @@ def pwcca(a: Basis, b: Basis, *, weights: Literal["projection", "l1"] = "project
 def _canonical(a: Basis, b: Basis) -> tuple[Matrix, Vector]:
     """Canonical directions of `a` in its basis, with their correlations.
 
-    Where `a` has the larger rank and some correlations are 0, these share their space with the directions that have no
-    partner, which are returned as well.
+    If `a` has the larger rank, some of its directions have no partner. If some correlations are also 0, the directions
+    of both kinds cannot be distinguished, and all of them are returned.
     """
     overlap = a.overlap(b)
     rotation, correlations, _ = thin_svd(overlap)

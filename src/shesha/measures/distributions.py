@@ -41,9 +41,9 @@ def sliced_wasserstein(a: Projections, b: Projections, *, n_projections: int = 1
     Parameters
     ----------
     n_projections : int
-        Number of directions.
+        Number of random directions.
     seed : int, Generator or None
-        Draws the directions, the same for both.
+        Seed of the directions, which are the same for both sides.
 
     Examples
     --------
@@ -92,7 +92,8 @@ def mmd(a: Features, b: Features, *, bandwidth: float | None = None) -> float:
     Parameters
     ----------
     bandwidth : float, optional
-        Default: the median distance between rows of both together (of at most 2,000 of them, evenly taken).
+        Bandwidth of the kernel. Default: the median distance between all rows of both sides, or between at most 2,000
+        evenly spaced rows.
 
     Examples
     --------
@@ -109,7 +110,7 @@ def mmd(a: Features, b: Features, *, bandwidth: float | None = None) -> float:
         raise NotEstimable("the median distance between rows is zero: pass a bandwidth")
     x, y = x / scale, y / scale
     squared = _mean_kernel(x, x) + _mean_kernel(y, y) - 2 * _mean_kernel(x, y)
-    # Equal clouds differ by the rounding of three sums.
+    # For equal distributions, the result is the rounding error of three sums.
     return float(np.sqrt(squared)) if squared > 1e-14 else 0.0
 
 

@@ -1,7 +1,7 @@
-"""Held-out values of measures that fit a map on some rows and judge it on others.
+"""Held-out values of measures that fit a map on some rows and evaluate it on others.
 
-Each measure has a function of training rows and test rows that returns sums over the test rows, and one that makes a
-value of the sums over all folds.
+Each measure has two functions. The first returns sums over the test rows of a fold, and the second computes the value
+from the sums over all folds.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _USUAL = {"center": True, "scale": True, "published": False}
 
 def _rotation(x: Matrix, y: Matrix) -> tuple[Matrix, Matrix]:
     """Maps of both into the common space of the best rotation, within the span of the training rows."""
-    # Fewer rows than columns: the rows' own space is enough.
+    # If there are fewer rows than columns, coordinates in the span of the rows are enough.
     left, right = (np.linalg.qr(side.T) if side.shape[1] > len(side) else (None, side.T) for side in (x, y))
     u, values, vt = np.linalg.svd(left[1] @ right[1].T, full_matrices=False)
     known = values > _UNDETERMINED * values.max(initial=0.0)

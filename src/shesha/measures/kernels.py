@@ -49,10 +49,10 @@ def cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "
     Parameters
     ----------
     kernel : {'linear', 'rbf'}
-        'rbf' is exp(-d^2 / (2 bandwidth^2)).
+        Inner product, or Gaussian kernel exp(-d^2 / (2 bandwidth^2)) of the distance d between rows.
     bandwidth : 'median', float or 'published'
-        For 'rbf': the median of the distances between different rows, a number, or the calibration
-        study's root of the lower median of all n^2 squared distances, zeros included.
+        Bandwidth for 'rbf': the median of the distances between different rows, or a number. 'published' is the square
+        root of the lower median of all n^2 squared distances, including zeros, as in the calibration study.
 
     Examples
     --------
@@ -91,8 +91,8 @@ def cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "
 def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "median") -> float:
     """Kernel alignment from the unbiased estimator: about 0 for independent data of any n and d.
 
-    The public shesha package's `cka_debiased` keeps the diagonal of the centred Gram matrix and is hardly
-    debiased (0.128 on independent data where this gives -0.003).
+    `cka_debiased` in the public shesha package keeps the diagonal of the centred Gram matrix and is hardly debiased. It
+    gives 0.128 for independent data for which this function gives -0.003.
 
     Parameters
     ----------
@@ -135,11 +135,11 @@ def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Band
 def sampled_cka(a: Gram, b: Gram) -> float:
     """Kernel alignment of all inputs and all features, estimated from a sample of both.
 
-    Recording few of many units lowers CKA, also where it is unbiased for few rows: the norm of each kernel
-    matrix then holds what single features have in common with themselves. Here that norm is estimated from pairs of
-    different features, so that the numerator and both squared norms are unbiased, whatever the numbers of rows and
-    features; their ratio is nearly so from about 30 features on, and too high with 10. NaN where different features
-    do not agree, so that nothing is known of those not recorded.
+    Recording few of many units lowers CKA, even the estimator that is unbiased for few rows. The reason is that the
+    norm of each kernel matrix includes the products of each feature with itself. Here the norms are estimated from
+    pairs of different features, so the numerator and both squared norms are unbiased for any number of rows and
+    features. Their ratio is nearly unbiased from about 30 features, and too high with 10. The value is NaN if different
+    features do not agree, because they then contain no information about unrecorded features.
 
     Examples
     --------
@@ -230,12 +230,12 @@ def distance_correlation(a: Gram, b: Gram) -> float:
 def pwcka(a: Basis, b: Basis, *, variance: float = 0.99) -> float:
     """Linear CKA of equal numbers of leading principal components.
 
-    Where the cut falls among components of equal variance, it is the mean over all choices among them.
+    If the cut separates components of equal variance, the score is the mean over all choices among them.
 
     Parameters
     ----------
     variance : float in (0, 1]
-        Share of the variance that sets the number of components: the smaller of the two numbers.
+        Share of the variance that determines the number of components of each side. The smaller number is used.
 
     Examples
     --------

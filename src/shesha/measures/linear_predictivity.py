@@ -52,20 +52,20 @@ def linear_predictivity(
 ) -> float:
     """Share of the variance of held-out rows that ridge regression predicts, in both directions.
 
-    R squared, over all features and held-out rows together. The penalty, one for all features, is chosen among the
-    training rows of each fold by generalised cross-validation, so the held-out rows have no part in it. A
-    value is a lower limit for what a linear map could give with more rows.
+    The value is R squared over all features and held-out rows together. One penalty for all features is chosen by
+    generalised cross-validation on the training rows of each fold, without the held-out rows. The value is a lower
+    limit for a linear map that is fitted on more rows.
 
     Parameters
     ----------
     direction : {'mean', 'forward', 'backward'}
-        Both directions averaged, Y predicted from X, or X predicted from Y.
+        Mean of both directions, prediction of Y from X, or prediction of X from Y.
     n_folds : int
-        At least 2, and at most half the number of rows.
+        Number of folds: at least 2, and at most half the number of rows.
     groups : Groups, optional
-        `shesha.measures.Groups(labels)`: rows of equal labels stay in one fold.
+        `shesha.measures.Groups(labels)` keeps rows with equal labels in one fold. Default: no groups.
     seed : int, Generator or None
-        Deals the rows into folds.
+        Seed of the random division into folds.
 
     Examples
     --------

@@ -55,7 +55,7 @@ def _size(multiply: Callable[[_Edges, _Edges], float], side: Neighbours) -> floa
 def _shared(a: Neighbours, b: Neighbours) -> tuple[_Edges, _Edges]:
     """Both matrices, restricted to their common edges."""
     n, ranks = a.n_rows, b.ranks_of_neighbours(a).T.ravel()
-    # Truth values are searched several times as fast as numbers.
+    # Searching booleans is several times as fast as searching numbers.
     places = (ranks != 0).nonzero()[0]
     rows, columns = places % n, a.rank_major_lists.ravel()[places]
     of_a = a.products_with_rank(rows, places // n + 1)
@@ -71,7 +71,7 @@ def _frobenius(a: _Edges, b: _Edges) -> float:
 
 
 def _trace(a: _Edges, b: _Edges) -> float:
-    """tr(A H B H): the same for symmetric matrices, which masks of neighbours are not."""
+    """tr(A H B H), which equals `_frobenius` only for symmetric matrices; neighbour masks are not symmetric."""
     (rows_a, columns_a), (rows_b, columns_b) = a.margins(), b.margins()
     margins = (columns_a.dot(rows_b) + columns_b.dot(rows_a)) / a.n
     return float(_transpose_product(a, b) - margins + a.total() * b.total() / a.n**2)
@@ -86,7 +86,7 @@ def _u_statistic(a: _Edges, b: _Edges) -> float:
 
 
 def _transpose_product(a: _Edges, b: _Edges) -> float:
-    """tr(A B): entry (i, j) of one meets entry (j, i) of the other."""
+    """tr(A B): sum of the products of entry (i, j) of A and entry (j, i) of B."""
     codes = [a.rows * a.n + a.columns, b.columns * b.n + b.rows]
     _, at_a, at_b = np.intersect1d(codes[0], codes[1], assume_unique=True, return_indices=True)
     return float(a.values[at_a].dot(b.values[at_b]))
@@ -127,21 +127,21 @@ def cknna(
 ) -> float:
     """Alignment of the inner products of rows that are neighbours in both.
 
-    The calibration study's code differs from its definition in three ways, each an option: it does not centre the
-    columns (so that a common offset makes it 0), counts a row among its own neighbours, and takes
-    tr(K H L H), which is the inner product of symmetric matrices only. `center=False, include_self=True,
-    product="trace"` is its number; `center=False, product="unbiased"` that of Huh et al.
+    The calibration study's code differs from its definition in three ways, each of which is an option. It does not
+    centre the columns, so a common offset makes the score 0. It includes each row in its own neighbours. It computes
+    tr(K H L H), which is the inner product for symmetric matrices only. `center=False, include_self=True,
+    product="trace"` gives the value of this code. `center=False, product="unbiased"` gives the value of Huh et al.
 
     Parameters
     ----------
     k : int
-        Number of neighbours (by inner product), below the number of rows.
+        Number of neighbours with the largest inner products, below the number of rows.
     center : bool
-        Remove column means first.
+        Whether to subtract column means first.
     include_self : bool
-        Let a row be its own neighbour.
+        Whether a row can be its own neighbour.
     product : {'frobenius', 'trace', 'unbiased'}
-        How the masked matrices are multiplied.
+        Product of the masked matrices: inner product, trace of the matrix product, or U-statistic.
 
     Examples
     --------

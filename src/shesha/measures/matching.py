@@ -79,9 +79,9 @@ def permutation_procrustes(a: Features, b: Features) -> float:
 def _column_gain(narrow: Features, wide: Features, unit: float) -> Matrix:
     """Inner products of columns, without the part that no matching changes.
 
-    An offset of all columns takes part in every inner product and would use up its digits, so the means of columns
-    enter by their differences. What is added to a whole row of the gain changes nothing, since every column of the
-    narrower side is matched; what is added to a whole column, only where the widths are equal.
+    A common offset of all columns would dominate every inner product and cost precision, so column means enter as
+    differences. A constant added to a row of the gain does not change the matching, because every column of the
+    narrower side is matched. A constant added to a column has no effect only if the widths are equal.
     """
     x, y = (side.centred * (side.unit / unit) for side in (narrow, wide))
     means, others = ((side.rows[0] - side.centred[0]) * (side.unit / unit) for side in (narrow, wide))
@@ -114,7 +114,7 @@ def _column_gain(narrow: Features, wide: Features, unit: float) -> Matrix:
 def hard_correlation_match(a: Features, b: Features) -> float:
     """Mean correlation of the best one-to-one matching of columns; with unequal widths, some columns remain unmatched.
 
-    Constant columns, which have no correlation, count as 0, with a warning.
+    Constant columns have no correlations, so these are set to 0, with a warning.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def hard_correlation_match(a: Features, b: Features) -> float:
 def soft_correlation_match(a: Features, b: Features) -> float:
     """Mean correlation of each column with its best match in the other, in both directions.
 
-    Constant columns, which have no correlation, count as 0, with a warning.
+    Constant columns have no correlations, so these are set to 0, with a warning.
 
     Examples
     --------
@@ -185,13 +185,13 @@ def soft_correlation_match(a: Features, b: Features) -> float:
 def soft_matching(a: Features, b: Features, *, mass: float = 1.0) -> float:
     """Mean correlation of tuning curves under optimal transport, in which a unit may match parts of several units.
 
-    Unlike a one-to-one matching it leaves no unit of the wider side out. With `mass` below 1 it leaves out the share
-    of units that match worst, such as units of noise.
+    Unlike a one-to-one matching, it includes every unit of the wider side. If `mass` is below 1, the units that match
+    worst, such as noise, are left out.
 
     Parameters
     ----------
     mass : float
-        Share of the units of either side that is matched: above 0, at most 1.
+        Share of the units of each side that is matched, in (0, 1].
 
     Examples
     --------

@@ -88,7 +88,7 @@ def jaccard(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "co
     k : int
         Number of neighbours, below the number of rows.
     metric : {'cosine', 'correlation', 'euclidean', 'dot'}
-        What makes rows near.
+        Distance or similarity that defines the nearest rows.
 
     Examples
     --------
@@ -158,7 +158,8 @@ def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similariti
     k : int
         Number of neighbours, below the number of rows.
     similarities : bool
-        Compare cosine similarities, as the survey writes it, rather than distances, as the benchmark does.
+        Whether to compare cosine similarities, as in the survey's text, instead of cosine distances, as in the
+        benchmark's code.
 
     Examples
     --------
@@ -198,8 +199,8 @@ def mutual_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = 
     k : int
         Number of neighbours, below the number of rows.
     metric : {'dot', 'cosine', 'correlation', 'euclidean'}
-        What makes rows near. The calibration study takes inner products; of rows of unit length, which are what
-        it is given, they are cosines. For rows of different length take 'cosine'.
+        Distance or similarity that defines the nearest rows. The calibration study uses inner products of rows of unit
+        length, which are cosines. Use 'cosine' for rows of different lengths.
 
     Examples
     --------

@@ -56,17 +56,17 @@ def triplet_similarity(
 ) -> float:
     """Share of triplets of rows for which both agree on which of two rows is nearer to the third.
 
-    Distances of different rows are never compared, so that a representation in which some rows are in denser places
-    than in the other can still score 1. All triplets count up to 74 rows, of more a sample.
+    Only distances from the same row are compared, so two representations with different local densities can still
+    score 1. By default, all triplets are compared for up to 74 rows, and a sample for more rows.
 
     Parameters
     ----------
     metric : {'euclidean', 'cosine', 'correlation'}
-        Distance between rows. Distances that are given are taken as they are.
+        Distance between rows. It does not apply to inputs that are distances already.
     n_samples : int
-        Triplets that are compared; all of them where there are no more.
+        Number of triplets to compare; all triplets if there are not more.
     seed : int, Generator or None
-        Draws the triplets, the same for all representations.
+        Seed of the sampled triplets, which are the same for all representations.
 
     Examples
     --------
@@ -98,8 +98,8 @@ def quadruplet_similarity(
 ) -> float:
     """Share of pairs of distances between four different rows that have the same order in both.
 
-    Without ties it is (1 + Kendall's tau) / 2 of the distances, over pairs that share no row. All quadruplets count up
-    to 37 rows, of more a sample.
+    Without ties, the value is (1 + Kendall's tau) / 2 of the distances, over pairs of distances that share no row. By
+    default, all quadruplets are compared for up to 37 rows, and a sample for more rows.
 
     Parameters
     ----------
@@ -135,15 +135,15 @@ def quadruplet_similarity(
 def information_imbalance(a: RowRanks, b: RowRanks, *, k: int = 1, metric: Metric = "euclidean") -> float:
     """How badly nearest neighbours in X predict nearest neighbours in Y: 0 is perfect, 1 is chance.
 
-    Rows that compete for the last place among the nearest have a share of it each, and equally far ones their mean
-    rank.
+    If several rows tie for the last places among the nearest neighbours, these places are shared equally. Rows at equal
+    distances have their mean rank.
 
     Parameters
     ----------
     k : int
         Number of neighbours, below the number of rows.
     metric : {'euclidean', 'cosine', 'correlation'}
-        Distance between rows. Distances that are given are taken as they are.
+        Distance between rows. It does not apply to inputs that are distances already.
 
     Examples
     --------

@@ -47,20 +47,20 @@ def _lacks_pairs(options: Mapping[str, Any]) -> str:
     self_value=1.0,
     groups=("ReSi",),
     anywhere=True,
-    # Each pair of rows meets every other pair equally often, so correlations cancel.
+    # Permutations match each pair of rows with every pair equally often, so correlations cancel.
     expected=lambda a, b: 0.0,
     sample=sampled_estimates.SampledPairs(sampled_estimates.correlation),
 )
 def rsa(a: RankedRdm, b: RankedRdm, *, metric: Metric = "correlation", method: Method = "spearman") -> float:
     """Correlation between the distances of two representations.
 
-    The calibration study takes Euclidean distances, and its code 8,192 random pairs from n = 182 on; this is always
-    all pairs.
+    This function always uses all pairs of rows. The calibration study uses Euclidean distances, and its code uses 8,192
+    random pairs if n is at least 182.
 
     Parameters
     ----------
     metric : {'correlation', 'cosine', 'euclidean'}
-        Distance between rows. Distances that are given are taken as they are.
+        Distance between rows. It does not apply to inputs that are distances already.
     method : {'spearman', 'pearson'}
         Correlation of ranks, or of the distances themselves.
 
@@ -98,7 +98,8 @@ def rsm_norm_difference(a: Distances, b: Distances, *, norm: Literal["spectral",
     Parameters
     ----------
     norm : {'spectral', 'frobenius'}
-        The ReSi benchmark's numbers hold the spectral norm (largest absolute eigenvalue); its text means Frobenius.
+        Norm of the difference. The ReSi benchmark's values use the spectral norm (largest absolute eigenvalue), whereas
+        its text defines the Frobenius norm.
 
     Examples
     --------

@@ -29,13 +29,13 @@ from shesha.views.rdm import Method
 def rdm_drift(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine", method: Method = "spearman") -> float:
     """One minus the correlation between the distances of two representations.
 
-    The number of `shesha.rdm_drift`, to the last bit. A row without a direction under the metric gives NaN with a
-    warning, as for every measure; there it raises.
+    The value is identical to that of `shesha.rdm_drift`. If a row has no direction under the metric, this measure
+    returns NaN with a warning, whereas `shesha.rdm_drift` raises an error.
 
     Parameters
     ----------
     metric : {'cosine', 'correlation', 'euclidean'}
-        Distance between rows. Distances that are given are taken as they are.
+        Distance between rows. It does not apply to inputs that are distances already.
     method : {'spearman', 'pearson'}
         Correlation of ranks, or of the distances themselves.
 

@@ -61,7 +61,7 @@ class Measure:
     """True if the value depends only on `a.inner(b)` and the function also accepts an array of such inner products.
     Layer grids and null distributions then need only one matrix product per permutation."""
     anywhere: bool = False
-    """Whether view and function accept arrays of any library on any device (such as a GPU), or NumPy arrays only."""
+    """Whether view and function accept arrays of any library on any device, such as a GPU, besides NumPy arrays."""
     equal_widths: bool = False
     """Whether feature j must be the same feature in both representations."""
     needs_features: bool = False
@@ -146,7 +146,7 @@ class Measure:
         return replace(self, options=dict(self.options) | {"seed": draw_seed(seed if own_seed is None else own_seed)})
 
     def score(self, X: Data, Y: Data, covariates: ArrayLike | Rdm | None = None) -> float:
-        """Compare two representations, without any covariates; NotEstimable gives the reason for a missing value."""
+        """Compare two representations after removing covariates; NotEstimable gives the reason for a missing value."""
         return self.score_and_remark(X, Y, covariates)[0]
 
     def score_and_remark(self, X: Data, Y: Data, covariates: ArrayLike | Rdm | None = None) -> tuple[float, str]:
@@ -212,8 +212,8 @@ def measure(
 ) -> Callable[[Callable[Concatenate[V, V, P], float]], Callable[Concatenate[Data, Data, P], float]]:
     """Mark a function of two views as a measure, and return a function of two matrices.
 
-    Keyword-only parameters of the function that the view's constructor knows go to the view; all go to
-    the function. `docs/measures.md` shows how to define a measure.
+    Keyword-only parameters of the function that the view's `build` method accepts are passed to the view; all of them
+    are passed to the function. `docs/first_contribution.md` shows how to define a measure.
 
     Parameters
     ----------
@@ -224,15 +224,15 @@ def measure(
     closer : {'higher', 'lower'}
         Which values mean more similar.
     bounds : (float, float)
-        Smallest and largest possible value; infinities where there are none.
+        Smallest and largest possible value; infinite if there is no bound.
     symmetric : bool
         Whether f(X, Y) = f(Y, X).
     invariant : collection of {'orthogonal', 'linear', 'affine', 'permutation', 'scaling', 'translation'}
         Changes of the features of either representation that do not change the value; implied changes are added.
     cost : {'n d', 'n d^2', 'n d^2 + d^3', 'n^2 d', 'more'}
-        Growth of the time; 'more' is left out of the standard comparison.
+        Growth of the computing time. Measures with 'more' are left out of the standard comparison.
     family, formula, reference : str
-        Measures of a family can be requested together; formula and reference are shown on the card.
+        All measures of a family can be requested by its name. Formula and reference are shown on the card.
     **declared
         Further fields of `Measure`: caveats, paired, inner_product, anywhere, equal_widths, needs_features, self_value,
         estimates, groups, view_options, remark, expected, sample, under.
@@ -280,13 +280,13 @@ def _as_function(
     )
     compare.__signature__ = inspect.Signature([*data, *kept, less], return_annotation="float")  # type: ignore[attr-defined]
     compare.measure = declared  # type: ignore[attr-defined]
-    # Its signature is that of the views.
+    # This attribute would show the signature of the function of views.
     del compare.__wrapped__
     return cast(Callable[Concatenate[Data, Data, P], float], compare)
 
 
 def register(declared: Measure) -> None:
-    """Add a measure to the list; a name can be taken once."""
+    """Add a measure to the registry; a name can be used only once."""
     for name in (names := (declared.name, declared.function.__name__)):
         taken = _aliases.get(_key(name))
         if taken is not None and _measures[taken].function.__module__ != declared.function.__module__:

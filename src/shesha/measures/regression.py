@@ -34,8 +34,8 @@ _ROUNDING = 1e-13
 def linear_regression(a: Basis, b: Basis) -> float:
     """Share of the variance of X that a linear map of Y explains.
 
-    Any invertible map of Y leaves it alone. The ReSi benchmark's code inverts Y'Y, which is luck where
-    that is singular; ours projects on the column space at numerical rank.
+    Invertible linear maps of Y do not change the value. The ReSi benchmark's code inverts Y'Y, which is unreliable if
+    this matrix is singular. This function projects on the column space of Y at numerical rank.
 
     Examples
     --------
@@ -79,14 +79,14 @@ def _declare(ridge: float) -> Mapping[str, Any]:
 def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
     """Difference between ridge predictions from the two representations, over all possible targets.
 
-    Columns are centred and scaled to Frobenius norm sqrt(n). At ridge 0 any invertible affine map leaves it
-    alone. The ReSi benchmark's code inverts rounding-level eigenvalues there, which can make it negative, and refuses
-    p > n; ours works at numerical rank.
+    Columns are centred, and matrices are scaled to Frobenius norm sqrt(n). At ridge 0, invertible affine maps do not
+    change the value. The ReSi benchmark's code then inverts eigenvalues at rounding level, which can give negative
+    values, and refuses p > n. This function uses the numerical rank.
 
     Parameters
     ----------
     ridge : float
-        At least 0, relative to the total variance, which is 1.
+        Ridge penalty, at least 0, relative to the total variance, which is 1.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
     shared = float(shrunk_a @ a.squared_overlap(b) @ shrunk_b)
     total = float((shrunk_a**2).sum() + (shrunk_b**2).sum())
     difference = total - 2 * shared
-    # Equal spaces leave the rounding of sums of this size.
+    # For equal spaces, the difference is the rounding error of sums of this size.
     return difference if difference > _ROUNDING * total else 0.0
 
 
@@ -122,7 +122,7 @@ def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
 def eigenspace_overlap(a: Basis, b: Basis) -> float:
     """Share of the larger column space that both have in common, without centring.
 
-    Below 1 even for a representation and itself if its columns are linearly dependent.
+    If the columns of a representation are linearly dependent, it scores below 1 even when compared with itself.
 
     Examples
     --------

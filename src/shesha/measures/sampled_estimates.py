@@ -47,12 +47,13 @@ class SampledPairs:
     Attributes
     ----------
     estimate : function of a PairSample and the measure's options
+        Returns the value and the influence of each tuple.
     size : int
-        Rows of a tuple.
+        Number of rows in a tuple.
     metric : str or None
-        Distance between rows; None: the option of that name.
+        Distance between rows. None means the value of the measure's option `metric`.
     lacks : function of the options, optional
-        Why there is no such estimate; empty where there is one.
+        Returns the reason why there is no estimate; empty if there is one. Default: there always is an estimate.
     """
 
     estimate: Callable[[PairSample, Mapping[str, Any]], Estimate]
@@ -96,8 +97,8 @@ def frobenius(sample: PairSample, options: Mapping[str, Any]) -> Estimate:
 def distance_correlation(sample: PairSample, options: Mapping[str, Any]) -> Estimate:
     """Square root of the correlation of the double-centred distances of all n rows, from means over triples.
 
-    The sum over all entries of the product of two such matrices is a function of the means of d d', of d and d', and of
-    d_ij d'_ik over different rows i, j, k. A triple has three pairs and three corners.
+    The sum of the entrywise product of two double-centred matrices depends on four means over different rows i, j, k.
+    These are the means of d_ij d'_ij, d_ij, d'_ij and d_ij d'_ik. A triple has three pairs and three corners.
     """
     a, b = sample.first, sample.second
     parts = [_product_moments(x, y) for x, y in ((a, b), (a, a), (b, b))]

@@ -56,7 +56,7 @@ def aligned_cosine(a: Features, b: Features) -> float:
     if not len(kept):
         raise NotEstimable("no row is nonzero in both representations")
     left, _, right = thin_svd(a.rows.T @ b.rows)
-    # Where the cross-product leaves directions undetermined they meet zeros: the reduced map is enough.
+    # Directions that the cross-product does not determine are multiplied by zeros, so the reduced map is enough.
     x, y = (standard_rows(take_rows(side.rows, kept), "cosine") for side in (a, b))
     return float(np.clip(to_host(xp.sum((x @ left @ right) * y, axis=1)), -1.0, 1.0).mean())
 
@@ -86,7 +86,7 @@ def angular_shape(a: Features, b: Features) -> float:
     >>> round(angular_shape(X, 3 * X[:, ::-1] + 1), 5)
     0.0
     """
-    # Near 1 the arccosine doubles the digits that rounding costs; the chord does not.
+    # Near a cosine of 1, the arccosine loses twice as many digits to rounding as this formula.
     return float(min(np.pi / 2, 2 * np.arcsin(np.sqrt(max(0.0, 1.0 - _shape_cosine(a, b)) / 2))))
 
 
@@ -147,7 +147,7 @@ def procrustes_size_and_shape(a: Features, b: Features) -> float:
     r, s = (side.centred_norm * (side.unit / unit) for side in (a, b))
     if r == 0 or s == 0:
         return max(r, s) * unit
-    # (r - s)^2 + 2 r s (1 - cosine) loses no digits where both terms are small.
+    # (r - s)^2 + 2 r s (1 - cosine) loses no digits if both terms are small.
     return float(np.sqrt((r - s) ** 2 + 2 * r * s * (1 - _shape_cosine(a, b)))) * unit
 
 
@@ -191,15 +191,15 @@ def procrustes_similarity(
 ) -> float:
     """Share of the squared norm that the best rotation explains, after centring and scaling.
 
-    Unequal widths are allowed: the narrower matrix counts as padded with zeros.
+    If the widths differ, the narrower matrix is padded with zero columns.
 
     Parameters
     ----------
     center, scale : bool
-        Remove the column means; divide by the Frobenius norm.
+        Whether to subtract the column means, and whether to divide by the Frobenius norm.
     published : bool
-        The calibration study's 1 - d / ||Y||, where d is the distance after the best rotation without scaling:
-        asymmetric, and unbounded below.
+        Whether to compute the calibration study's 1 - d / ||Y||, where d is the distance after the best rotation
+        without scaling. This value is asymmetric and unbounded below.
 
     Examples
     --------

@@ -14,15 +14,15 @@ def cka(X: ArrayLike, Y: ArrayLike, debiased: bool = False) -> float:
     Parameters
     ----------
     X, Y : arrays of shape (n_samples, n_features)
-        Row i of both is the same input; widths may differ.
+        Representations of the same inputs, row by row. Widths may differ.
     debiased : bool
-        Use the unbiased estimator, which is about 0 for independent data (the public package keeps the diagonal of the
-        centred Gram matrix and so is hardly debiased).
+        Whether to use the unbiased estimator, which is about 0 for independent data. The public package keeps the
+        diagonal of the centred Gram matrix and is therefore hardly debiased.
 
     Returns
     -------
     float
-        In [0, 1], or [-1, 1] if debiased; NaN, with a warning that says why, if all rows are equal.
+        Value in [0, 1], or in [-1, 1] if debiased; NaN, with a warning that gives the reason, if all rows are equal.
 
     Examples
     --------
@@ -41,14 +41,14 @@ def procrustes_similarity(X: ArrayLike, Y: ArrayLike, center: bool = True, scale
     Parameters
     ----------
     X, Y : arrays of shape (n_samples, n_features)
-        Row i of both is the same input; the narrower matrix counts as padded with zeros.
+        Representations of the same inputs, row by row. The narrower matrix is padded with zero columns.
     center, scale : bool
-        Remove the column means; divide by the Frobenius norm.
+        Whether to subtract the column means, and whether to divide by the Frobenius norm.
 
     Returns
     -------
     float
-        In [0, 1]; NaN, with a warning that says why, if all rows are equal.
+        Value in [0, 1]; NaN, with a warning that gives the reason, if all rows are equal.
 
     Examples
     --------

@@ -36,7 +36,7 @@ def subspace_overlap(a: Basis, b: Basis, *, k: int = 10) -> float:
     Parameters
     ----------
     k : int
-        Number of leading directions (the drift study takes 5, 10 and 20); at most the rank of both.
+        Number of leading directions, at most the rank of either side. The drift study uses 5, 10 and 20.
 
     Examples
     --------

@@ -142,7 +142,7 @@ def stability_difference(
     n_splits : int
         Number of random halves of the features.
     seed : int, Generator or None
-        As for `shesha.feature_split`; an int draws the same halves for representations of equal width.
+        Seed of the halves, as for `shesha.feature_split`. An int gives representations of equal width the same halves.
 
     Examples
     --------

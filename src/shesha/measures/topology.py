@@ -33,7 +33,7 @@ FAMILY = "topology"
 def imd(a: HeatTrace, b: HeatTrace, *, k: int = 5) -> float:
     """Difference between the heat traces of the two graphs of nearest neighbours, times a million as published.
 
-    The published code estimates the trace from random vectors, and gives about 1.7 for two equal inputs; this
+    The published code estimates the trace from random vectors, and gives about 1.7 for two equal inputs. This function
     is exact (up to 1e-9 for more than a few thousand rows).
 
     Parameters
@@ -73,15 +73,15 @@ def rtd(
 ) -> float:
     """Representation topology divergence: differences of clusters and loops, over all scales.
 
-    The published code computes the barcode of 2 m points; the same lengths follow from m (see
-    `shesha.kernels.cross_barcode`).
+    The published code computes the barcode of 2 m points for a subset of m rows. This function computes the same
+    lengths from m points (see `shesha.kernels.cross_barcode`).
 
     Parameters
     ----------
     n_subsets, subset_size : int
-        Random subsets of rows; with at most `subset_size` rows all of them are taken, once.
+        Number and size of the random subsets of rows. With at most `subset_size` rows, one subset contains all rows.
     seed : int, Generator or None
-        Draws the subsets, the same rows in both.
+        Seed of the subsets, which contain the same rows on both sides.
 
     Examples
     --------

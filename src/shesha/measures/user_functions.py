@@ -51,7 +51,7 @@ class PlainMeasure(Measure):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Return the measure itself."""
+        """Options of the measure, of which a user function has none."""
         return {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -62,7 +62,7 @@ class PlainMeasure(Measure):
 
 
 def plain(function: Callable[..., float], name: str = "", place: str = "") -> PlainMeasure:
-    """Return a function as a measure, whose higher values count as closer, without declared properties."""
+    """Return a function as a measure without declared properties; its higher values mean more similar."""
     called = name or getattr(function, "__name__", type(function).__name__)
     import_path = place or _place(function)
     return PlainMeasure(
@@ -90,7 +90,7 @@ def _place(function: Callable[..., float]) -> str:
 def import_measure(place: str) -> Measure:
     """Return the measure at 'module:name': a marked function, a Measure, or any f(X, Y) -> float.
 
-    A function without a mark is taken to give higher values to what is closer, and not to be symmetric.
+    A function without a mark is assumed to be asymmetric, with higher values for more similar representations.
     """
     module, _, name = place.partition(":")
     if not module or not name:

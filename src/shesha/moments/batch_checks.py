@@ -26,9 +26,9 @@ def check_batch(sides: Sequence[Any], names: Sequence[str], widths: Sequence[int
     Raises
     ------
     TypeError
-        If one holds no real numbers.
+        If a matrix does not contain real numbers.
     ValueError
-        If one is not 2-D, has another width than earlier batches, or another number of rows than the first.
+        If a matrix is not 2-D, has a different width from earlier batches, or more or fewer rows than the first matrix.
     """
     sides_as_matrices = [_as_matrix(side, name) for side, name in zip(sides, names, strict=True)]
     for place, (side, name) in enumerate(zip(sides_as_matrices, names, strict=True)):

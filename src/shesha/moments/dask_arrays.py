@@ -29,7 +29,7 @@ def sum_dask(sides: Sequence[Any], names: Sequence[str], pairs: Pairs) -> list[S
     Raises
     ------
     ValueError
-        If the sides have different numbers of rows, or numbers that Dask does not know.
+        If the sides have different numbers of rows, or Dask does not know these numbers.
     """
     dask = require("dask", "dask", "dask must be installed to sum over Dask arrays")
     _check_shapes(sides, names)
@@ -65,8 +65,8 @@ def _align(sides: Sequence[Any]) -> list[Any]:
 def _chunk_sums(sides: Sequence[Any], names: Sequence[str], pairs: Pairs, most: int) -> list[Any]:
     """Return a delayed list of parts for every chunk.
 
-    Chunks are summed by `blockwise`, which Dask fuses with what makes them: a chunk of one side and one of the other
-    are then made and summed in one task. As tasks of their own they would lie on different workers, and be sent.
+    Dask fuses `blockwise` with the computation of the chunks, so that one task computes and sums the chunks of both
+    sides. In separate tasks, these chunks might be computed on different workers and then be transferred.
     """
     da: Any = import_module("dask.array")
     lengths = sides[0].chunks[0]
@@ -81,7 +81,7 @@ def _chunk_sums(sides: Sequence[Any], names: Sequence[str], pairs: Pairs, most: 
             n_parts=max(2, -(-most // (2 * len(lengths)))),
             widths=[int(side.shape[1]) for side in sides],
         ),
-        # No index is summed over: Dask fuses such operations only.
+        # No index is summed over, because Dask fuses only such operations.
         tuple(range(1 + len(sides))),
         places,
         (0,),
@@ -119,7 +119,7 @@ def _sum_chunk(
                 _sum_rows([side[start : start + length] for side in rows], pairs) for start in range(0, n_rows, length)
             ]
     except ValueError:
-        # Say which rows they are.
+        # Raise an error that names the rows that are not finite.
         require_finite(rows, names, first_row)
         raise
 

@@ -1,7 +1,7 @@
 """Sums over a stream of rows in consecutive parts, for the jackknife over parts.
 
-Where panels and parts begin depends on the number of the row alone. So the sums are the same, bit for bit, however
-the rows come in batches and however many threads there are.
+The boundaries of panels and parts depend on row numbers only. Therefore the sums are bit-for-bit equal for all batch
+sizes and numbers of threads.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Accumulator:
             self._require_memory()
         while start < n:
             size = self._panel_size()
-            # As many whole panels as come before the next change of their size.
+            # Number of whole panels before the next change of the panel size.
             count = min((self.n_pending + n - start) // size, max(1, self._rows_until_growth() // size))
             if not count:
                 self._keep(sides, start, n)
@@ -61,7 +61,7 @@ class Accumulator:
             work = partial(self._sum_rows, sides, size, start)
             for panel in parallel(work, starts, at_once=self._panels_at_once()):
                 self._add_panel(panel)
-                # They were the first rows of the first panel.
+                # The first panel contained the pending rows.
                 self.pending, self.n_pending = [], 0
             start = starts.stop
 
@@ -102,7 +102,7 @@ class Accumulator:
     def _keep(self, sides: Sequence[Any], start: int, stop: int) -> None:
         if not all(is_finite(side[start:stop]) for side in sides):
             raise ValueError("rows must be finite, got NaN or infinity")
-        # Copies, since loaders fill the same buffer again.
+        # Copy the rows, because loaders may reuse their buffer.
         self.pending.append(tuple(_copy(side[start:stop]) for side in sides))
         self.n_pending += stop - start
 
@@ -132,12 +132,12 @@ class Accumulator:
 
     def most_parts(self) -> int:
         """Maximum number of parts, which is smaller if each part takes much memory."""
-        # A quarter of the memory; always even, so that neighbours pair up.
+        # A quarter of the memory budget; an even number, so that neighbouring parts can be merged in pairs.
         room = memory.memory_budget() // 4 // max(1, self._sums_bytes())
         return int(np.clip(room // 2 * 2, FEWEST_PARTS, MOST_PARTS))
 
     def _panels_at_once(self) -> int:
-        # Each thread has a result waiting, and one that it works on.
+        # Each thread has one waiting result and one that it is computing.
         return max(1, memory.memory_budget() // 4 // (4 * self._sums_bytes()))
 
     def _require_memory(self) -> None:

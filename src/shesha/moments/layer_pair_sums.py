@@ -27,17 +27,17 @@ Layers = Mapping[str, Any]
 class LayerMoments:
     """Means and products for all pairs of layers of two models, accumulated batch by batch.
 
-    Activations are summed batch by batch and never kept. `shesha.compare_layers` takes the moments in place of the
-    layers, for measures that are functions of means and products, such as CKA and CCA. Memory: 8 bytes for each pair of
-    features of two layers that are compared; 24 x 24 layers of 768 features take 2.7 GB.
+    Activations are summed and not stored. Pass the moments to `shesha.compare_layers` in place of the layers, for
+    measures that are functions of means and products, such as CKA and CCA. The sums need 8 bytes for each pair of
+    features of two compared layers; 24 x 24 layers of 768 features need 2.7 GB.
 
     Parameters
     ----------
     project : int, optional
-        Project layers of more features on this many random directions as they come. Kernel alignments (CKA) are then
-        estimates, without bias and with a standard error; other measures are refused.
+        Number of random directions on which layers with more features are projected. Kernel alignments (CKA) are then
+        unbiased estimates with a standard error; other measures are refused. By default, nothing is projected.
     seed : int, Generator or None
-        Of the directions.
+        Seed of the random directions.
 
     Examples
     --------
@@ -72,12 +72,12 @@ class LayerMoments:
         Parameters
         ----------
         first, second : mappings of names to arrays of shape (n_rows, n_features)
-            Layers of either model, the same names in every batch.
+            Layers of each model, with the same names in every batch.
 
         Raises
         ------
         ValueError
-            If names, widths or numbers of rows do not fit, or entries are not finite; then nothing is counted.
+            If names, widths or numbers of rows do not match, or entries are not finite; the batch is not counted.
         RuntimeError
             If an earlier update was interrupted while it changed the sums.
         """
@@ -145,7 +145,7 @@ class LayerMoments:
             return
         columns = [concatenate(blocks) for blocks in zip(*self._pending, strict=True)]
         self._is_partial = True
-        # The batches are released before their panels are made: both at once would need twice the memory.
+        # Release the batches before their panels are made, because both together would need twice the memory.
         self._pending, self._n_pending = [], 0
         panels = list(parallel(Panel.build, columns))
         self._sums = self._start(panels) if self._sums is None else _absorb(self._sums, panels)

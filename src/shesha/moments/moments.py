@@ -25,10 +25,10 @@ from shesha.support.types import Matrix, Vector
 class Moments:
     """Counts, means and products of rows, accumulated batch by batch.
 
-    They hold what linear measures need of two representations of any number of rows: `shesha.compare` takes them in
-    place of the arrays. Sums are in double precision, about means that move with the data, so that an offset costs no
-    digits. The result does not depend on how rows come in batches. Memory: up to 64 parts of the products of all
-    features, for intervals; fewer parts where these would take more than a quarter of the memory budget.
+    Pass them to `shesha.compare` in place of the arrays, for linear measures of any number of rows. Sums are in double
+    precision, about means that follow the data, so that offsets lose no digits. The result does not depend on the batch
+    size. Up to 64 parts of the products of all features are stored, for intervals; fewer if these would take more than
+    a quarter of the memory budget.
 
     Parameters
     ----------
@@ -67,15 +67,15 @@ class Moments:
         Parameters
         ----------
         *sides : arrays of shape (n_rows, n_features)
-            One per name; of NumPy, torch (on any device: products are made there), SciPy's sparse formats.
+            One matrix per name: NumPy arrays, torch tensors (multiplied on their device) or SciPy sparse matrices.
         rows : array of shape (n_rows,), optional
-            Identifiers, whole numbers or text: a row that was counted before is left out. Distributed samplers repeat
-            rows to give every process equally many.
+            Identifiers of the rows, as whole numbers or text. Rows that were counted before are left out, because
+            distributed samplers repeat rows to balance processes. By default, all rows are counted.
 
         Raises
         ------
         ValueError
-            If shapes do not fit, or entries are not finite; then nothing of the batch is counted.
+            If shapes do not match, or entries are not finite; no row of the batch is counted.
         """
         if len(sides) != len(self.names):
             raise TypeError(f"sides must be {len(self.names)} matrices, one for each name, got {len(sides)}")
@@ -104,7 +104,7 @@ class Moments:
             state.add(sides)
             self._state, self._register, self._named_rows = state, register, rows is not None
         except BaseException:
-            # Ctrl-C as well: a batch is counted as a whole or not at all.
+            # After any interruption, including Ctrl-C, a batch is counted completely or not at all.
             restore()
             raise
         self.note_precision(sides)
@@ -117,7 +117,7 @@ class Moments:
         Raises
         ------
         ValueError
-            If names or widths differ, or both have counted the same row.
+            If names or widths differ, both contain the same row, or only one has row identifiers.
         """
         if not isinstance(other, Moments):
             raise TypeError(f"other must be Moments, got {type(other).__name__}")
@@ -155,13 +155,13 @@ class Moments:
         ----------
         *sources
             Two representations: arrays, memory maps, sparse matrices, Dask arrays (summed by the workers), or paths of
-            .npy, .zarr and .parquet files, of which rows are read a stretch at a time. Or a single iterable of batches:
-            tuples (x, y) or dicts, as a torch `DataLoader` or `dataset.iter(batch_size=...)` hands them out.
+            .npy, .zarr and .parquet files, which are read in chunks of rows. Or a single iterable of batches, tuples
+            (x, y) or dicts, such as a torch `DataLoader` or `dataset.iter(batch_size=...)`.
         names : pair of str
-            Names of the two.
+            Names of the two representations.
         state : path, optional
-            Write what has been counted to this file now and then, on Ctrl-C and on errors; the same call continues
-            there. The file stays, and may be loaded.
+            File to which the sums are written at intervals, on Ctrl-C and on errors; the same call resumes from it.
+            The file remains at the end and can be loaded. By default, no file is written.
 
         Raises
         ------
@@ -181,7 +181,7 @@ class Moments:
         try:
             self._add(sides, None, checked=True)
         except ValueError:
-            # Say which rows they are.
+            # Raise an error that names the rows that are not finite.
             require_finite(sides, self.names, before)
             raise
 
@@ -208,7 +208,7 @@ class Moments:
         Raises
         ------
         ValueError
-            If the file is damaged, or something else.
+            If the file is damaged or does not contain moments.
         """
         return cls.load_with_header(path)[0]
 

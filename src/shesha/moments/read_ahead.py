@@ -1,7 +1,7 @@
 """Read the next rows from disk in a separate thread, while the previous rows are processed.
 
-Slices of a memory map are read by whoever touches them first. Without this, threads that make products would wait for
-the disk, one page after another.
+Rows of a memory map are read from disk when a thread first uses them. Without reading ahead, threads that compute
+products would wait for the disk, page by page.
 """
 
 from __future__ import annotations

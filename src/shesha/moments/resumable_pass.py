@@ -125,7 +125,7 @@ def _count(moments: M, batches: Iterable[list[Any]], state: State, source: list[
                 moments.save_with_source(state, source)
                 last = time.monotonic()
     except BaseException:
-        # Ctrl-C, a loader that fails, a batch with NaN: what was counted before stays.
+        # After Ctrl-C, an error of the loader or a batch with NaN, save what was counted before.
         if state is not None and len(moments):
             moments.save_with_source(state, source)
         raise

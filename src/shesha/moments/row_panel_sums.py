@@ -69,7 +69,7 @@ def sum_panel(sides: Sequence[Any], pairs: Pairs) -> Sums:
 def _sum_together(arrays: Sequence[Array], pairs: Pairs) -> Sums | None:
     """Sums of all pairs of sides from one symmetric product of their joined columns.
 
-    None where there are too many columns, or squares leave the range of doubles.
+    Returns None if there are too many columns, or if squares would overflow or underflow.
     """
     n, widths = int(arrays[0].shape[0]), [int(side.shape[1]) for side in arrays]
     if sum(widths) > _MOST_TOGETHER:
@@ -114,7 +114,7 @@ def _add_blocks(
                 return None
             z[:, span.stop - 1] = squares
         if start == 0:
-            # About the first lengths, the others keep their digits.
+            # Lengths relative to the mean of the first block keep their digits.
             middles = z[:, lengths].mean(axis=0)
         z[:, lengths] -= middles
         products += np.matmul(z.T, z, out=product)
@@ -201,7 +201,7 @@ def _centre(rows: Array) -> tuple[Matrix, Vector, float]:
 def _subtract(rows: Array, pilot: Vector, z: Matrix) -> Vector:
     """Write rows minus the pilot row into all but the last column of z, and return their squared lengths."""
     moved = z[:, :-1]
-    # Integers and single precision become doubles here, before anything is subtracted.
+    # The data type converts integers and single precision before the subtraction.
     with np.errstate(invalid="ignore", over="ignore"):
         # Infinity is refused later.
         np.subtract(rows, pilot, out=moved, dtype=np.float64)
@@ -226,7 +226,7 @@ def _centre_on_device(rows: Any) -> tuple[Any, Vector, float]:
 def _pilot_row(rows: Array) -> Vector:
     chosen = rows[:: max(1, rows.shape[0] // _PILOT_ROWS)].astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
-        # Moved to the first row before they are added, equal rows have exactly their value as mean.
+        # The mean is taken relative to the first row, so that equal rows have exactly their value as mean.
         return np.asarray(chosen[0] + (chosen - chosen[0]).mean(axis=0))
 
 

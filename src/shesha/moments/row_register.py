@@ -26,9 +26,9 @@ class RowRegister:
         Raises
         ------
         ValueError
-            If there is not one identifier per row.
+            If the number of identifiers differs from the number of rows.
         TypeError
-            If they are neither whole numbers nor text.
+            If the identifiers are neither whole numbers nor text.
         """
         codes = _codes(to_host(ids, "rows"))
         if len(codes) != n_rows:

@@ -47,12 +47,12 @@ def stream(
 ) -> Iterator[list[Any]]:
     """Yield the batches of a stream, without the rows that were already counted.
 
-    `source` is the fingerprint of the stream that was counted; that of new rows is added.
+    `source` is the fingerprint of the counted stream, to which the sums of new rows are added.
 
     Raises
     ------
     ValueError
-        If the counted rows are others, or the stream ends before the rows that were counted.
+        If the first rows differ from the counted rows, or the stream has fewer rows than were counted.
     """
     fingerprint = StreamFingerprint([] if source is None else source)
     start = 0

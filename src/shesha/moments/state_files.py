@@ -54,7 +54,7 @@ def load(path: str | os.PathLike[str]) -> tuple[Accumulator, dict[str, Any], Row
     Raises
     ------
     DamagedStateError
-        If the file is cut off, of another kind, or of another format.
+        If the file is incomplete, is of another kind, or has another format.
     """
     place = kinds.path(path, "path")
     with place.open("rb") as stream:

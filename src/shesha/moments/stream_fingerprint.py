@@ -19,12 +19,12 @@ class StreamFingerprint:
     Parameters
     ----------
     known : list
-        Entries [row number, [[sum, sum of absolute values] of each side]] of a saved state. New ones are appended.
+        Entries [row number, [[sum, sum of absolute values] of each side]] of a saved state; new entries are appended.
 
     Raises
     ------
     ValueError
-        If `known` describes arrays or files.
+        If `known` describes arrays or files instead of a stream.
     """
 
     def __init__(self, known: list[Any]) -> None:
@@ -39,7 +39,7 @@ class StreamFingerprint:
         Raises
         ------
         ValueError
-            If a row differs from the row of this number in the state.
+            If a row differs from the recorded row with the same number.
         """
         for row in _powers_of_two(start, start + int(sides[0].shape[0])):
             sums = [_row_sums(side[row - start : row - start + 1]) for side in sides]

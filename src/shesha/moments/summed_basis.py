@@ -93,7 +93,7 @@ def _decompose_products(products: Matrix) -> tuple[Vector, Matrix]:
 
 
 def _keep_above(squares: Vector, axes: Matrix, level: float) -> tuple[Vector, Matrix]:
-    # Products square the singular values, so that their rounding hides those below the root of it.
+    # The products contain squared singular values, and their rounding errors hide small values.
     hidden = 8 * len(squares) * np.finfo(float).eps * max(float(squares[0]), 0.0)
     rank = int(np.count_nonzero(squares > max(hidden, level**2)))
     return np.sqrt(squares[:rank]), axes[:, :rank]
@@ -108,8 +108,8 @@ def _storage_rounding(squared_norm: float, source: SummedSource, d: int) -> floa
 def _directions_without_centring(source: SummedSource) -> dict[str, Any]:
     """Directions of the uncentred columns.
 
-    Along features that are orthogonal to the mean row the columns are centred; what remains is the direction that the
-    mean row gives, made orthogonal to those.
+    In the feature directions that are orthogonal to the mean row, the columns are already centred. The remaining
+    direction is that of the mean row, made orthogonal to the others.
     """
     side, n, d = source.side, source.n_rows, source.side.n_features
     mean = side.mean / side.unit
@@ -128,7 +128,7 @@ def _directions_without_centring(source: SummedSource) -> dict[str, Any]:
         last = towards - scaled @ (scaled.T @ (products @ towards))
         size = sqrt(n * length**2 + float(last @ products @ last))
         scaled, constant = np.column_stack([last / size, scaled]), np.append(sqrt(n) * length / size, constant)
-    # The singular values are not those of the columns, which nothing that looks at uncentred directions needs.
+    # Singular values and loadings are not computed, because no user of uncentred directions needs them.
     return {
         "axes": scaled,
         "constant": constant,

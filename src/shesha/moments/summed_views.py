@@ -30,7 +30,7 @@ class SummedRepresentation(SummedSource):
         Raises
         ------
         NotEstimable
-            If it needs the rows.
+            If the view needs the rows.
         """
         build = _BUILDERS.get(kind)
         if build is None:

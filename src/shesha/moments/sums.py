@@ -1,8 +1,8 @@
 """Counts, means and products of rows of several representations, which can be merged over batches.
 
-Each row is looked at as z = (x - m, |x - m|^2), with m the mean row: products of z hold everything that linear
-measures need, those of the squared lengths for the unbiased estimators. Two batches are merged by the pairwise update
-(Chan, Golub and LeVeque 1983), never by adding raw sums, so that an offset costs no digits.
+Each row x is represented by z = (x - m, |x - m|^2), where m is the mean row. Products of z contain all that linear
+measures need; unbiased estimators use the products of squared lengths. Batches are merged by the pairwise update
+(Chan, Golub and LeVeque 1983), not by adding raw sums, so that offsets lose no digits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ENTRIES_AT_ONCE = 1 << 13
 class SideSums:
     """Sums of one representation: its mean row, and the products of its centred rows.
 
-    The mean row is origin + unit * offset. The origin is near the data, so that the offset has digits where the
+    The mean row is origin + unit * offset. The origin is near the data, so that the offset is precise even if the
     features are far from zero.
     """
 
@@ -153,7 +153,7 @@ def join_blocks(first: Matrix, second: Matrix, row: Meeting, column: Meeting, *,
 def add_outer_product(block: Matrix, column: Vector, row: Vector) -> None:
     """Add the products of all entries of two vectors to a block, in place."""
     n_rows = min(len(column), max(16, _ENTRIES_AT_ONCE // len(row)))
-    # One buffer: workers of Dask return memory to the system at once, and asking for it again at each step takes time.
+    # One buffer for all steps: Dask workers return freed memory to the system, and allocating it again takes time.
     room = np.empty((n_rows, len(row)))
     for start in range(0, len(column), n_rows):
         some = column[start : start + n_rows, np.newaxis]

@@ -97,7 +97,7 @@ def score_area(trials: Trials, outcome: Vector | None, options: AreaOptions) -> 
     """Compute all requested scores of an area, averaged over draws if numbers of neurons are equalised."""
     drawn = [trials.take_neurons(neurons) for neurons in options.neurons(trials.n_neurons)]
     with warnings.catch_warnings():
-        # Reasons are kept beside the scores.
+        # The reasons are stored with the scores, so warnings would repeat them.
         warnings.simplefilter("ignore", NotEstimableWarning)
         return {name: _mean([ALL[name](draw, outcome, options) for draw in drawn], options) for name in options.scores}
 

@@ -48,7 +48,7 @@ class Orders:
     ) -> Orders:
         """Draw the permutations; only the recorded order if none are requested.
 
-        Blocks with names are put in the order of the trials of what they are blocks of.
+        If `blocks` has row names, it is aligned with the trials of `of`.
         """
         check.choice(null, NULLS, "null")
         generator(seed)
@@ -100,7 +100,7 @@ def _summary(observed: float, null: Vector, closer: str, alpha: float, best: flo
     if closer != "either":
         summary = summarise(observed, null, closer, alpha, best)
         return {name: getattr(summary, name) for name in summary.to_dict()}
-    # Two-sided: how far from the middle of the null, in either direction.
+    # A two-sided test compares absolute deviations from the mean of the null.
     middle = float(np.nanmean(null)) if not np.isnan(null).all() else 0.0
     summary = summarise(abs(observed - middle), np.abs(null - middle), "higher", alpha, None)
     spread = float(np.nanstd(null)) if not np.isnan(null).all() else np.nan
@@ -111,6 +111,6 @@ def _summary(observed: float, null: Vector, closer: str, alpha: float, best: flo
 
 def over_orders(score: Callable[[Index], float], orders: Orders) -> Vector:
     """Score every permutation."""
-    # The products of a single order are small: threads would wait for each other.
+    # The products of one permutation are too small for threads to help.
     with single_threaded_blas():
         return np.array([score(order) for order in orders.orders])

@@ -17,8 +17,8 @@ UNKNOWN: Interval = (float("nan"), float("nan"))
 def mean_interval(values: Vector, clusters: Sequence[str], confidence: float) -> Interval:
     """Interval of the mean of clustered observations; NaN for a single cluster.
 
-    Student's t with as many degrees of freedom as there are clusters, less one: few animals make it wide, where a
-    bootstrap over four of them would be far too narrow.
+    The interval uses Student's t with n_clusters - 1 degrees of freedom, which makes it wide for few clusters. A
+    bootstrap over as few as four animals would be far too narrow.
     """
     codes = np.unique(np.asarray(clusters), return_inverse=True)[1]
     n_clusters = int(codes.max()) + 1 if len(codes) else 0
@@ -38,15 +38,15 @@ def jackknife_correlation(
     Parameters
     ----------
     score : callable
-        Takes a mask of the observations to use, returns a correlation.
+        Function that takes a mask of the observations to use and returns a correlation.
     clusters : sequence of str
-        One per observation.
+        Cluster of each observation.
     confidence : float
 
     Returns
     -------
     interval, p-value
-        On Fisher's scale, with Student's t; NaN for fewer than three clusters.
+        From Student's t on Fisher's scale. NaN for fewer than three clusters.
     """
     codes = np.unique(np.asarray(clusters), return_inverse=True)[1]
     n = int(codes.max()) + 1 if len(codes) else 0

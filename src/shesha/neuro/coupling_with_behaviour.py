@@ -31,23 +31,23 @@ def behaviour_coupling(
 ) -> TrialScore:
     """Rank correlation over trials between the size of the population response and the outcome.
 
-    Both change slowly along a session (arousal, satiety), which alone correlates them: the null takes the outcomes
-    along the session, and so keeps what either does slowly.
+    Both change slowly along a session (arousal, satiety), which alone correlates them. The null shifts the outcomes
+    along the session, and so preserves the slow changes of both.
 
     Parameters
     ----------
     X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
-        Responses, trials in the order in which they were recorded; averaged over time.
+        Responses, with trials in the order of recording; averaged over time.
     outcome : array of shape (n_trials,)
-        A number per trial: correct or not, a reaction time.
+        Number for each trial, such as a reaction time, or 1 for correct and 0 for wrong.
     n_permutations, null, blocks, block_length, alpha, seed
-        As for `trial_split`.
+        See `trial_split`.
 
     Returns
     -------
     TrialScore
-        In [-1, 1], held against chance on both sides; NaN, with a reason and a warning, where the outcome or the size
-        of the response is constant over trials.
+        In [-1, 1], with a two-sided p-value. NaN, with a reason and a warning, if the outcome or the size of the
+        response is constant over trials.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def behaviour_coupling(
 
 def coupling_score(trials: Trials, outcome: Vector, orders: Orders) -> TrialScore:
     """Score checked trials."""
-    # Sizes that differ by rounding alone, as of responses of unit length, tie.
+    # Sizes that differ only by rounding, such as those of unit-length responses, count as ties.
     size, other = centred_ranks(np.linalg.norm(trials.rates, axis=1)[None])[0], _ranks(outcome)
     return orders.summarise(
         "coupling between response size and outcome",

@@ -42,7 +42,7 @@ class Crossed:
         """Check the noise, and reduce the columns if there are few trials and channels do not matter."""
         n = trials.n_neurons
         covariance = check_noise(noise, n)
-        # Distances in units of an estimated noise have no unit; others would overflow.
+        # With estimated noise, distances do not depend on units, so data can be rescaled. Others could overflow.
         estimated = covariance is not None and not isinstance(covariance, np.ndarray)
         unit = length_unit(trials.rates) if estimated else huge_unit(trials.rates)
         if unit != 1.0 and not estimated:
@@ -51,7 +51,7 @@ class Crossed:
                 f"{np.abs(trials.rates).max():.0e}; divide X by a constant"
             )
         rates = trials.rates / unit
-        # What all trials share changes no distance, but its products would have more digits than these.
+        # The mean of all trials does not affect distances, but products of large numbers would lose digits.
         rates = rates - rates.mean(axis=0)
         turned = not isinstance(covariance, np.ndarray) and covariance != "diagonal" and n > trials.n_trials
         return cls(compress_columns(rates) if turned else rates, runs, trials.n_conditions, n, covariance)
@@ -87,7 +87,7 @@ class Crossed:
             )
         if self.noise == "diagonal":
             variances = np.einsum("ij,ij->j", deviations, deviations) / dof
-            # A channel that never responds has no distance to divide.
+            # A channel without variance within conditions has weight 0 instead of an infinite weight.
             weights = np.divide(1.0, variances, out=np.zeros_like(variances), where=variances > 0)
             return lambda rows: np.asarray(rows * weights)
         shrinkage = None if isinstance(self.noise, str) else self.noise
@@ -106,34 +106,34 @@ def crossnobis(
 ) -> Any:
     """Cross-validated squared Mahalanobis distances between conditions: 0 on average without a difference.
 
-    Differences between two conditions are multiplied between runs, whose noise is independent, so noise adds nothing
-    on average: values below 0 are what chance gives half of the time where there is no difference, and are never cut.
-    Each pair takes all runs that have both conditions; numbers of trials may differ, and what is missing does not stop
-    the rest.
+    The difference between two conditions in one run is multiplied with the difference in another run. The noise of runs
+    is independent, so it adds nothing on average. Without a true difference, about half of the distances are negative;
+    they are not set to 0. Each pair of conditions uses all runs that contain both. Numbers of trials may differ.
 
     Parameters
     ----------
     X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
         Responses; averaged over time.
     conditions : array of shape (n_trials,) or (n_trials, n_columns), or names of coordinates of a DataArray
-    runs : the same, optional
-        Parts of the recording with independent noise: runs, blocks of trials. None: every trial is one, which slow
-        changes make wrong.
+        The condition of each trial.
+    runs : as `conditions`, optional
+        Part of the recording with independent noise, such as a run or a block of trials, for each trial. None: each
+        trial is a run, which biases distances if responses change slowly.
     noise : {'ledoit-wolf', 'diagonal'}, float, array of shape (n_neurons, n_neurons) or None
-        How the covariance of the noise, of trials about the mean of their condition, is shrunk before it is inverted:
-        by the intensity of Ledoit and Wolf, by a share in (0, 1] of your own, or to its diagonal. Or its inverse. Or
-        None: Euclidean distances.
+        Estimate of the noise covariance from deviations of trials from the mean of their condition. It is shrunk by
+        the intensity of Ledoit and Wolf, to its diagonal, or by a share in (0, 1]. An array is the inverse of the
+        covariance. None: Euclidean distances.
 
     Returns
     -------
-    array of shape (n_conditions, n_conditions), or xarray.DataArray where X is one
-        Squared distances divided by the number of neurons, conditions in sorted order; NaN, with a warning, for pairs
-        that fewer than two runs have.
+    array of shape (n_conditions, n_conditions), or xarray.DataArray if X is one
+        Squared distances divided by the number of neurons, with conditions in sorted order. NaN, with a warning, for
+        pairs that occur together in fewer than two runs.
 
     Raises
     ------
     ValueError
-        If X is no array of finite responses, labels do not fit it, or the noise cannot be estimated.
+        If X is not an array of finite responses, labels do not fit X, or the noise cannot be estimated.
 
     Examples
     --------
@@ -183,14 +183,14 @@ def discriminability(
     Parameters
     ----------
     X, conditions, runs, noise
-        As for `crossnobis`.
+        See `crossnobis`.
     n_permutations, null, blocks, block_length, alpha, seed
-        As for `trial_split`.
+        See `trial_split`.
 
     Returns
     -------
     TrialScore
-        Chance is 0 where trials are independent; NaN, with a reason and a warning, where no pair has a distance.
+        The chance level is 0 if trials are independent. NaN, with a reason and a warning, if no pair has a distance.
 
     Examples
     --------

@@ -104,23 +104,23 @@ def crossnobis_test(
 ) -> CrossnobisPairs:
     """Test for every pair of conditions whether their responses differ, by cross-validated distances.
 
-    The trials of the two conditions exchange their labels within runs, and the noise is estimated again each time, so
-    that the test holds for any noise of independent trials. Use it where single pairs are of interest; for one answer
-    about all conditions use `discriminability`, whose null also allows for slow changes. The time grows with the
-    number of pairs times that of permutations.
+    The labels of the two conditions are permuted within runs, and the noise is estimated again for each permutation.
+    The test is therefore valid for any noise if trials are independent. Use it to test single pairs. To test all
+    conditions together, use `discriminability`, whose null also allows for slow changes. Computing time is
+    proportional to the number of pairs times `n_permutations`.
 
     Parameters
     ----------
     X, conditions, runs, noise
-        As for `crossnobis`. Trials of a run must be independent of one another.
+        See `crossnobis`. Trials of a run must be independent of one another.
     n_permutations : int
-        At least 19.
+        Number of permutations for each pair, at least 19.
     seed : int, Generator or None
 
     Returns
     -------
     CrossnobisPairs
-        Distances, one-sided p-values and their corrections; NaN where fewer than two runs have both conditions.
+        Distances, one-sided p-values and corrected p-values; NaN if fewer than two runs contain both conditions.
 
     Examples
     --------

@@ -29,8 +29,8 @@ OTHER = "Other"
 def allen_areas() -> dict[str, Area]:
     """Areas by acronym, with the region in the paper and the division in the atlas.
 
-    The two differ: the paper counts the zona incerta (ZI) as midbrain, which the atlas has in the hypothalamus, and its
-    Striatum takes the lateral septum as LS but not its parts (LSr, LSc).
+    The two differ. The paper assigns the zona incerta (ZI) to the midbrain, the atlas to the hypothalamus. The paper's
+    Striatum includes the lateral septum as LS but not its parts (LSr, LSc).
 
     Examples
     --------

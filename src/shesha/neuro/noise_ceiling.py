@@ -41,41 +41,42 @@ def noise_ceiling(
     """Noise ceiling: the range of scores of a perfect model of the distances, and their reliability.
 
     `lower` is the mean similarity of each repeat (subject, run) to the mean of the others, `upper` to the mean of all
-    (Nili et al. 2014). Unlike `shesha.noise_ceiling` it takes distances below zero, as cross-validated ones are, and
-    pairs that some repeat lacks; and where repeats do not agree it gives no ceiling, since nothing is there to reach.
+    (Nili et al. 2014). Unlike `shesha.noise_ceiling`, this function accepts missing and negative distances, such as
+    cross-validated ones. Without agreement between repeats, it returns no ceiling.
 
     Parameters
     ----------
     rdms_or_trials : array
-        Distances of shape (n_repeats, n_conditions, n_conditions) or (n_repeats, n_pairs), with NaN where a repeat has
-        none; or, where `conditions` are given, responses as for `trial_split`.
+        Distances of shape (n_repeats, n_conditions, n_conditions) or (n_repeats, n_pairs), with NaN for missing values.
+        If `conditions` are given: responses, see `trial_split`.
     conditions : optional
-        As for `trial_split`; then the distances of each run are the repeats.
-    runs : the same, optional
-        The run of each trial. None: odd and even trials are two.
+        Condition of each trial, see `trial_split`. The distances of each run are then the repeats.
+    runs : as `conditions`, optional
+        Run of each trial. None: odd trials and even trials are the two runs.
     method : {'spearman', 'pearson', 'cosine'}
-        How distances are compared; means are of their ranks, of standardised distances, of those of unit length.
+        Similarity of distances. For means over repeats, distances are first ranked, standardised, or scaled to unit
+        length, respectively.
     metric, normalize
-        As for `trial_split`: how the distances of trials are found.
+        Distance between the mean responses of conditions, see `trial_split`.
     trials_per_run : 'all', 'equal' or int
-        Trials of each condition in each run, as `trials_per_half` of `trial_split`. The ceiling of all trials is that
-        of distances of all trials. Rare conditions are far from all others in every run, so unequal numbers raise it,
-        without any code; a note then reports the reliability with equal numbers, which is free of that.
+        Number of trials of each condition in each run, see `trials_per_half` of `trial_split`. Use 'all' for models of
+        distances from all trials. Rare conditions are far from all others in every run, so unequal numbers raise the
+        ceiling even without a neural code. A note then reports the reliability with equal numbers.
     n_draws : int
-        Random choices of these trials, over which results are averaged.
+        Number of random choices of trials, over which results are averaged.
     seed : int, Generator or None
 
     Returns
     -------
     NoiseCeiling
-        `lower`, `upper`, and `reliability`, the mean similarity of two repeats: for odd and even trials the value of
-        `trial_split`, if its `trials_per_half` is the same. Without a reliability above 0 there is no ceiling: NaN,
-        with a reason and a warning.
+        `lower`, `upper`, and `reliability`, the mean similarity of two repeats. For odd and even trials, `reliability`
+        equals the value of `trial_split` with the same `trials_per_half`. If it is not above 0, `lower` and `upper`
+        are NaN, with a reason and a warning.
 
     Raises
     ------
     ValueError
-        If there are fewer than two repeats, or an array has another shape.
+        If there are fewer than two repeats, or an array has the wrong shape.
 
     Examples
     --------

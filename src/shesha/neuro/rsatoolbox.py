@@ -18,7 +18,7 @@ def to_rsatoolbox(X: Any, conditions: Conditions, runs: Conditions | None = None
     ----------
     X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
     conditions, runs
-        As for `crossnobis`: they become the observation descriptors `condition` and `run`.
+        See `crossnobis`. They become the observation descriptors `condition` and `run`.
 
     Returns
     -------
@@ -32,7 +32,7 @@ def to_rsatoolbox(X: Any, conditions: Conditions, runs: Conditions | None = None
     try:
         data: Any = import_module("rsatoolbox.data")
     except ImportError as error:
-        # No extra brings it: its dependencies are many, and only this function needs them.
+        # rsatoolbox is in no extra, because it has many dependencies and only this function uses it.
         raise ImportError("to_rsatoolbox needs rsatoolbox: pip install rsatoolbox") from error
     trials = Trials.build(X, conditions, min_trials=1)
     descriptors = {"condition": np.array(trials.names)[trials.codes]}
@@ -55,20 +55,20 @@ def from_rsatoolbox(given: Any, conditions: str = "condition", runs: str | None 
     ----------
     given : rsatoolbox Dataset, TemporalDataset or RDMs
     conditions, runs : str
-        Observation descriptors of a data set, for RDMs the pattern descriptor `conditions`.
+        Names of the observation descriptors. For RDMs, `conditions` is the name of a pattern descriptor.
 
     Returns
     -------
     tuple of arrays
-        Of a data set: responses, conditions and, where `runs` are named, runs. Of RDMs: distances of shape
+        For a data set: responses, conditions and, if `runs` is given, runs. For RDMs: distances of shape
         (n_repeats, n_conditions, n_conditions), and the conditions.
 
     Raises
     ------
     TypeError
-        If it is none of these.
+        If `given` is not an rsatoolbox data set or RDMs.
     ValueError
-        If it has no such descriptor.
+        If a descriptor is missing.
     """
     if hasattr(given, "dissimilarities") and hasattr(given, "get_matrices"):
         matrices: Matrix = np.asarray(given.get_matrices(), dtype=np.float64)

@@ -29,20 +29,22 @@ def association(
 ) -> Association:
     """Rank correlation of two columns of a table over areas and sessions, with an interval over whole sessions.
 
-    Areas of one session share trials and behaviour, so that they are not as many observations as there are lines:
-    interval and p-value come from leaving out one session (or animal) after the other. What both columns rise with,
-    numbers of neurons or of spikes, correlates them by itself: take it out with `inputs`.
+    Areas of one session share trials and behaviour, so they are not independent. The interval and p-value are from a
+    jackknife over sessions (or animals). Both columns may rise with numbers of neurons or spikes, which alone
+    correlates them; control for these with `covariates`.
 
     Parameters
     ----------
     table : SessionTable
+        Result of `session_table`.
     first, second : str
         Columns of `table.to_frame()`.
     covariates : sequence of str
-        Columns whose ranks are regressed out of those of both.
+        Columns whose ranks are regressed out of the ranks of both columns.
     clusters : {'session', 'animal'}
-        What is independent; three at least for an interval.
+        Independent units; an interval requires at least three.
     confidence : float
+        Confidence level of the interval, in (0, 1).
 
     Returns
     -------

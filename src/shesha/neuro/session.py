@@ -21,15 +21,15 @@ class Session:
     Parameters
     ----------
     X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
-        Responses, trials in the order in which they were recorded.
+        Responses, with trials in the order of recording.
     conditions : array of shape (n_trials,) or (n_trials, n_columns), or names of coordinates of a DataArray
         The condition of each trial.
     areas : array of shape (n_neurons,), or the name of a coordinate of a DataArray
-        The area that each neuron lies in.
+        The brain area of each neuron.
     outcome : array of shape (n_trials,), optional
-        A number per trial, for the coupling of response and outcome.
+        Number for each trial, for the score 'behaviour_coupling'.
     animal : str
-        Whose recording it is.
+        Name of the animal. Default: the name of the session.
     """
 
     X: Any

@@ -47,7 +47,7 @@ class _Session:
         rows = np.column_stack([trials.rates, np.ones(trials.n_trials)])
         place = np.empty(trials.n_trials, dtype=np.intp)
         for code in range(-1, trials.n_conditions):
-            # Every other trial of each condition, so that none lacks a half.
+            # Alternate the trials of each condition, so that each condition occurs in both halves.
             members = np.flatnonzero(trials.codes == code)
             place[members] = np.arange(len(members)) % 2
         sums = half_sums(rows, trials.codes, trials.n_conditions, place, np.array([[True, False]]))
@@ -77,40 +77,40 @@ def session_drift(
     """Agreement within and between sessions of population vectors, rates, tuning and geometry.
 
     Population vectors, the responses of all neurons to one condition, differ between sessions if neurons change their
-    rate, their tuning, or both. This separates the parts (Deitch et al. 2021): `rate` is the correlation over neurons
-    of the mean response, `tuning` the median over neurons of the correlation over conditions, and `geometry` the rank
-    correlation of the cosine distances between conditions. Each between halves of the trials of two sessions, and
-    within the sessions, so that noise takes the same from both.
+    rate, their tuning, or both. This function separates these parts (Deitch et al. 2021). `rate` is the correlation
+    over neurons of the mean response. `tuning` is the median over neurons of the correlation over conditions.
+    `geometry` is the rank correlation of the cosine distances between conditions. Each part is computed between halves
+    of the trials, both across and within sessions, so that noise lowers both values alike.
 
-    A change of `geometry` need not mean a change of tuning: cosine distances weigh neurons by their rates, so a gain
-    that differs between neurons changes the geometry although every neuron keeps its tuning. Read `geometry` as a
-    change of its own only where `rate` agrees between the sessions.
+    A change of `geometry` does not imply a change of tuning. Cosine distances weight neurons by their rates, so gain
+    changes that differ between neurons change the geometry even if tuning is constant. Interpret a change of `geometry`
+    as separate only if `rate` agrees between the sessions.
 
     Parameters
     ----------
-    sessions : mapping of names, or sequence, of pairs (X, conditions)
-        Responses and conditions, each as for `trial_split`; at least two sessions. A pair of sessions is compared by
-        the conditions that both have.
+    sessions : mapping from names to pairs (X, conditions), or sequence of such pairs
+        Responses and conditions of at least two sessions, see `trial_split`. Two sessions are compared on their common
+        conditions.
     tracked : array of shape (n_tracked, n_sessions), optional
-        Number of each tracked neuron among the columns of each session, from 0, and -1 where a session lacks it. None:
-        all sessions have the same neurons in the same order.
+        Column index of each tracked neuron in each session, from 0, or -1 if the session lacks the neuron. None: all
+        sessions have the same neurons in the same order.
     n_permutations : int
-        For the null of population vectors, rates and tuning as many neurons as are shared are drawn from both
-        sessions and matched at random; for that of the geometry, the conditions of one session are.
+        Number of permutations for each null. For population vectors, rates and tuning, as many neurons as are shared
+        are drawn from both sessions and matched at random. For the geometry, conditions of one session are permuted.
     alpha : float
-        Level of the thresholds.
+        Significance level of the thresholds.
     seed : int, Generator or None
 
     Returns
     -------
     SessionDrift
-        For each pair of sessions `n_shared`, `n_conditions` and the `parts`; NaN where neurons or conditions are fewer
-        than three.
+        For each pair of sessions, `n_shared`, `n_conditions` and the `parts`. If the sessions share fewer than three
+        neurons or conditions, `parts` is empty and `reason` is set.
 
     Raises
     ------
     ValueError
-        If there are fewer than two sessions, or the table of tracked neurons does not fit them.
+        If there are fewer than two sessions, or the table of tracked neurons does not fit the sessions.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def _summary(values: Cube, summary: Callable[..., Any], of_known: Callable[..., 
     if not np.isnan(values).any():
         return np.asarray(summary(values, axis=-1))
     with warnings.catch_warnings():
-        # Where nothing is known, NaN is the answer.
+        # NaN is the intended result if all values are missing.
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.asarray(of_known(values, axis=-1))
 

@@ -54,50 +54,50 @@ def session_table(
 ) -> SessionTable:
     """Score every area of every session, each with its chance level, and average over groups of areas.
 
-    Areas of one session share its trials, and sessions of one animal share its brain: intervals of the means are over
-    whole sessions or animals. Scores depend on how many neurons an area has: with `n_neurons` all are scored with as
-    many, drawn several times, and areas with fewer are left out.
+    Areas of one session share its trials, and sessions of one animal share its brain. Intervals of the means therefore
+    treat whole sessions or animals as independent. Scores also depend on the number of neurons; `n_neurons` makes
+    areas comparable.
 
     Parameters
     ----------
-    sessions : mapping of names to Session, or sequence of Session
-        Each may have its own conditions.
-    by : {'area', 'region', 'division'}, or mapping of areas to groups
-        Averages over sessions of each area, over the regions of the paper's appendix 13.6, over the divisions of the
-        Allen atlas, or over your own groups (areas that are not named form one group each).
+    sessions : mapping from names to Session, or sequence of Session
+        Recordings, each with its own conditions.
+    by : {'area', 'region', 'division'}, or mapping from areas to groups
+        Groups over which scores are averaged: single areas, the regions of the paper's appendix 13.6, the divisions of
+        the Allen atlas, or your own groups. Areas missing from a mapping form one group each.
     scores : sequence of str
-        Of 'trial_split', 'centroid_drift', 'wuc', 'behaviour_coupling'; the first puts groups in their order.
+        One or more of 'trial_split', 'centroid_drift', 'wuc' and 'behaviour_coupling'. Groups are sorted by the first.
     how, metric, normalize, n_splits, n_blocks, trials_per_half
-        As for `trial_split`.
+        See `trial_split`.
     n_neurons : int, optional
-        Neurons that every area is scored with.
+        Number of neurons to draw from each area; areas with fewer are left out. None: all neurons.
     n_draws : int
-        Random choices of this many neurons.
+        Number of random draws of `n_neurons` neurons, over which scores are averaged.
     min_neurons, min_trials : int
-        Areas with fewer neurons, and sessions with fewer trials, are left out, and listed.
+        Minimum numbers of neurons in an area and of trials in a session. Smaller ones are left out and listed.
     skip : sequence of str
-        Areas to leave out: those that are none.
+        Labels to leave out because they are not brain areas.
     n_permutations : int
-        Orders of the trials for each null.
+        Number of permutations of the trials for each null.
     null, drift_null : {'shift', 'permute'}
-        What is done to the order of conditions and outcomes, and to that of trials for the drift.
+        Circular shifts or permutations: of conditions and outcomes, and of trials for 'centroid_drift'.
     interval : {'session', 'animal'}
-        What is independent.
+        Independent units for the intervals.
     confidence : float
-        Of the intervals.
+        Confidence level of the intervals.
     alpha : float
-        Level at which areas are counted as beyond chance.
+        Significance level at which areas are counted as beyond chance.
     seed : int, Generator or None
 
     Returns
     -------
     SessionTable
-        `lines`, one per area and session; `groups`; `excluded`.
+        With `lines` (one per area and session), `groups` and `excluded`.
 
     Raises
     ------
     ValueError
-        If there is no session, nothing is left of them, or an option is none.
+        If there is no session, all areas are left out, or an option is invalid.
 
     Examples
     --------

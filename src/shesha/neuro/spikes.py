@@ -20,13 +20,13 @@ def spike_counts(
     Parameters
     ----------
     spikes : mapping or sequence of arrays of spike times, or pynapple TsGroup
-        One entry per neuron, in the order of the columns that come out.
+        One entry per neuron, in the order of the neurons in the result.
     onsets : array of shape (n_trials,), or pynapple Ts, or IntervalSet (its starts)
-        When each trial begins, in the unit of the spike times.
+        Start of each trial, in the unit of the spike times.
     window : pair of float
-        Beginning and end, relative to the onset; spikes at the end do not count.
+        Start and end of the window, relative to the onset. Spikes exactly at the end are not counted.
     n_bins : int
-        Windows of equal width that it is cut into.
+        Number of bins of equal width in the window.
 
     Returns
     -------
@@ -35,7 +35,7 @@ def spike_counts(
     Raises
     ------
     ValueError
-        If there is no neuron, times are no finite numbers, or the window ends before it begins.
+        If there are no neurons, times are not finite numbers, or the window does not end after its start.
 
     Examples
     --------

@@ -92,62 +92,61 @@ def trial_split(
 ) -> TrialScore:
     """Stability of a recording: agreement between halves of the trials on distances between conditions.
 
-    Mean responses of each condition are taken in either half, and the distances between them are rank-correlated
-    between halves; several splits are averaged. By default every condition contributes the same number of trials to
-    each half, because unequal numbers alone make distances agree. The score measures the reliability of the distances,
-    which rises with the number of trials, neurons and spikes, so compare areas with equal numbers only. Halves of every
-    other trial also share slow changes. If a condition repeats in consecutive trials, these changes add to the
-    distances between conditions. The null shifts the conditions along the session, in their order, by a random number
-    of trials, and so preserves slow changes and repeats.
+    Each half gives the mean response of each condition. The distances between these means are rank-correlated between
+    halves, and the correlations are averaged over splits. By default, each condition contributes the same number of
+    trials to each half, because unequal numbers alone make distances agree. The score is the reliability of the
+    distances. It rises with the number of trials, neurons and spikes, so compare only areas with equal numbers. Odd and
+    even trials also share slow changes, which add to the distances if a condition repeats in consecutive trials. The
+    null shifts the conditions along the session by a random number of trials, which preserves slow changes and repeats.
 
     Parameters
     ----------
     X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
-        Spike counts, rates, or any responses, trials in the order in which they were recorded; averaged over time.
+        Spike counts, rates, or other responses, with trials in the order of recording; averaged over time.
     conditions : array of shape (n_trials,) or (n_trials, n_columns), or names of coordinates of a DataArray
-        The condition of each trial; several columns together are one condition.
+        The condition of each trial. With several columns, each combination of values is a condition.
     how : {'odd-even', 'random', 'blocks'}
-        Every other trial: neighbours are in different halves, so that slow changes are the same in both. Or random
-        halves, which share slow changes as well. Or consecutive blocks, half of them in either half: with `n_blocks=2`
-        the first and the second half of the session, which share no slow change.
+        Choice of the halves. 'odd-even': alternate trials, so that slow changes are the same in both halves. 'random':
+        random halves, which share slow changes as well. 'blocks': half of the consecutive blocks. With `n_blocks=2`,
+        these are the first and the second half of the session, which share no slow changes.
     n_splits : int
-        Random halves; of blocks, all ways to choose them where these are no more.
+        Number of random splits. For 'blocks', all choices of blocks are used if there are at most this many.
     n_blocks : int
-        Blocks of as many trials each as can be, for 'blocks'.
+        Number of blocks for 'blocks', of nearly equal size.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between mean responses.
     normalize : bool
-        Give the response of each trial unit length first, so that the overall rate of a trial does not matter.
+        Whether to scale the response of each trial to unit length first, which removes its overall rate.
     trials_per_half : 'equal', 'all' or int
-        Trials of each condition in each half. 'equal': as many as the rarest condition has, of those with two in each
-        half; they are drawn `n_splits` times. A number: this many; conditions with fewer are left out. 'all': all
-        trials; unequal numbers then raise the value and its chance level, and can hide a code.
+        Number of trials of each condition in each half. 'equal': the number of the rarest condition that has two in
+        each half, in `n_splits` random draws. A number: exactly this many; conditions with fewer are left out. 'all':
+        all trials. Unequal numbers then raise the value and its chance level, and can hide a neural code.
     min_trials : int
-        Conditions with fewer trials are left out and reported. Leaving rare ones out leaves more trials to the others.
+        Minimum number of trials of a condition. Rarer ones are left out and reported, which leaves more for the others.
     n_permutations : int
-        Orders of the conditions for the null; 0 for none.
+        Number of permutations of the conditions for the null; 0 for none.
     null : {'shift', 'permute', 'stretches'}
-        The conditions are shifted along the session, its end joined to its beginning; or shuffled, which also separates
-        repeats; or exchanged in stretches of `block_length` trials.
+        'shift': circular shifts of the conditions along the session. 'permute': permutations of single trials, which
+        also separate repeats. 'stretches': permutations of stretches of `block_length` trials.
     blocks : array of shape (n_trials,), optional
-        Labels of parts of the recording that the conditions never leave.
+        Part of the recording of each trial. Conditions are permuted within these parts. Default: a single part.
     block_length : int, optional
-        Trials of a stretch, for null='stretches'.
+        Number of trials in a stretch. Required for, and only for, null='stretches'.
     alpha : float
-        Level of the threshold.
+        Significance level of the threshold.
     seed : int, Generator or None
 
     Returns
     -------
     TrialScore
-        In [-1, 1]; `n_unused` and `dropped` tell the trials and conditions that equal numbers cost. For all trials,
-        `further` has the reliability of both halves together (Spearman-Brown) where it is positive. NaN, with a
-        reason and a warning, where fewer than three conditions have enough trials in both halves.
+        In [-1, 1]. `n_unused` and `dropped` are the trials and conditions that equal numbers exclude. With all trials,
+        `further` has the reliability of both halves together (Spearman-Brown) if the score is positive. NaN, with a
+        reason and a warning, if fewer than three conditions have enough trials in both halves.
 
     Raises
     ------
     ValueError
-        If X is no array of finite responses, or conditions do not fit it.
+        If X is not an array of finite responses, or conditions do not fit X.
 
     Examples
     --------

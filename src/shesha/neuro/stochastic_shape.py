@@ -83,46 +83,46 @@ def stochastic_shape(
 ) -> StochasticShape:
     """Return the shape distance of two noisy recordings, corrected for few trials.
 
-    Each condition is a cloud of trials. The clouds of `Y` are rotated together until they are as close as they get to
-    those of `X`; the distance is the square root of the mean over conditions. Use it where noise is of interest as well
-    as means: two areas with the same tuning and other noise correlations differ here, and not by a distance of means.
+    Each condition is a cloud of trials. One rotation of all clouds of `Y` brings them as close as possible to those of
+    `X`. The distance is the square root of the mean over conditions. Use this distance if noise matters as well as the
+    means. For example, it separates two areas with the same tuning but different noise correlations.
 
     Parameters
     ----------
     X, Y : arrays of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
-        Neurons need not match, nor their number; times are averaged. Units must be comparable: standardise neurons
-        first if recordings are.
+        Responses; averaged over time. Neurons and their numbers may differ between X and Y, but units must be
+        comparable. If they are not, standardise the neurons first.
     conditions, conditions_of_Y : array of shape (n_trials,), or names of coordinates
-        The condition of each trial; those with at least 4 trials in both are compared, 3 at least. None: the trials of
-        `Y` have the conditions of those of `X`.
+        The condition of each trial. At least 3 conditions must have at least 4 trials in both recordings; others are
+        left out. None for `conditions_of_Y`: the same as `conditions`.
     kind : {'gaussian', 'energy'}
-        2-Wasserstein distance of Gaussian clouds (means and covariances), or the energy distance, which sees any
-        difference of the clouds and needs no covariance.
+        'gaussian': 2-Wasserstein distance of Gaussian clouds (means and covariances). 'energy': energy distance, which
+        is sensitive to any difference between the clouds and requires no covariance.
     weight : float
-        Of the means in the Gaussian distance, from 0 (covariances only) over 1 (2-Wasserstein) to 2 (means only).
+        Weight of the means in the Gaussian distance: 0 (covariances only), 1 (2-Wasserstein) to 2 (means only).
     n_splits : int
-        Random halves of the trials, for the correction.
+        Number of random splits of the trials into halves, for the correction.
     seed : int, Generator or None
-        Draws the halves.
+        Seed of the splits.
 
     Returns
     -------
     StochasticShape
-        `corrected` squared is the squared distance of halves of the trials less the mean of that within `X` and that
-        within `Y`, or 0 if that is negative: what few trials add to the first they add to the others. This is not the
-        moment estimator of Pospisil et al. 2024 (arXiv:2310.05742), which corrects for few conditions. The minimum over
-        rotations is the best of four starts.
+        The square of `corrected` is the squared distance between halves of `X` and `Y`, minus the mean squared distance
+        between the two halves of each recording; 0 if this is negative. Few trials raise all these distances alike. The
+        moment estimator of Pospisil et al. 2024 (arXiv:2310.05742) instead corrects for few conditions. The minimum
+        over rotations is the best of four starts.
 
     Raises
     ------
     ValueError
-        If fewer than 3 conditions have 4 trials in both, or weights are given for energy distances.
+        If fewer than 3 conditions have 4 trials in both, or a weight other than 1 is given for energy distances.
 
     References
     ----------
     Duong, Zhou, Nassar, Berman, Olieslagers and Williams 2023, "Representational dissimilarity metric spaces for
-    stochastic neural networks", arXiv:2211.11665. Its code, netrep, weighs means and covariances otherwise in the
-    rotation than in the distance unless `weight` is 0, 1 or 2; here the rotation minimises the distance itself.
+    stochastic neural networks", arXiv:2211.11665. Unless `weight` is 0, 1 or 2, the paper's code (netrep) uses other
+    weights for the rotation than for the distance. Here, the rotation minimises the distance.
 
     Examples
     --------

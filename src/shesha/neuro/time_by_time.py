@@ -24,7 +24,7 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed, Vector
 
 _FEWEST_PAIRS = 3
-"""Smallest number of conditions; with fewer, the rank correlation of distances is not meaningful."""
+"""Smallest number of pairs of conditions; with fewer, the rank correlation of distances is not meaningful."""
 
 
 def over_time(
@@ -48,25 +48,27 @@ def over_time(
 ) -> OverTime:
     """Rank correlation between distances at every pair of times, from two halves of the trials.
 
-    The diagonal says when the geometry is reliable, the rest whether it is the same at other times. Many entries are
-    looked at, so each is held against the largest that other orders of the conditions give anywhere.
+    The diagonal shows when the geometry is reliable, and the other entries whether it is the same at other times. To
+    correct for multiple testing, each entry is compared with the largest entry of each permutation of the conditions.
 
     Parameters
     ----------
     X : array of shape (n_trials, n_neurons, n_times), or xarray.DataArray
+        Responses, with trials in the order of recording.
     conditions : array of shape (n_trials,) or (n_trials, n_columns), or names of coordinates of a DataArray
+        The condition of each trial.
     times : array of shape (n_times,), optional
-        The times in your units; default: those of a DataArray, or their numbers.
+        The times, in any unit. Default: the times of a DataArray, or otherwise 0, 1, 2, ...
     how, metric, normalize, n_splits, n_blocks, trials_per_half, min_trials
-        As for `trial_split`. Pairs of conditions without a distance at some time count as average there.
+        See `trial_split`. A pair of conditions without a distance at some time has the mean rank there.
     n_permutations, null, blocks, block_length, alpha, seed
-        As for `trial_split`.
+        See `trial_split`.
 
     Returns
     -------
     OverTime
-        `values`, `chance` and corrected `p_values` of shape (n_times, n_times), symmetric; NaN, with a reason and a
-        warning, where fewer than three conditions have trials in both halves.
+        With symmetric `values`, `chance` and corrected `p_values` of shape (n_times, n_times). NaN, with a reason and a
+        warning, if fewer than three conditions have trials in both halves.
 
     Examples
     --------
@@ -135,9 +137,9 @@ def _times(times: ArrayLike | None, trials: Trials) -> tuple[float, ...]:
 def _table(scores: list[SplitScore], codes: Labels) -> Matrix:
     """Agreement of every pair of times, averaged over splits and over the order of halves."""
     both = [score.distances(codes) for score in scores]
-    # Each half: (n_splits, n_times, n_pairs).
+    # The shape of each half is (n_splits, n_times, n_pairs).
     halves = [np.array([pair[side] for pair in both]).transpose(1, 0, 2) for side in (0, 1)]
-    # A pair that one half never knows (its conditions have no trials there) says nothing about agreement.
+    # A pair without distances in one half is excluded, because it contains no information on agreement.
     shared = np.logical_and(*(np.isfinite(half).any(axis=1, keepdims=True) for half in halves))
     halves = [np.where(shared, half, np.nan) for half in halves]
     first, second = (np.array([centred_ranks(split) for split in half]) for half in halves)

@@ -22,11 +22,11 @@ def check_tracked(
     Parameters
     ----------
     tracked : array of shape (n_tracked, n_sessions)
-        Number of each tracked neuron among those of each session, from 0; -1 where a session lacks it.
+        Column index of each tracked neuron in each session, from 0, or -1 if the session lacks the neuron.
     n_neurons : sequence of int, optional
-        Neurons of each session.
+        Number of neurons of each session. None: indices have no upper limit.
     names : sequence of str, optional
-        Names of the sessions.
+        Names of the sessions in error messages. Default: their numbers.
 
     Returns
     -------
@@ -35,7 +35,7 @@ def check_tracked(
     Raises
     ------
     ValueError
-        If numbers are outside a session, or a session has a neuron twice.
+        If an index is out of range, or a session has a neuron twice.
 
     Examples
     --------
@@ -87,12 +87,12 @@ def shared_neurons(tracked: ArrayLike) -> NDArray[np.intp]:
     Parameters
     ----------
     tracked : array of shape (n_tracked, n_sessions)
-        As for `session_drift`.
+        See `session_drift`.
 
     Returns
     -------
     array of shape (n_sessions, n_sessions)
-        On the diagonal, the tracked neurons of each session.
+        The diagonal has the number of tracked neurons of each session.
 
     Examples
     --------

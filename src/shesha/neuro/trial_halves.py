@@ -65,7 +65,7 @@ def _random_halves(n_trials: int, n_splits: int, rng: np.random.Generator) -> Ma
 def _halves_of_blocks(n_blocks: int, n_splits: int, rng: np.random.Generator) -> Mask:
     """Choose half of the blocks, in all possible ways or at random; the first block is in the first half."""
     size = n_blocks // 2
-    # Of an even number, both halves of a split are choices: fixing the first block counts each once.
+    # With an even number of blocks, each split would occur twice unless the first block is fixed.
     fixed = n_blocks % 2 == 0
     n_ways = comb(n_blocks - fixed, size - fixed)
     rest = np.arange(int(fixed), n_blocks)

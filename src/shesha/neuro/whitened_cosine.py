@@ -83,28 +83,28 @@ def wuc(
 ) -> TrialScore:
     """Whitened unbiased cosine between the distances among conditions in two halves of the trials.
 
-    Trials are whitened by the covariance of their noise; distances within a half never multiply a trial with itself,
-    so that noise adds nothing; and the cosine allows for distances that share a condition, which makes it that of the
-    centred inner products (Diedrichsen et al. 2021). Unlike the rank correlation of ordinary distances it is not
-    raised by conditions that are noisier than others in both halves.
+    Trials are whitened by the covariance of their noise. Distances within a half never multiply a trial with itself, so
+    noise adds nothing on average. The cosine accounts for the covariance of distances that share a condition, and
+    equals the cosine of the centred inner products (Diedrichsen et al. 2021). Unlike the rank correlation of ordinary
+    distances, it is not raised by conditions that are noisier than others in both halves.
 
     Parameters
     ----------
     X, conditions, how, normalize, n_splits, n_blocks
-        As for `trial_split`.
+        See `trial_split`.
     shrinkage : 'ledoit-wolf' or float
-        How far the covariance of the noise is shrunk towards equal variances: by the intensity of Ledoit and Wolf
-        (2004), or by a share in (0, 1].
+        Shrinkage of the noise covariance towards equal variances: the intensity of Ledoit and Wolf (2004), or a share
+        in (0, 1].
     min_trials : int
-        Conditions with fewer trials are left out; in a half, those with fewer than two.
+        Minimum number of trials of a condition. In each split, a condition also needs two trials in each half.
     n_permutations, null, blocks, block_length, alpha, seed
-        As for `trial_split`. The noise is estimated again for every order.
+        See `trial_split`. The noise is estimated again for each permutation.
 
     Returns
     -------
     TrialScore
-        In [-1, 1]; NaN, with a reason and a warning, where fewer than three conditions have two trials in both halves,
-        or trials of a condition do not vary.
+        In [-1, 1]. NaN, with a reason and a warning, if fewer than three conditions have two trials in both halves, or
+        trials of a condition do not vary.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def wuc_score(
 ) -> TrialScore:
     """Score checked trials."""
     rows = centre_and_scale(trials.rates, unit=normalize, centred=False)
-    # What all trials share changes no distance, but its products would have more digits than these.
+    # The mean of all trials does not affect distances, but products of large numbers would lose digits.
     rows = compress_columns(rows - rows.mean(axis=0))
     score = WhitenedScore(rows, trials.n_conditions, trials.n_neurons, halves, shrinkage)
     enough = trials.n_conditions >= FEWEST_CONDITIONS

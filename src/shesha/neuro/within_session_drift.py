@@ -31,25 +31,25 @@ def centroid_drift(
 ) -> TrialScore:
     """Cosine between the mean responses of the two halves of a session; a low value means drift.
 
-    It depends on numbers of trials and neurons, so its chance level is the value for trials in random order; whatever
-    follows in time makes it lower, drift or states that last some trials. Held against circular shifts (`null='shift'`)
-    it must be lower than between other halves of the same session. `session_drift` separates the part of the drift that
-    is a change of rates alone.
+    The cosine depends on the number of trials and neurons, so its chance level is the value for trials in random order.
+    Both drift and states that last several trials lower the cosine. With circular shifts (`null='shift'`), it is
+    compared with the cosine between other halves of the same session. `session_drift` separates changes of rates from
+    other drift.
 
     Parameters
     ----------
     X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
-        Responses, trials in the order in which they were recorded; averaged over time.
+        Responses, with trials in the order of recording; averaged over time.
     normalize : bool
-        Give the response of each trial unit length first, so that the overall rate of a trial does not matter.
+        Whether to scale the response of each trial to unit length first, which removes its overall rate.
     n_permutations, null, blocks, block_length, alpha, seed
-        As for `trial_split`; here trials are put into other orders. Chance is rarely as *low* as the threshold.
+        See `trial_split`. Here, the trials are permuted.
 
     Returns
     -------
     TrialScore
-        In [-1, 1] (in [0, 1] for counts); NaN, with a reason and a warning, where a half has no response at all.
-        `further` has its share of the chance level, 1 for no drift.
+        In [-1, 1] (in [0, 1] for counts); low values are significant. `further` has the cosine divided by the chance
+        level, which is 1 without drift. NaN, with a reason and a warning, if a half has no responses.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def tertiles(
     Parameters
     ----------
     X, normalize, n_permutations, null, blocks, block_length, alpha, seed
-        As for `centroid_drift`.
+        See `centroid_drift`.
 
     Returns
     -------
@@ -149,15 +149,15 @@ def permutation_null(
     Parameters
     ----------
     X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
-        Responses, in the order in which they were recorded.
+        Responses, with trials in the order of recording.
     statistic : callable
-        Takes an array of the shape of X, returns a number (NaN where there is none).
+        Function that takes an array of the shape of X and returns a number, or NaN if it is undefined.
     closer : {'higher', 'lower', 'either'}
-        Which values would say something.
+        Values that count as evidence: high, low, or both (two-sided).
     name : str
-        What to call it; default: the function's name.
+        Name of the statistic. Default: the function's name.
     n_permutations, null, blocks, block_length, alpha, seed
-        As for `centroid_drift`.
+        See `centroid_drift`.
 
     Returns
     -------
@@ -202,7 +202,7 @@ def steps(rows: Matrix, n_parts: int) -> Vector:
     edges = np.arange(n_parts + 1) * len(rows) // n_parts
     sums = np.add.reduceat(rows, edges[:-1], axis=0)
     lengths = np.linalg.norm(sums, axis=1)
-    # Rows that cancel leave the rounding of their sum, which has no direction.
+    # If rows cancel, their sum is a rounding error, which has no direction.
     rounding = np.finfo(np.float64).eps * len(rows) * float(np.abs(rows).max(initial=0.0))
     lengths = np.where(lengths > rounding, lengths, np.nan)
     return np.array([float(sums[a] @ sums[b] / (lengths[a] * lengths[b])) for a, b in pairwise(range(n_parts))])

@@ -22,7 +22,7 @@ def holm(p_values: ArrayLike) -> Vector:
     Parameters
     ----------
     p_values : array of shape (n_tests,)
-        NaN is no test, and stays NaN.
+        P-values in [0, 1]. NaN marks a missing test and remains NaN.
 
     Examples
     --------
@@ -35,12 +35,10 @@ def holm(p_values: ArrayLike) -> Vector:
 def benjamini_hochberg(p_values: ArrayLike) -> Vector:
     """Adjust p-values to control the false discovery rate (Benjamini and Hochberg 1995).
 
-    Benjamini and Hochberg 1995.
-
     Parameters
     ----------
     p_values : array of shape (n_tests,)
-        NaN is no test, and stays NaN.
+        P-values in [0, 1]. NaN marks a missing test and remains NaN.
 
     Examples
     --------
@@ -67,7 +65,7 @@ def _adjust(p_values: ArrayLike, rule: Callable[[Vector], Vector]) -> Vector:
 
 
 def _step_down(p: Vector) -> Vector:
-    """Holm's rule; SciPy has none (1.17)."""
+    """Apply Holm's step-down rule, which SciPy 1.17 does not provide."""
     order, m = np.argsort(p, kind="stable"), len(p)
     out = np.empty(m)
     out[order] = np.maximum.accumulate(p[order] * (m - np.arange(m)))
@@ -77,7 +75,7 @@ def _step_down(p: Vector) -> Vector:
 def fewest_permutations(n_tests: int, alpha: float) -> int:
     """Return the number of permutations with which one of several corrected tests can be significant.
 
-    The smallest p-value of K draws is 1 / (K + 1), which a correction may multiply by the number of tests.
+    The smallest p-value of K draws is 1 / (K + 1). A correction may multiply this value by the number of tests.
 
     Examples
     --------

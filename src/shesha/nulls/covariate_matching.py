@@ -13,17 +13,17 @@ from shesha.support.types import Index, Matrix
 def match_by_distance(distances: Matrix, name: str, blocks: ArrayLike | None = None) -> Exchange:
     """Design in which each row is permuted only among rows with similar covariates.
 
-    The row farthest from all others is put together with its nearest ones, then the farthest of those that are left:
-    so no outlying row is left with strangers. Equal rows stay together, as classes do.
+    The row with the largest total distance forms a group with its nearest rows. The next ungrouped row in this order
+    follows. Outlying rows therefore still get their nearest rows. Rows with equal covariates stay in one group.
 
     Parameters
     ----------
     distances : array of shape (n, n)
-        Between rows, in what they are to be alike.
+        Distances between the covariates of the rows.
     name : str
-        What the design's text calls that.
+        Name of the covariates in the text of the design.
     blocks : array of shape (n,), optional
-        Labels; rows never leave their block either.
+        Labels of blocks, within which rows are permuted as well. Default: no blocks.
 
     Returns
     -------
@@ -55,5 +55,5 @@ def _group(near: Matrix, free: Index, size: int) -> Index:
     if len(free) < 2 * size:
         return free[near <= 0] if (near <= 0).sum() >= size else free
     limit = np.partition(near, size - 1)[size - 1]
-    # Equal rows belong together, rows that merely tie do not.
+    # Identical rows must share a group; rows at an equal, nonzero distance need not.
     return free[near <= limit] if limit <= 0 else free[np.argsort(near, kind="stable")[:size]]

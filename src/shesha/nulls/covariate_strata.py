@@ -14,7 +14,7 @@ MOST_ROWS = 10
 _LEFT = 0.02
 """Maximum sum of squares within strata, in variances of the covariate, per square root of the permutable rows.
 
-Residual confounding shifts a similarity in proportion to the variance share within strata and to that square root.
+Residual confounding shifts a similarity in proportion to the variance share within strata and to this square root.
 False-positive rates stay below 8 % if the covariate has 32 times the noise variance.
 """
 _FEWEST = 0.4, 6
@@ -25,7 +25,7 @@ _PRICES = np.logspace(0, 7, 36)
 
 @dataclass(frozen=True)
 class _Sorted:
-    """Sorted distinct values with running sums over rows: counts, and values on two scales with their squares."""
+    """Running sums over the sorted distinct values: row counts, and values on two scales with their squares."""
 
     count: Vector
     sums: Matrix
@@ -35,7 +35,8 @@ class _Sorted:
     def build(cls, values: Vector) -> tuple[_Sorted, Index]:
         """Return the distinct values, and the index of each row's value among them."""
         distinct, place, count = np.unique(values, return_inverse=True, return_counts=True)
-        # The effect may follow the number or, as of depth, its logarithm: strata must be narrow on both scales.
+        # An effect may follow the covariate or a transformation, such as the logarithm of depth. Strata must be narrow
+        # on the original scale and on the scale of normal scores, which depend on the ranks only.
         scales = np.stack([distinct, ndtri((np.cumsum(count) - count / 2) / len(values))])
         scales = scales - (scales @ count / len(values))[:, None]
         scales = scales / np.sqrt(scales**2 @ count / len(values))[:, None]
@@ -57,19 +58,19 @@ def _running(values: Vector | Matrix) -> Matrix:
 def cut_into_strata(values: Vector) -> Index:
     """Cut a covariate into strata of similar values; rows without a near neighbour form their own strata.
 
-    Of all cuts into stretches of at most ten rows, the one that lets most rows be permuted, less a price for each unit
-    of the sum of squares inside strata (a dynamic programme). The price is the lowest at which the sum is small enough
-    beside the null.
+    Dynamic programming finds the best cut into strata of at most ten rows. It maximises the number of permutable rows,
+    minus a price for each unit of the sum of squares within strata. The price is the lowest one at which this sum is
+    small relative to the spread of the null.
 
     Parameters
     ----------
     values : array of shape (n,)
-        Finite, not all equal. Equal values stay together.
+        Values of the covariate, finite and not all equal. Equal values stay in one stratum.
 
     Returns
     -------
     array of shape (n,)
-        Code of each row's stratum, rising with the value.
+        Code of each row's stratum. Codes increase with the value.
 
     Examples
     --------
@@ -93,7 +94,7 @@ def cut_into_strata(values: Vector) -> Index:
 
 
 def _best_starts(known: _Sorted) -> Index:
-    """Start of the last stratum in the best cut of the first i values: (values + 1, prices)."""
+    """Start of the last stratum in the best cut of the first i values, of shape (n_values + 1, n_prices)."""
     n = len(known.count) - 1
     best, before = np.zeros((n + 1, len(_PRICES))), np.zeros((n + 1, len(_PRICES)), dtype=np.intp)
     first = np.minimum(np.searchsorted(known.count, known.count - MOST_ROWS), np.maximum(np.arange(n + 1) - 1, 0))

@@ -41,26 +41,26 @@ number of these columns.
 def dependence(*representations: NDArray[Any]) -> Dependence:
     """Detect dependence between rows.
 
-    Permuting rows tests the wrong thing where they do, but only if they do in both representations that are compared:
-    so of several representations, what all of them show counts. Neighbours in the order given are compared with those
-    of random orders, by the ranks of their distances: found are series, drifts, batches and classes in sequence, trials
-    taken twice in a row. At most 512 rows, in stretches of 128, are looked at; all for exact repeats. Not found are
-    dependent rows that lie far apart, such as subjects in turn.
+    Permuting all rows is invalid if rows depend on one another in both compared representations. Only dependence that
+    all representations show is therefore reported. The ranks of distances between neighbouring rows are compared with
+    those in random orders. This detects series, drifts, batches or classes in sequence, and trials recorded twice in a
+    row. The test uses at most 512 rows, in stretches of 128; exact repeats are searched in all rows. It does not
+    detect dependent rows that are far apart, such as interleaved subjects.
 
     Parameters
     ----------
     *representations : arrays of shape (n_samples, n_features)
-        Finite, of the same rows, in the order in which they were taken.
+        Finite features of the same rows, in the order in which the rows were recorded.
 
     Returns
     -------
     Dependence
-        `found`, and `text`: what is the matter and what to pass.
+        The signs of dependence. `text` describes them and names the options to pass.
 
     Raises
     ------
     ValueError
-        If there is no representation, or they have different rows.
+        If no representation is passed, or if the numbers of rows differ.
 
     Examples
     --------
@@ -85,8 +85,8 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
 def find_dependence(sides: Sequence[DiagnosticRows], *, screened: bool = False) -> Dependence:
     """Detect dependence between rows, from inner products that other checks share.
 
-    What is `screened` skips what no sign can follow from: the other representations of one whose neighbours are not
-    close, and the duration of a memory that nobody saw. Signs are the same, numbers beside none are not.
+    With `screened`, steps that cannot change a sign are skipped: the representations after the first one without close
+    neighbours, and the memory of rows without a sign. The signs are the same, but numbers without a sign may differ.
     """
     n, windows, rows = sides[0].n_rows, sides[0].windows, sides[0].rows
     repeated = repeats(_joint_hashes([side.hashes for side in sides]))
@@ -97,7 +97,7 @@ def find_dependence(sides: Sequence[DiagnosticRows], *, screened: bool = False) 
     p_value, closeness, alternation = _order_signs(sides, windows, screened=screened)
     lasting = not screened or p_value <= LEVEL
     near = find_near_repeats([side.gram for side in sides], ~np.isin(rows, repeated))
-    # Only of rows that repeat it matters whether they take few values.
+    # Discrete values matter only if rows repeat.
     discrete = bool(not screened or len(near) or len(repeated)) and any(_is_discrete(side) for side in sides)
     near = near[:0] if discrete else near
     return Dependence(
@@ -131,13 +131,15 @@ def _order_signs(
 def p_value_within_design(design: Exchange, *representations: NDArray[Any]) -> float:
     """Test whether neighbouring rows are closer than in the permutations of a design; return the p-value.
 
-    What a design exchanges must be exchangeable: rows of a block that follow one another are not. As for `dependence`,
-    what all representations show counts.
+    The rows that a design permutes must be exchangeable, which dependent neighbours in a block are not. As in
+    `dependence`, all representations must show the effect, so the largest p-value is returned.
 
     Parameters
     ----------
     design : Exchange
+        Design whose permutations are compared with the given order.
     *representations : arrays of shape (n_samples, n_features)
+        Features of the same rows, in the order in which the rows were recorded.
 
     Examples
     --------
@@ -164,7 +166,7 @@ def p_value_within_design(design: Exchange, *representations: NDArray[Any]) -> f
 
 
 def _closer(ranks: Vector) -> float:
-    """p-value of the first mean rank among those of permutations; a small rank means close."""
+    """p-value of the first mean rank relative to the ranks under permutations; a small rank means close."""
     return p_of_first(-ranks)
 
 
@@ -173,7 +175,7 @@ def p_of_first(values: Vector) -> float:
     spread = float(values[1:].std(ddof=1))
     if not spread > 1e-9:
         return 1.0
-    # The estimate of the mean from so many draws has an error of its own.
+    # The mean of the draws is an estimate, and its error adds to their spread.
     z = (values[0] - values[1:].mean()) / (spread * sqrt(1 + 1 / (len(values) - 1)))
     return 0.5 * erfc(float(z) / sqrt(2))
 
@@ -186,7 +188,8 @@ def _spread(n: int) -> Index:
 def _persistence(side: DiagnosticRows) -> float:
     """Autocorrelation at lags from an eighth to a quarter of the rows, times the effective number of rows.
 
-    Memory that dies out leaves nothing there. What exceeds it at short lags is memory, and makes it vary.
+    A memory that decays leaves no autocorrelation at these lags. Larger autocorrelations at short lags show the memory,
+    which reduces the effective number of rows.
     """
     spread = _spread(side.n_rows)
     gram = side.gram if len(spread) == side.n_rows else _gram(side.side, spread)
@@ -222,7 +225,7 @@ def _is_discrete(sample: DiagnosticRows) -> bool:
 
 def _gram(side: NDArray[Any], rows: Index) -> Matrix:
     X = np.asarray(side[rows], dtype=np.float64)
-    # Squares of large numbers must stay within range.
+    # Without this division, squares of large numbers would overflow.
     X = X / largest(X)
     X -= X.mean(axis=0)
     gram: Matrix = X @ X.T
@@ -240,7 +243,7 @@ def _neighbours(squared: Matrix, windows: list[Index], lag: int = 1) -> tuple[fl
     places, ranked = _shuffled_neighbours(tuple(len(window) for window in windows), lag)
     distances = squared.ravel()
     ranks = _ranks(distances[places], np.sort(distances[ranked])).mean(axis=1)
-    # Distances that are all alike have the mean rank.
+    # If all distances are equal, the mean rank is 0.5.
     return _closer(ranks), float(ranks[0]) if ranks[1:].std() > 1e-9 else 0.5
 
 
@@ -278,8 +281,8 @@ def _ranks(values: Matrix, ranked: Vector) -> Matrix:
 def _memory(grams: list[Matrix], windows: list[Index]) -> float:
     """Memory in rows: twice the sum over lags of the products of the sides' autocorrelations.
 
-    Squared Gram matrices weight directions by their variance, as similarities do: few directions that remember much
-    would otherwise drown in many that are noise.
+    Squared Gram matrices weight directions by their variance, as similarities do. Otherwise many noisy directions
+    would hide a few directions with a long memory.
     """
     ends = np.cumsum([0, *(len(window) for window in windows)])
     total = 0.0
@@ -287,13 +290,13 @@ def _memory(grams: list[Matrix], windows: list[Index]) -> float:
         correlations = [_autocorrelation(gram, lag, ends) for gram in grams]
         if min(correlations) <= 0:
             break
-        # Nothing links one representation with itself but its own halves, which have the same memory.
+        # A single representation is used for both sides, which then have the same memory.
         total += 2 * float(np.prod(correlations if len(correlations) > 1 else correlations * 2))
     return total
 
 
 def _autocorrelation(gram: Matrix, lag: int, ends: Index) -> float:
-    """Autocorrelations of the squared Gram matrix, of which only entries near the diagonal are computed."""
+    """Autocorrelation of the squared Gram matrix at a lag; only the necessary entries are computed."""
     power = np.einsum("ij,ij->i", gram, gram)
     if not power.any():
         return 0.0

@@ -34,23 +34,23 @@ def exchange(
     n : int
         Number of rows.
     blocks : array of shape (n,), optional
-        Labels; rows never leave their block (session, batch, laboratory).
+        Labels of blocks, such as sessions, batches or laboratories. Rows are permuted only within blocks.
     groups : array of shape (n,), optional
-        Labels; the rows of a group move together, in order (trials of a subject). Only groups of equal size are
-        exchanged. Any other exchange would match the rows of one group with those of several, unlike the observed rows,
-        and gives too many false positives. `equal_groups` makes them equal.
+        Labels of groups, such as the trials of a subject. Whole groups are permuted, with their rows in order, and only
+        among groups of equal size. Other permutations would match one group with parts of several groups and give too
+        many false positives. `equal_groups` selects rows that make all groups equally large.
     within : array of shape (n,), optional
-        A covariate that both sides depend on (norm, depth, length); rows never leave their stratum. Text and numbers
-        of few values are strata as they are. Numbers of many values are cut into strata of up to ten neighbouring
-        values (within each block; whole `groups` of one value count as one), so narrow that what a number does
-        inside them stays small beside the null. Rows without a near neighbour are not permuted. For strong effects
-        in few rows `covariates=` has more power.
+        A covariate on which both sides depend, such as norm, depth or length. Rows are permuted only within its strata.
+        Text and numbers with few distinct values are used as strata. Other numbers are cut, within each block, into
+        strata of up to ten similar values; a group with one value counts once. These strata are so narrow that the
+        effect of the covariate inside them is small relative to the null. Rows without a near neighbour are not
+        permuted. For strong effects and few rows, `covariates=` has more power.
     shift : bool
-        Rows are a series, and each block is one: it is permuted by circular shifts of 0 to n - 1 rows. Use this for
-        series that are stationary and much longer than their memory.
+        Whether each block is a series, permuted by circular shifts of 0 to n - 1 rows. Use this for stationary series
+        that are much longer than their memory.
     block_length : int, optional
-        Rows are a series, and each block is one: stretches of this many consecutive rows are permuted, and rows that
-        remain at its end stay. Use this for series with a memory far shorter than a stretch.
+        Number of rows of a stretch, if each block is a series. Stretches of consecutive rows are permuted, and rows
+        that remain at the end of a series are not. Use this for series whose memory is much shorter than a stretch.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def exchange(
     Raises
     ------
     ValueError
-        If labels do not fit the rows, groups reach across blocks, or designs are combined that exclude each other.
+        If labels do not match the number of rows, a group has rows in several blocks, or options are incompatible.
 
     Examples
     --------
@@ -95,17 +95,17 @@ def exchange(
 def match_by_quantity(quantity: ArrayLike, name: str = "given values", blocks: ArrayLike | None = None) -> Exchange:
     """Design in which rows are permuted among rows with similar values of a quantity.
 
-    Strata hold three rows where there are few and up to ten where there are many: the share of the quantity that a
-    stratum leaves falls with the square of the stratum, the spread of a null only with the number of rows.
+    Strata have three rows if there are few rows, and up to ten if there are many. The share of the quantity's variance
+    inside strata falls with the square of their width; the spread of the null falls only with the number of rows.
 
     Parameters
     ----------
     quantity : array of shape (n,)
-        Numbers, or labels, which are strata as they are (as are numbers of few values).
+        Numbers or labels. Labels, and numbers with few distinct values, are used as strata.
     name : str
-        What the design's text calls it.
+        Name of the quantity in the text of the design.
     blocks : array of shape (n,), optional
-        Labels; rows never leave their block either.
+        Labels of blocks, within which rows are permuted as well. Default: no blocks.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def match_by_quantity(quantity: ArrayLike, name: str = "given values", blocks: A
     Raises
     ------
     ValueError
-        If the quantity or the blocks do not fit one another.
+        If the quantity and the blocks have different lengths.
 
     Examples
     --------
@@ -148,15 +148,16 @@ def equal_groups(groups: ArrayLike, size: int | None = None, *, seed: Seed = Non
     Parameters
     ----------
     groups : array of shape (n,)
-        Labels.
+        Labels of the groups.
     size : int, optional
-        Rows of each group; smaller groups are left out. Default: those of the smallest group.
+        Number of rows to choose from each group; smaller groups are left out. Default: size of the smallest group.
     seed : int, Generator or None
+        Seed of the random choice.
 
     Returns
     -------
     array of row numbers
-        In their order; pass `X[rows]`, `Y[rows]` and `groups[rows]` on.
+        The chosen rows, in increasing order. Pass on `X[rows]`, `Y[rows]` and `groups[rows]`.
 
     Examples
     --------

@@ -25,9 +25,9 @@ def warn_of_series(sides: list[NDArray[Any]], design: Design) -> None:
     Parameters
     ----------
     sides : arrays of shape (n_samples, n_features)
-        What is compared; what all of them show counts.
+        The compared representations. Only dependence that all of them show is reported.
     design : dict
-        Arguments of `exchange`, at least one of them given.
+        Arguments of `exchange`, at least one of which is set.
     """
     options = nonempty_arguments(design)
     test = dependence(*sides)

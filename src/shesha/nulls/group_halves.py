@@ -19,8 +19,9 @@ def group_kinds(codes: Labels, group: Index, n_classes: int) -> Labels:
     codes : array of shape (n_rows,)
         Class of each row.
     group : array of shape (n_rows,)
-        Group of each row, from 0 to the number of groups less one.
+        Group of each row, coded from 0 to n_groups - 1.
     n_classes : int
+        Number of classes.
     """
     firsts = np.zeros(int(group.max()) + 1, dtype=np.intp)
     firsts[group[::-1]] = np.arange(len(group))[::-1]
@@ -29,13 +30,13 @@ def group_kinds(codes: Labels, group: Index, n_classes: int) -> Labels:
 
 
 def draw_group_half(group: Index, kinds: Labels, rng: np.random.Generator) -> Mask:
-    """Draw the rows of the first half: whole groups, with those of each kind divided evenly."""
+    """Draw the rows of the first half: whole groups, with the groups of each kind divided evenly."""
     chosen = np.zeros(len(kinds), dtype=bool)
     extra = bool(rng.integers(2))
     for kind in np.unique(kinds):
         units = rng.permutation(np.flatnonzero(kinds == kind))
         chosen[units[: (len(units) + extra) // 2]] = True
-        # Of odd numbers the larger part goes to either half in turn.
+        # If the number of groups is odd, the larger part goes to the two halves alternately.
         extra ^= bool(len(units) % 2)
     return np.asarray(chosen[group])
 
@@ -46,7 +47,7 @@ def draw_class_halves(members: Sequence[Index], group: Index, n: int, rng: np.ra
     Parameters
     ----------
     members : sequence of arrays of row numbers
-        Rows of each class; a resample names rows several times, and all copies are in one half.
+        Rows of each class. A resample may contain a row several times; all copies are placed in the same half.
     group : array of shape (n_rows,)
         Code of the group of each row.
     n : int
@@ -56,7 +57,7 @@ def draw_class_halves(members: Sequence[Index], group: Index, n: int, rng: np.ra
     Returns
     -------
     list of arrays of shape (n, rows of the class), or None
-        For each class, which of its rows are in the first half; None where the groups do not allow it.
+        For each class, masks of its rows in the first half. None if the groups do not allow such halves.
     """
     codes = np.repeat(np.arange(len(members)), [len(rows) for rows in members])
     present = np.unique(group[np.concatenate(members)], return_inverse=True)[1]

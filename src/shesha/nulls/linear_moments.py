@@ -1,9 +1,9 @@
-"""The permutation null of a linear kernel alignment, approximated from its exact first three moments.
+"""The permutation null of a linear kernel alignment, approximated from its first three moments.
 
 For centred kernel matrices K and L, the mean and the variance of <K, P L P'> over all n! permutations P of the rows
 have closed forms (Kazi-Aoual, Hitier, Sabatier and Lebreton 1995; Josse, Pages and Husson 2008, section 2). The
-skewness is that of the limit for many rows, a sum of chi-squared variables weighted by the products of eigenvalues. A
-Pearson type III (shifted gamma) distribution with these three moments stands for the tail.
+skewness is that of the limit for many rows, a sum of chi-squared variables weighted by products of eigenvalues. The
+tail is approximated by a Pearson type III (shifted gamma) distribution with these three moments.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class PearsonNull:
 def inner_product_null(n: int, first: KernelSums, second: KernelSums, *, unbiased: bool) -> PearsonNull:
     """Null of the inner product of two centred kernel matrices of n rows, at least 4.
 
-    `unbiased` is for the estimator whose matrices have zero diagonals and rows that sum to zero, of which
-    `squared_norm` then is the squared norm.
+    Set `unbiased` for the unbiased estimator, whose matrices have zero diagonals and rows that sum to zero.
+    `squared_norm` must then be the squared norm of these matrices.
     """
     sides = (first, second)
     mean = 0.0 if unbiased else first.trace * second.trace / (n - 1)

@@ -13,27 +13,27 @@ from shesha.support.types import Matrix, Vector
 def max_statistic_p_values(draws: Sequence[Vector], closer: Sequence[str]) -> Vector:
     """Correct p-values for the number of scores by the step-down maximum over their common permutations.
 
-    The chance that any of several unrelated scores has a corrected p-value of at most alpha is at most alpha, however
-    they depend on one another (Westfall and Young 1993, algorithm 4.1): scores that say the same cost nothing.
+    If all pairs are unrelated, any corrected p-value is at most alpha with a probability of at most alpha. This holds
+    for any dependence between the scores (Westfall and Young 1993, algorithm 4.1). Redundant scores cost no power.
 
-    Scores of different scales are put on one: a score counts by how many of the K + 1 values of its own test it is
-    not below, and those of equal count by their distance from the mean in standard deviations. The second part
-    lets a clear score stand out among many tests, of which some draw always has the largest value.
+    All scores are converted to a common scale: the number of the K + 1 values of the same test that lie below the
+    score. Equal numbers are ordered by the distance from the mean in standard deviations. This second part
+    distinguishes a clear score if there are many tests, because some draw always has the largest value of its test.
 
     Parameters
     ----------
     draws : sequence of arrays of shape (n_permutations + 1,)
-        Of each test the observed score, then that of each draw. Draw k of all tests is the same permutation of the
-        rows. NaN is a draw without a score: it counts as extreme for its own test, and as none for the others, whose
-        maxima would otherwise be out of reach.
+        For each test, the observed score followed by the score of each draw. Draw k of all tests uses the same
+        permutation of the rows. NaN marks a draw without a score. It counts as extreme for its own test and is
+        ignored in the maxima of other tests, which no score could otherwise exceed.
     closer : sequence of {'higher', 'lower'}
         Which values of each test are more similar.
 
     Returns
     -------
     array of shape (n_tests,)
-        (1 + number of draws with a maximum at least as large) / (n_permutations + 1); never below the p-value of the
-        test alone.
+        (1 + number of draws with a maximum at least as large) / (n_permutations + 1); never below the uncorrected
+        p-value.
 
     Examples
     --------
@@ -59,16 +59,16 @@ def _common_scale(values: Vector) -> tuple[Vector, float]:
     mean, sd = float((values[known] / unit).mean()), float((values[known] / unit).std())
     filled = np.where(np.isnan(values), np.inf, values)
     order = np.argsort(filled, kind="stable")
-    with np.errstate(invalid="ignore"):  # Of infinite values the equal ones are ties.
+    with np.errstate(invalid="ignore"):  # Equal infinite values are ties.
         steps = (filled[order][1:] > filled[order][:-1]) & ~(np.diff(filled[order]) <= TIE * largest)
     level = np.empty(len(values), dtype=np.intp)
     level[order] = np.concatenate([[0], np.cumsum(steps)])
     below = np.concatenate([[0], np.cumsum(np.bincount(level))])[level]
-    # Ties share the distance of the first of them.
+    # Tied values share the distance of the first one.
     first = filled[order][np.searchsorted(level[order], level)]
     with np.errstate(invalid="ignore", divide="ignore"):
         z = (first / unit - mean) / sd if sd > TIE else np.zeros(len(values))
-        # In (0, 1), so that it never weighs as much as one value below.
+        # This part is in (0, 1), so it only orders values with the same number of values below.
         part = 0.5 + np.nan_to_num(z / (2 * (1 + np.abs(z))), nan=0.0)
     scaled = np.where(np.isnan(values), -1.0, below + part)
     return scaled, float((len(values) - below[0]) / len(values))
@@ -77,10 +77,10 @@ def _common_scale(values: Vector) -> tuple[Vector, float]:
 def _step_down(scaled: Matrix, alone: Vector) -> Vector:
     """Compare each observed value with maxima over the tests that are not more extreme."""
     order = np.argsort(-scaled[0], kind="stable")
-    # Column i: the largest value of the i-th test and those after it.
+    # Column i holds the maximum over the i-th test and all later tests.
     maxima = np.maximum.accumulate(scaled[:, order[::-1]], axis=1)[:, ::-1]
     p_values = (maxima >= scaled[0, order] - TIE * len(scaled)).mean(axis=0)
     result = np.empty(len(order))
     result[order] = np.maximum.accumulate(p_values)
-    # A test that lost draws must not hold back those after it.
+    # A test with lost draws must not raise the p-values of later tests.
     return np.maximum(result, alone)

@@ -21,8 +21,9 @@ _EVERY = 8
 def find_near_repeats(grams: Sequence[Matrix], kept: Mask) -> Index:
     """Rows whose nearest row is much nearer than expected from the second nearest and the dimension.
 
-    Where rows lie evenly in k dimensions, the logarithm of the ratio of both distances is exponential with rate k
-    (Facco et al. 2017), that of the third and the second with rate 2 k; its median tells k, twins or not.
+    If rows are distributed evenly in k dimensions, the logarithm of the ratio of both distances is exponential with
+    rate k (Facco et al. 2017). For the third and the second distance the rate is 2 k. The median of this logarithm
+    estimates k even if there are repeats.
     """
     places = np.flatnonzero(kept)
     if len(places) < FEWEST_ROWS:
@@ -31,13 +32,13 @@ def find_near_repeats(grams: Sequence[Matrix], kept: Mask) -> Index:
     for gram in grams:
         part = gram if kept.all() else gram[np.ix_(places, places)]
         total += part * (1 / (_middle_distance(part) or 1.0))
-    # In place, since new memory for millions of numbers takes longer than their sum.
+    # Computed in place, because allocating memory for millions of numbers takes longer than adding them.
     lengths = np.diagonal(total).copy()
     total *= -2
     total += lengths
     total += lengths[:, None]
     np.fill_diagonal(total, np.inf)
-    # Squared distances below this are rounding of the Gram matrix, more of it where one far row moves the mean.
+    # Smaller squared distances are rounding errors of the Gram matrix, which grow if a distant row shifts the mean.
     rounding = np.maximum(1e-13, _ROUNDING * lengths)[:, None]
     nearest = np.log(np.maximum(_three_smallest(total), rounding)) / 2
     limit = 2 * float(np.median(nearest[:, 2] - nearest[:, 1])) / log(2) * log(len(places) / _CHANCE)

@@ -47,7 +47,7 @@ def summarise(observed: float, null: Vector, closer: str, alpha: float, best: fl
     combined = np.sort(np.concatenate([t, np.full(lost, np.inf), [s]]))
     threshold = float(combined[ceil((1 - alpha) * (k + 1) - 1e-9) - 1])
     mean, sd = _moments(t, largest)
-    with np.errstate(invalid="ignore"):  # Of infinite scores the equal ones are ties.
+    with np.errstate(invalid="ignore"):  # Equal infinite scores are ties.
         ties = (t == s) | (np.abs(t - s) <= tie)
     top = None if best is None else sign * best
     return NullSummary(
@@ -55,7 +55,7 @@ def summarise(observed: float, null: Vector, closer: str, alpha: float, best: fl
         score=0.0 if s - threshold <= tie else _rescale(s, threshold, top),
         p_value=(1 + extreme) / (k + 1),
         percentile=100 * float((t < s - tie).sum() + 0.5 * ties.sum()) / k,
-        # Plus zero: no chance level is -0.
+        # Adding zero turns -0.0 into 0.0.
         null_mean=sign * mean + 0.0,
         null_sd=sd,
         centred=s - mean,

@@ -22,7 +22,7 @@ _AGREEMENT = 0.8
 _SHARE = 0.08
 """Smallest share of the variance at one frequency for which a period is reported."""
 _LEAST = 1e-280
-"""Size of the largest number below which smaller numbers may have lost digits."""
+"""If the largest number is below this limit, smaller numbers may have lost digits."""
 _PADDING = 16
 """Factor by which frequencies are oversampled, because the phase must be constant over the whole series."""
 
@@ -30,12 +30,12 @@ _PADDING = 16
 def find_period(*representations: NDArray[Any]) -> float:
     """Return the period, in rows, that all representations share; 0 if there is none.
 
-    A period is a frequency that holds a share of the variance and keeps its phase over the whole series.
+    A period is a frequency that explains enough of the variance and keeps its phase over the whole series.
 
     Parameters
     ----------
     *representations : arrays of shape (n_samples, n_features)
-        Finite, of the same rows, in the order in which they were taken.
+        Finite features of the same rows, in the order in which the rows were recorded.
 
     Examples
     --------
@@ -61,9 +61,9 @@ def find_period(*representations: NDArray[Any]) -> float:
 def _frequency(rows: Matrix) -> float:
     """Return the frequency per row of the strongest wave with a constant phase; 0 if there is none."""
     n = len(rows)
-    # The strongest frequency of noise alone holds about 2 log(n) / n.
+    # In pure noise, the strongest frequency explains about 2 log(n) / n of the variance.
     least = max(_SHARE, 4 * np.log(n) / n) * float((rows**2).sum())
-    # Between two frequencies that the rows tell apart, a wave shows at least 0.4 of its power in both.
+    # A wave between two resolvable frequencies has at least 0.4 of its power at each of them.
     if least == 0 or 2 * _power(rows, 1).max() / n < 0.4 * least:
         return 0.0
     power = _power(rows, _PADDING)
@@ -90,7 +90,7 @@ def _phase_agreement(rows: Matrix, frequency: float) -> float:
     waves = np.exp(-2j * np.pi * frequency * np.arange(len(rows)))[:, None] * rows
     parts = np.array([part.sum(axis=0) for part in np.array_split(waves, _PARTS)])
     products = (parts @ parts.conj().T).real
-    # What is not the wave adds to the length of each part, not to their products.
+    # Noise adds to the length of each part, but not to the products of different parts.
     wave = 2 * float((np.abs(parts.sum(axis=0)) ** 2).sum()) / len(rows)
     noise = max(0.0, float((rows**2).sum()) - wave) / _PARTS
     length = float(np.trace(products)) / _PARTS - noise
@@ -105,7 +105,7 @@ def _columns(features: Matrix) -> Matrix:
     weights = np.random.default_rng(0).standard_normal((d, _MOST_COLUMNS))
     with np.errstate(over="ignore", invalid="ignore"):
         rows = features @ weights
-    # Only sums that leave the range of numbers need a unit before they are made.
+    # Features are rescaled first only if the sums would overflow or underflow.
     return rows if _LEAST < largest(rows) < np.inf else np.asarray(features / largest(features) @ weights)
 
 

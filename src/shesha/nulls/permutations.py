@@ -42,17 +42,18 @@ def draw_permutations(
     n : int
         Number of rows.
     n_permutations, alpha
-        As for `shesha.calibrate`: a level that no result could reach is refused.
+        As for `shesha.calibrate`. A level that no result can reach raises a ValueError.
     design : dict or Exchange, optional
-        Arguments of `exchange`, where those that are None or False count as not given; or what it returns.
+        An `Exchange`, or the arguments of `exchange`; those that are None or False are ignored. Default: all rows.
     permutations : array of shape (n_permutations, n), optional
-        To use instead.
+        Permutations to use instead of random ones.
     seed : int, Generator or None
+        Seed of the draws.
 
     Returns
     -------
     list of arrays of shape (n,), and str
-        Fewer than asked for where all circular shifts are fewer.
+        The permutations and their description. If there are fewer circular shifts than requested, each occurs once.
 
     Examples
     --------

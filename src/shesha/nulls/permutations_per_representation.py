@@ -17,18 +17,19 @@ _PURPOSE = 13
 class RepresentationPermutations:
     """One null distribution for all pairs of many representations.
 
-    Draw k relabels the rows of representation a by `a_k`, independently of all others and by its content alone, so that
-    it is the same in every run and on every machine, whatever it is compared with. For a pair (a, b) that is
-    the score of a with b in the order ``b_k[inverse of a_k]``. Permutations of a design form a group: so the composed
-    ones are as random as those of `calibrate`, and the p-value of a pair is exact.
+    Draw k permutes the rows of representation a by `a_k`, independently of all other representations. `a_k` depends
+    only on the content of a, so it is the same in every run, on every machine and for every partner. The score of a
+    pair (a, b) is that of a with b permuted by ``b_k[inverse of a_k]``. The permutations of a design form a group.
+    Composed permutations therefore have the distribution of those in `calibrate`, and the p-value of a pair is exact.
 
     Attributes
     ----------
     exchange : Exchange
-        Which rows may take each other's place.
+        Design that defines which rows are exchangeable.
     n_permutations : int
-        Draws.
+        Number of draws.
     seed : int
+        Seed of the draws.
 
     Examples
     --------
@@ -48,9 +49,9 @@ class RepresentationPermutations:
         Parameters
         ----------
         content : str
-            Its fingerprint, in hexadecimal digits.
+            Fingerprint of the representation, in hexadecimal digits.
         copy : int
-            Which of several representations of this content.
+            Number of the copy, from 0, if several representations have the same content.
         """
         rng = np.random.default_rng([_PURPOSE, self.seed, int(content, 16), copy])
         return [self.exchange.draw(rng) for _ in range(self.n_permutations)]
@@ -61,7 +62,7 @@ class RepresentationPermutations:
         Parameters
         ----------
         first, second : str
-            Fingerprints.
+            Fingerprints of the two representations.
         """
         both = zip(self.orders(first), self.orders(second, int(first == second)), strict=True)
         orders = []

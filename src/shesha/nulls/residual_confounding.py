@@ -49,14 +49,15 @@ def false_positive_rate(
     Parameters
     ----------
     values : array of shape (n,)
-        Numbers.
+        Values of the covariate.
     strata : array of shape (n,)
-        Codes of the rows that are permuted among themselves.
+        Codes of the strata within which rows are permuted.
     *sides : one or two arrays of shape (n, n_features)
+        Features of each side. A single array is compared with itself.
     n_terms : int
-        Terms of the spline that follows the effect; fewer where there are few rows.
+        Number of terms of the spline that models the effect; reduced if there are few rows.
     taken : array of shape (n, n_directions), optional
-        Terms of covariates that are taken out of the sides.
+        Terms of covariates that are removed from the sides. Default: none.
     """
     numbers = np.asarray(values, dtype=np.float64)
     rows = _whole_strata(strata)
@@ -66,7 +67,7 @@ def false_positive_rate(
     here = None if taken is None else _orthonormal(taken[rows] - taken[rows].mean(axis=0))
     n_terms = min(n_terms, (len(rows) + (0 if here is None else here.shape[1])) // 3)
     look = partial(strata_excess, numbers[rows], strata[rows], *some, n_terms=n_terms, taken=here)
-    # Standard errors fall with the root of the rows; what strata leave does not.
+    # Standard errors fall with the square root of the number of rows; the effect inside strata does not.
     growth = float(np.sqrt(len(numbers) / len(rows)))
     if (rate := _rate(growth * float(look()[0]))) < _TOO_OFTEN:
         return rate
@@ -99,27 +100,28 @@ def strata_excess(
 ) -> Vector:
     """Effect of a covariate on the linear kernel similarity, in standard deviations of its null.
 
-    The similarity is the inner product of kernel matrices, and the null permutes rows within strata. The effect is a
-    spline that is fitted to each side; what noise adds to the fit is subtracted.
+    The similarity is the inner product of kernel matrices, and the null permutes rows within strata. The effect is
+    estimated by a spline fitted to each side, and the expected contribution of noise to the fit is subtracted.
 
     Parameters
     ----------
     values : array of shape (n,)
+        Values of the covariate.
     strata : array of shape (n,)
-        Codes.
+        Codes of the strata.
     *sides : one or two arrays of shape (n, n_features)
-        One is compared with itself.
+        Features of each side. A single array is compared with itself.
     n_terms : int
-        Terms of the spline.
+        Number of terms of the spline.
     n_shuffles : int
-        How often the same is done with the rows of both sides in another order, which follow no number.
+        Number of repetitions with shuffled rows of both sides, which do not depend on the covariate.
     taken : array of shape (n, n_directions), optional
-        Orthonormal directions of rows that are taken out of the sides, here and in every draw.
+        Orthonormal directions that are removed from the sides and from each shuffle. Default: none.
 
     Returns
     -------
     array of shape (1 + n_shuffles,)
-        The excess, then those of shuffled rows.
+        The excess in the given order, followed by the excess in each shuffle.
     """
     rng = np.random.default_rng(0)
     orders = [_permute_within(strata, rng) for _ in range(_N_DRAWS)]
@@ -132,7 +134,7 @@ def strata_excess(
     kernels = [side @ side.T for side in rows]
     spread = float(np.std([np.sum(kernels[0] * kernels[-1][np.ix_(order, order)]) for order in orders]))
     turned = np.stack([basis.T @ basis[order] for order in orders])
-    # Both sides in one order: what else they share stays, and is no effect of the number.
+    # Both sides are shuffled in the same way, so only their relation to the covariate is lost.
     shuffles = [rng.permutation(len(values)) for _ in range(n_shuffles)]
     shuffled = [[_residuals(side[order], fixed) for side in rows] for order in shuffles]
     excesses = [_excess(*(_effect(side, basis, free) for side in some), turned=turned) for some in [rows, *shuffled]]

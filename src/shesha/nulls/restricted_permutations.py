@@ -18,15 +18,16 @@ from shesha.support.types import Index
 class Exchange:
     """Which rows are exchangeable under the null of two unrelated representations.
 
-    Made by `shesha.nulls.exchange`. Every permutation that a design allows is drawn with the same probability, the
-    identity among them: they form a group, so that p-values are exact where rows are exchangeable as it says.
+    Use `shesha.nulls.exchange` to create a design. Every permutation that the design allows, including the identity, is
+    drawn with the same probability. These permutations form a group, so p-values are exact if the rows are
+    exchangeable as declared.
     """
 
     n_rows: int
     block: Index
     """Code of each row's block; rows are permuted within blocks only."""
     group: Index | None = None
-    """Code of the group that each row belongs to; None if rows are permuted singly."""
+    """Code of the group that each row belongs to; None if rows are permuted individually."""
     shift: bool = False
     """Whether the rows of a block are a series, permuted by circular shifts."""
     block_length: int | None = None
@@ -104,7 +105,7 @@ class Exchange:
         Returns
         -------
         array of shape (n_rows,)
-            Row `order[i]` takes the place of row i.
+            The permutation `order`: row `order[i]` moves to position i.
         """
         if self.shift:
             return self._circular_shift(int(rng.integers(len(rows))) for rows in self.strata)
@@ -131,11 +132,11 @@ class Exchange:
         return order
 
     def resample(self, rng: np.random.Generator) -> Index:
-        """Draw how often each row counts in a bootstrap resample.
+        """Draw how often each row occurs in a bootstrap resample.
 
-        Within each block whole groups are drawn with replacement, as many as there are; of a series, stretches of
-        `block_length` rows from anywhere, its end joined to its beginning (where rows are shifted, stretches of
-        the square root of their number); otherwise single rows.
+        Each block is resampled with replacement, in units that are whole groups, stretches of a series, or single rows.
+        Stretches start at any row and wrap around the end of the series. They have `block_length` rows, or the square
+        root of the number of rows if the design uses shifts.
 
         Parameters
         ----------
@@ -144,7 +145,7 @@ class Exchange:
         Returns
         -------
         array of shape (n_rows,)
-            Counts; their sum is the number of rows, except where groups differ in size.
+            Number of copies of each row. The sum is the number of rows, unless groups differ in size.
         """
         counts = np.zeros(self.n_rows, dtype=np.intp)
         for rows in self.strata:
@@ -176,6 +177,7 @@ class Exchange:
         Parameters
         ----------
         rows : array of row numbers
+            Rows to keep, in their new order.
         """
         group = None if self.group is None else self.group[rows]
         return Exchange(len(rows), self.block[rows], group, self.shift, self.block_length, self.named)

@@ -42,7 +42,7 @@ class DiagnosticRows:
     def gram(self) -> Matrix:
         """Inner products of the centred checked rows, in units of their largest number."""
         centred = np.asarray(self.side[self.rows], dtype=np.float64)
-        # Squares of large numbers must stay within range.
+        # Without this division, squares of large numbers would overflow.
         self._unit = largest(centred)
         centred /= self._unit
         self._middle: Vector = centred.mean(axis=0)
@@ -62,7 +62,7 @@ class DiagnosticRows:
     def products(self, rows: Index) -> Matrix:
         """Inner products of any rows, centred on the mean of the checked rows.
 
-        They are not finite if another row is too long for the unit.
+        Products are not finite if a row outside the sample is too large for the unit of the sample.
         """
         gram, places = self.gram, np.searchsorted(self.rows, rows)
         new = np.append(self.rows, -1)[places] != rows

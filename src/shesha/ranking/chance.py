@@ -45,8 +45,8 @@ def chance_p_values(
 def fewer_rows(problem: Problem, n_pairs: int, rng: np.random.Generator) -> Problem:
     """Return the problem for a random subset of rows, with at most about the requested number of pairs.
 
-    Units that permutations exchange keep the same positions, so they stay exchangeable. Units are dropped only if one
-    row of each is too many, and whole blocks only if two rows of each are.
+    Exchangeable units keep rows at the same positions, so they stay exchangeable. Units are dropped only if one row of
+    each would be too many. Whole blocks are dropped only if two rows of each would be too many.
     """
     n_kept = int((1 + sqrt(1 + 8 * n_pairs)) / 2)
     exchanged = [units for units in problem.design.unit_arrays if len(units) > 1]
@@ -60,7 +60,7 @@ def fewer_rows(problem: Problem, n_pairs: int, rng: np.random.Generator) -> Prob
 
 
 def _some_of_each(units: Index, n_kept: int, rng: np.random.Generator) -> Index:
-    """Return the same random positions of as many units as possible, about so many rows in all."""
+    """Return the same random positions of as many units as possible, with about `n_kept` rows in total."""
     width = max(1, n_kept // len(units))
     positions = np.sort(rng.choice(units.shape[1], width, replace=False))
     chosen = np.sort(rng.choice(len(units), min(len(units), n_kept // width), replace=False))
@@ -75,6 +75,6 @@ def _permuted_means(problem: Problem, orders: Sequence[Index]) -> Matrix:
         columns = [measure.look(model) for model in models]
         means = [grid.mean(axis=0) for grid in grids(measure, rows, columns, identity_first(orders))]
         return np.stack(means, axis=1)
-    # The model is the first argument, so the subjects are permuted: the same pairing of rows.
+    # An asymmetric measure takes the model first, so the subjects are permuted, which gives the same pairs of rows.
     rows, columns = [measure.look(model) for model in models], [measure.look(subject) for subject in problem.subjects]
     return np.stack([grid.mean(axis=1) for grid in grids(measure, rows, columns, identity_first(orders))], axis=1)

@@ -17,11 +17,11 @@ def evaluate_distances(
 ) -> Evaluations:
     """Score every model and subject, on all rows and on bootstrap resamples.
 
-    The noise of a pair of rows counts three times in the variance over resamples, and twice in that of their first
-    order, since the weight of a pair is a product of two that vary; the two together say what counts it once. Where
-    pairs are sampled, the noise of each is divided by the number of sampled pairs, so their error is included.
+    The weight of a pair of rows is the product of two random weights. The noise of pairs therefore counts three times
+    in the variance over resamples, and twice in the variance of their first-order effects. Both variances together give
+    the variance that counts it once. If pairs are sampled, the error from sampling is included.
 
-    The mean of the other subjects is that of all rows: what is resampled is where it is tried.
+    The mean of the other subjects is computed from all rows; only the rows on which it is evaluated are resampled.
     """
     observed = np.hstack(_values_and_shares(vectors, vectors.correlations(np.ones(vectors.n_pairs))))
     first, second = [], []
@@ -56,10 +56,12 @@ def variance_shares(with_data: Matrix, among_models: Matrix) -> Cube:
     with_data : array of shape (n_subjects, n_models)
         Correlations of models with data.
     among_models : array of shape (n_models, n_models)
+        Correlations between models.
 
     Returns
     -------
     array of shape (n_subjects, 2 n_models + 1)
+        Columns are the shares of each model alone, the unique share of each model, and the share of all models.
     """
     n_models = with_data.shape[1]
     if not (np.isfinite(with_data).all() and np.isfinite(among_models).all()):

@@ -1,4 +1,4 @@
-"""Distances of models and subjects over all pairs of rows, or over random pairs where there are many."""
+"""Distances of models and subjects over all pairs of rows, or over random pairs if there are many."""
 
 from __future__ import annotations
 

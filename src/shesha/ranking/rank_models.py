@@ -58,51 +58,53 @@ def rank_models(
 ) -> ModelRanking:
     """Rank models by how well they explain data, with ties, intervals and the noise ceiling.
 
-    Use it to compare several candidate models (representations or distances) with measured data of one subject or,
-    better, of several. The value of a model is the mean of the measure over subjects.
+    Use this function to compare several candidate models (representations or distances) with measured data of one or,
+    better, several subjects. The value of a model is the mean of the measure over subjects.
 
     Parameters
     ----------
     data : array of shape (n_samples, n_features), or Rdm, or several of them
-        Data that the models explain. A sequence, a mapping, or an array of shape (k, n_samples, n_features) holds
-        subjects or repeats; widths may differ.
+        Data that the models explain. A sequence, a mapping, or an array of shape (k, n_samples, n_features) contains
+        subjects or repeats, whose numbers of features may differ.
     models : mapping of str to array of shape (n_samples, n_features), or Rdm
         Candidate models with the same rows as the data; named rows are matched by name.
     measure : str, Measure or function
-        As for `shesha.calibrate`. With RSA (and other measures of correlated distances) there are also weights of
-        several models and shares of the variance.
+        Measure, as for `shesha.calibrate`. With RSA (and other measures of correlated distances), the result also
+        contains weights of several models and shares of the variance.
     groups : array of shape (n_samples,), optional
-        Rows of a group (an object, a document) are resampled and permuted together.
+        Group of each row, such as an object or document. Rows of a group are resampled and permuted together.
     blocks : array of shape (n_samples,), optional
-        Rows are resampled and permuted within blocks.
+        Block of each row. Rows are resampled and permuted within blocks.
     n_resamples : int, optional
-        Resamples of the rows; default: 1,000 bootstrap resamples for measures of distances, which leave out pairs of a
-        row and its copy; for others, which repeated rows would bias, 200 subsets of four fifths of the rows.
+        Number of resamples of the rows. Default: 1,000 bootstrap resamples for measures of distances, which leave out
+        pairs of a row and its copy. For other measures, which repeated rows would bias, 200 subsets of four fifths of
+        the rows.
     n_permutations : int
-        Permutations of the rows for p-values against chance.
+        Number of permutations of the rows for p-values against chance.
     correction : {'holm', 'benjamini-hochberg'}
         Correction of the p-values of pairs of models.
     alpha : float
-        Level of the corrected p-values for differences between models.
+        Significance level of the corrected p-values for differences between models, in (0, 1).
     confidence : float
-        Confidence of the intervals.
+        Confidence level of the intervals, in (0, 1).
     pairs : int or 'all', optional
-        For measures of distances, use so many random pairs of rows; default: all up to 1,414 rows, 1,000,000 random
-        ones beyond. By default, more than 11,175 pairs (150 rows) are not ranked again in every resample: their
-        correlations change by the influence of each pair. With 'all', all are used and ranked again.
+        Number of random pairs of rows, for measures of distances. Default: all pairs of up to 1,414 rows, and 1,000,000
+        random pairs of more rows. By default, more than 11,175 pairs (150 rows) are not ranked again in every resample;
+        their correlations change by the influence of each pair. With 'all', all pairs are used and ranked again.
     seed : int, Generator or None
         Seed of the resamples, permutations and folds.
 
     Returns
     -------
     ModelRanking
-        Prints the answer first. ``.models`` are sorted, each with its interval and the places it may have (`rank_low`
-        to `rank_high`); ``.pairs`` are the differences; ``.plot()`` draws bars with the noise ceiling.
+        Prints the answer first. ``.models`` contains the models from best to worst, with intervals and possible ranks
+        (`rank_low` to `rank_high`). ``.pairs`` contains the differences, and ``.plot()`` draws bars with the noise
+        ceiling.
 
     Notes
     -----
-    Intervals and p-values allow for new rows and, with several subjects, new subjects. Adding the variances of both
-    would count measurement noise twice; this is corrected as in the dual bootstrap of Schütt et al. (2023, eLife
+    Intervals and p-values generalise to new rows and, with several subjects, to new subjects. Adding both variances
+    would count measurement noise twice. This is corrected as in the dual bootstrap of Schütt et al. (2023, eLife
     12:e82566), in the limit of infinitely many resamples of the subjects.
 
     Examples

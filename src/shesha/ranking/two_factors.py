@@ -100,9 +100,9 @@ class Resampled:
     def variances(self) -> Vector:
         """Variance of each mean over new rows and new subjects.
 
-        Measurement noise is part of the variance over rows and of that over subjects, so their sum counts it twice.
-        How much it is shows in the rows' variance of single subjects, which exceeds that of their mean (the limit, over
-        all resamples of subjects, of the dual bootstrap of Schütt et al. 2023).
+        Measurement noise is part of the variance over rows and of the variance over subjects, so their sum counts it
+        twice. It is estimated from the variance over rows of single subjects, which exceeds that of their mean. This is
+        the limit, over all resamples of subjects, of the dual bootstrap of Schütt et al. (2023).
         """
         over_rows, over_subjects, both = self._parts
         variances: Vector = np.maximum.reduce([over_rows + over_subjects - both, over_rows, over_subjects])
@@ -112,7 +112,7 @@ class Resampled:
     def freedom(self) -> Vector:
         """Degrees of freedom of the variances by Satterthwaite's rule.
 
-        Rows count half, since counting their noise once extrapolates.
+        The degrees of freedom of the rows are halved, because extrapolation makes their variance less certain.
         """
         over_rows, over_subjects, _ = self._parts
         uncertain = 2 * over_rows**2 / (self.n_units - 1) + over_subjects**2 / max(len(self.observed) - 1, 1)
@@ -126,11 +126,11 @@ class Resampled:
         return self.means - half, self.means + half
 
     def p_values(self) -> Vector:
-        """Two-sided p-values for means of zero; without variance, p is 0 or 1."""
+        """Two-sided p-values for means of zero; without variance, NaN, or 1 if the mean is zero."""
         errors = np.sqrt(self.variances)
         scale = np.abs(self.observed).max(axis=0, initial=0.0)
         flat = errors <= 1e-12 * np.maximum(scale, 1e-300)
         with np.errstate(divide="ignore", invalid="ignore"):
             p_values = 2 * t.sf(np.abs(self.means) / errors, self.freedom)
-        # Without variance nothing is known of new rows: no test.
+        # Without variance, a difference from zero cannot be tested.
         return np.where(flat, np.where(np.abs(self.means) > 0, np.nan, 1.0), p_values)

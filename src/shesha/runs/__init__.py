@@ -1,7 +1,7 @@
 """Long runs on processes or a cluster: results are stored at once, and a run can resume after any interruption.
 
-A plan offers `Job`s and keeps their results; `run` does them on an executor. `ResultStore` keeps texts under keys in
-one file, `lock_run` keeps other processes off it. Nothing here knows what the work is.
+A plan provides `Job`s and stores their results; `run` executes the jobs on an executor. `ResultStore` stores texts by
+key in one file, and `lock_for_writing` prevents other processes from writing it. The package suits any kind of work.
 """
 
 from shesha.runs.code_versions import FOLLOWED, version_of_code

@@ -32,14 +32,14 @@ def version_of_code(*functions: Callable[..., Any] | type, follow: Collection[st
     Parameters
     ----------
     *functions : functions or classes
-        Of any module. Of one without source (an interactive session) the compiled code counts.
+        Objects of any module. Without source code (in an interactive session), their compiled code is hashed.
     follow : collection of str
-        Parts of the library that count where they are imported.
+        Packages and modules of the library that are hashed if they are imported.
 
     Returns
     -------
     str
-        Twelve hexadecimal digits: the same in every process, whatever has been imported before.
+        Twelve hexadecimal digits, which are equal in every process and do not depend on earlier imports.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class Here:
         ended: Future[Result] = Future()
         try:
             ended.set_result(work(*args))
-        except Exception as error:  # Whatever ended it belongs to whoever asked.
+        except Exception as error:  # The future raises the error for the caller.
             ended.set_exception(error)
         return ended
 
@@ -81,7 +81,7 @@ class LocalProcesses:
 
     def close(self, *, now: bool) -> None:
         """Close the executor; with `now`, stop running work."""
-        # Gone once the pool is shut down.
+        # The shutdown clears this list.
         processes = list((self._pool._processes or {}).values())
         self._pool.shutdown(wait=not now, cancel_futures=True)
         for process in processes if now else ():
@@ -99,7 +99,7 @@ class DaskWorkers:
 
     def submit(self, work: Callable[..., Result], *args: Any) -> Future[Result]:
         """Start a task."""
-        # Dask would take two calls with equal arguments for one.
+        # Without pure=False, Dask would run calls with equal arguments only once.
         started: Future[Result] = Future()
         packed = pickle.dumps((work, args))
         future = self._client.submit(_run_packed, self._paths, packed, pure=False, retries=2)
@@ -118,7 +118,7 @@ class DaskWorkers:
 def _hand_over(done: Any, started: Future[Result]) -> None:
     try:
         started.set_result(done.result())
-    except BaseException as error:  # Whatever ended it belongs to whoever asked.
+    except BaseException as error:  # The future raises the error for the caller.
         started.set_exception(error)
 
 
@@ -137,7 +137,7 @@ def prepare(n_threads: int, paths: tuple[str, ...]) -> None:
     if torch is not None:
         torch.set_num_threads(n_threads)
     else:
-        # Read by torch when it is first imported.
+        # torch reads this variable when it is first imported.
         os.environ.setdefault("OMP_NUM_THREADS", str(n_threads))
 
 
@@ -172,9 +172,9 @@ def require_workers(workers: int | None, scheduler: str | None) -> None:
 def _require_listener(address: str) -> None:
     """Refuse an address that does not answer, because a client without a connection would linger."""
     if kinds.text(address, "scheduler").startswith("inproc://"):
-        return  # A scheduler in this process has no socket; a client sees at once whether it is there.
+        return  # A scheduler in this process has no socket; the client checks at once whether it exists.
     host, _, port = address.removeprefix("tcp://").rpartition(":")
-    # Other protocols (tls, ucx, ws) need certificates or libraries that there is no option for.
+    # Other protocols (tls, ucx, ws) are refused, because no option passes their certificates or libraries.
     if not host or not port.isdigit() or "/" in host:
         raise ValueError(f"scheduler must be an address such as tcp://127.0.0.1:8786, got {address!r}")
     try:

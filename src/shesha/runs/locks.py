@@ -20,16 +20,16 @@ def lock_for_writing(path: Path, *, wait: bool = True) -> Iterator[None]:
     Parameters
     ----------
     path : Path
-        The store; the lock is a file next to it that names the process.
+        File of the store. The lock is a file in the same folder that contains the process number.
     wait : bool
-        Wait while another process holds the lock, instead of raising StoreError.
+        Whether to wait while another process holds the lock; if false, StoreError is raised.
 
     Raises
     ------
     StoreError
         If another process holds the lock, and `wait` is false.
     OSError
-        If no file can be written next to the store.
+        If no file can be written in the folder of the store.
 
     Examples
     --------
@@ -39,13 +39,13 @@ def lock_for_writing(path: Path, *, wait: bool = True) -> Iterator[None]:
     ...     store.with_name("a.sqlite.lock").read_text() == str(os.getpid())
     True
     """
-    # Importing the library must not pull it in.
+    # Imported late, because importing shesha must not import filelock.
     from filelock import FileLock, Timeout
 
     place = path.with_name(path.name + ".lock")
     lock = FileLock(place)
     try:
-        # The library waits for ever where a file cannot be made although its folder is there.
+        # filelock would wait forever if the folder exists but the file cannot be created.
         place.open("a").close()
         lock.acquire(blocking=False)
     except Timeout:
@@ -57,7 +57,7 @@ def lock_for_writing(path: Path, *, wait: bool = True) -> Iterator[None]:
     except OSError as error:
         raise type(error)(f"store must be in a writable folder, got {path}: {error}") from error
     try:
-        # Some systems keep others off a locked file's content; the name is for messages alone.
+        # Some systems deny access to a locked file; its content is used only in messages.
         with suppress(OSError):
             place.write_text(str(os.getpid()))
         yield

@@ -51,18 +51,17 @@ class Plan(Protocol):
 def run(plan: Plan, executor: Executor, meter: Meter | None = None) -> None:
     """Run the jobs of a plan until none is ready or running, and close the executor.
 
-    A worker that dies takes what is under way with it: these jobs are tried again one at a time, so that whichever
-    kills its worker shows, and that one is given up after three attempts. Ctrl-C, a full disk or a lost cluster end the
-    run; what the plan has kept stays.
+    If a worker dies, all running jobs are retried one at a time, to find the job that kills its worker. A job is
+    recorded as failed after three attempts. Ctrl-C, a full disk or a lost cluster end the run; stored results remain.
 
     Parameters
     ----------
     plan : Plan
-        Offers jobs and keeps results. Jobs may become ready when others are done.
+        Provides jobs and stores their results. Jobs may become ready when other jobs are finished.
     executor : Executor
-        `Here()`, `LocalProcesses(n)` or `DaskWorkers(address)`.
+        `Here()`, `LocalProcesses(n)` or `DaskWorkers(address)`; it is closed at the end.
     meter : Meter, optional
-        Shows how far the run is, on a terminal; the plan tells it what to expect.
+        Progress display, to which the plan has added the expected work. By default, a new meter is used.
 
     Examples
     --------
@@ -90,7 +89,7 @@ class _Runner:
         self._plan, self._executor, self._meter = plan, executor, meter
         self._under_way: dict[Future[Any], Job] = {}
         self._suspects: deque[Job] = deque()
-        # A second job per worker waits at its door; what is done where it is submitted is kept before more is begun.
+        # A second job per worker avoids idle time. In this process, each result is stored before the next job starts.
         self._most = 1 if isinstance(executor, Here) else 2 * executor.n_workers
 
     def __call__(self) -> None:
@@ -108,7 +107,7 @@ class _Runner:
     def _fill(self) -> bool:
         """Submit enough jobs to the workers; return False if nothing is left."""
         if self._suspects:
-            # Whichever of them kills its worker shows when it is alone.
+            # Run alone, a job that kills its worker can be identified.
             if not self._under_way:
                 self._submit(self._suspects.popleft())
             return True
@@ -137,7 +136,7 @@ class _Runner:
     def _finish(self, job: Job, future: Future[Any]) -> None:
         try:
             result = future.result()
-        except Exception as error:  # Work reports its own failures; this is the worker's.
+        except Exception as error:  # Raised by the job, or by a cluster that lost it.
             if disk_is_full(error):
                 raise
             job.attempts += 1

@@ -35,15 +35,15 @@ def _add_checksum(text: str) -> str:
 class ResultStore(sqlite.Database):
     """Texts (such as JSON) by kind and key, in one SQLite file or, without a path, in memory.
 
-    A process that is killed at any moment leaves all that `put` had returned from. One process writes at a time: see
-    `open_for_writing`. Each text is kept with a checksum, so that what was altered since is refused, not used.
+    If the process is killed, all texts remain for which `put` had returned. Only one process may write at a time; see
+    `open_for_writing`. Each text is stored with a checksum, and texts that were altered later are refused.
 
     Parameters
     ----------
     path : path, optional
-        The file.
+        File of the store. By default, the texts are stored in memory.
     create : bool
-        Make the file if it is not there; if not, it is only read.
+        Whether to create the file if it does not exist; if false, a missing file is an error.
 
     Raises
     ------
@@ -106,9 +106,9 @@ def open_for_writing(path: str | os.PathLike[str] | None, *, wait: bool = True) 
     Parameters
     ----------
     path : path or None
-        The file; it is made if it is not there, its folder is not.
+        File of the store, which is created if it does not exist; its folder must exist. None means memory.
     wait : bool
-        Wait while another process writes, instead of raising StoreError.
+        Whether to wait while another process writes; if false, StoreError is raised.
     """
     if path is None:
         with ResultStore() as store:

@@ -19,21 +19,21 @@ class Kept:
     Parameters
     ----------
     store : ResultStore
-        Where results are kept.
+        Store of the results.
     kind : str
-        What the store calls them.
+        Kind under which the store keeps the results.
     jobs : iterable of Job
-        Their calls return what JSON can hold. A key must name all that decides the result (content of the data,
-        options, version of the code).
+        Jobs whose calls return values that JSON can represent. A key must identify everything that determines the
+        result (content of the data, options, version of the code).
     meter : Meter, optional
-        Receives the expected amount of work.
+        Progress display, to which the amount of work is added.
 
     Attributes
     ----------
     results : dict of str to any
-        By key, as JSON gives them back: those of this run and of earlier ones.
+        Results by key, as read from JSON, of this run and of earlier runs.
     failures : dict of str to str
-        Why a job has no result. It is not kept: the next run tries the job again.
+        Reason for each missing result. Reasons are not stored, so that the next run repeats these jobs.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Kept:
         seconds, value = result
         text = json.dumps(value)
         self._store.put(self._kind, {job.key: text})
-        # What a later run would read, so that both see the same.
+        # The value is read back from JSON, so that this run and later runs have equal results.
         self.results[job.key] = json.loads(text)
         return float(seconds)
 

@@ -149,7 +149,7 @@ class Variant(ViewScore):
 
 
 _LEADING: Mapping[Needs, int] = {"rows": 1, "labels": 2, "replicates": 2}
-"""Names of the data arguments of each kind of function."""
+"""Number of data arguments of each kind of function."""
 _variants: dict[str, Variant] = {}
 
 
@@ -168,15 +168,15 @@ def stability(
 def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[..., float]], Callable[..., float]]:
     """Mark a function of a view as a stability score, and return a function of a matrix.
 
-    The function takes a view; then, if labels are needed, `Classes`; or, if replicates are needed, a second view; then
-    its options. What comes back takes the data in their place. Options that the view's constructor knows go to the
-    view as well. A `seed` becomes one generator for all that is random, and with `max_samples` more rows than that are
-    replaced by a random subset. `docs/extending.md` shows how to define a score.
+    The marked function takes a view and its options. Between them, it takes `Classes` if labels are needed, or a second
+    view if replicates are needed. The returned function takes the data instead. Options that the constructor of the
+    view accepts are also passed to the view. A `seed` becomes one generator for all random draws. If there are more
+    than `max_samples` rows, a random subset is used. `docs/extending.md` shows how to define a score.
 
     Parameters
     ----------
     needs : {'rows', 'labels', 'replicates'}
-        Whether the rows suffice, or classes or a second measurement of the same rows are needed as well.
+        Data that the score needs: rows alone, rows and class labels, or two measurements of the same rows.
     **declared
         Fields of `Variant`: at least view, title, bounds, means, means_not and reference.
 
@@ -212,7 +212,7 @@ def _as_function(variant: Variant) -> Callable[..., float]:
 
     score.__signature__ = variant.signature  # type: ignore[attr-defined]
     score.variant = variant  # type: ignore[attr-defined]
-    # Its signature is that of the view.
+    # `inspect` would follow `__wrapped__` and show the parameters of the function of a view.
     del score.__wrapped__
     return cast(Callable[..., float], score)
 

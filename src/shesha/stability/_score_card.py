@@ -17,12 +17,12 @@ def card(score: str | Variant | Callable[..., float]) -> str:
     Parameters
     ----------
     score : str, Variant or function
-        By any name: case and punctuation do not matter, and the title does as well.
+        The score, one of its names, or its title. Case and punctuation are ignored.
 
     Raises
     ------
     ValueError
-        For an unknown name; close ones are offered.
+        If the name is unknown. The message suggests similar names.
 
     Examples
     --------

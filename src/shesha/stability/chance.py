@@ -43,59 +43,59 @@ def chance(
 ) -> Chance:
     """Compare a score with its null distribution, in which the correlated parts are unrelated.
 
-    For 'feature_split' the rows of the second half are matched with those of the first at random; for
-    'basis_averaged_split' the values of each feature are permuted separately; for the supervised scores the labels
-    are shuffled.
+    For 'feature_split', the rows of the second half are matched at random with the rows of the first half. For
+    'basis_averaged_split', the values of each feature are permuted separately. For supervised scores, the labels are
+    shuffled.
 
-    Random halves of all directions share those of large variance, so that independent features of unequal scale are
-    stable under rotation (0.7 for log-normal scales). They are not above the chance level of separately permuted
-    features: only related features are. Only relations along the axes count, so principal components are not above
-    chance either, even if few of them have most of the variance.
+    Random rotations give both halves the directions of large variance. Independent features of unequal scale are
+    therefore stable under rotation (0.7 for log-normal scales). They do not exceed the chance level of separately
+    permuted features, but related features do. Only relations between the given features count. Principal components
+    therefore do not exceed chance, even if few of them have most of the variance.
 
-    A score of given axes averages partitions that share features, and matching removes this dependence. Averaged over
-    as many partitions, the null would be too narrow (13 % false positives instead of 5 % with 30 partitions). Each
-    matching is therefore scored on one or two partitions, so few that their average varies at least as much as the
-    score for independent features.
+    'feature_split' averages partitions that share features, and matching removes this dependence. A null averaged over
+    as many partitions would be too narrow (13 % false positives instead of 5 % with 30 partitions). Each matching is
+    therefore scored on only one or two partitions. Their average varies at least as much as the score of independent
+    features.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        At least 4 rows; may be a memory-mapped file.
+        The representation, with at least 4 rows. It may be a memory-mapped file.
     y : array of shape (n_samples,), optional
         Class labels, for the supervised variants.
     variant : str
-        As for `estimate`.
+        Name of the score, as for `estimate`.
     n_permutations : int
-        Number of random matchings K; at least 1 / alpha - 1, because fewer can never be significant.
+        Number of draws from the null distribution. At least 1 / alpha - 1, because fewer can never be significant.
     alpha : float
-        Level of the threshold, in (0, 1).
+        Significance level of the threshold, in (0, 1).
     pairs : int or 'all', optional
-        Use this many random pairs of rows for the score (as for `estimate`), and at most 100,000 for each matching: a
-        null of fewer pairs is wider, never narrower.
+        Number of random pairs of rows for the score, as for `estimate`. Each null draw uses at most 100,000 pairs;
+        fewer pairs make the null wider, never narrower.
     blocks, groups, within, shift, block_length
-        Which rows are exchangeable, and which are resampled together: as for `shesha.nulls.exchange`. Rows that depend
-        on one another (cells of a donor, time points) need one of them.
+        Which rows are exchangeable, as for `shesha.nulls.exchange`. Pass one of them if rows depend on one another,
+        such as cells of a donor or time points.
     keep : 'row scale' or array of shape (n_samples,), optional
-        Property of each row that the null preserves, to test for stability beyond it; alone or with `blocks`. Noise
-        whose rows differ in scale about an offset, and counts whose rows differ in depth, are stable for no other
-        reason. 'row scale' permutes only rows of similar norm, similar distance from the mean, or similar number of
-        nonzero features, each separately, and returns the strictest null. Data without other structure are above it in
-        at most 5 % of cases, mostly fewer. An array (the depth of a cell before normalisation) permutes rows with
-        similar values: `shesha.nulls.match_by_quantity`.
+        Property of each row that the null preserves, to test for stability beyond it. It can be combined with `blocks`
+        only. Rows that differ only in scale about an offset, or in count depth, are stable for this reason alone. 'row
+        scale' computes three nulls, which permute rows of similar norm, distance from the mean, or number of nonzero
+        features, and returns the strictest. Data without other structure exceed it in at most 5 % of cases. With an
+        array, such as the depth of a cell before normalisation, rows with similar values are permuted
+        (`shesha.nulls.match_by_quantity`).
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), or DataFrame, optional
-        Known differences of the rows, numbers or labels, to be regressed out of the features first, as for
-        `shesha.calibrate`. The score then measures stability beyond them, and the null permutes rows of similar
+        Known properties of the rows, as numbers or labels. They are first regressed out of the features, as for
+        `shesha.calibrate`. The score then measures stability beyond them, and the null permutes rows with similar
         covariates.
     seed : int, Generator or None
-        `observed` equals the value of `estimate` with the same seed.
+        Seed of all random draws. `observed` equals the value of `estimate` with the same seed.
     **options
-        As for `estimate`.
+        Options of the score, as for `estimate`.
 
     Returns
     -------
     Chance
-        Chance level (mean of the null), threshold (order statistic, never interpolated), p-value (add-one, so never 0),
-        and the score corrected to be 0 at the threshold and 1 at its maximum.
+        Chance level (mean of the null), threshold (an order statistic, not interpolated) and p-value (add-one, so never
+        0). Also the corrected score, which is 0 at the threshold and 1 at the maximum of the score.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def chance(
     >>> bool(chance(noise, seed=0).p_value > 0.05)
     True
 
-    Rows of several scales about an offset are stable, but not beyond their scale:
+    Rows that differ in scale about an offset are stable, but not beyond their scale:
 
     >>> scaled = 1 + rng.lognormal(size=(60, 1)) * noise
     >>> found = chance(scaled, seed=0), chance(scaled, keep="row scale", seed=0)

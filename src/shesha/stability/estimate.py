@@ -46,52 +46,54 @@ def estimate(
 ) -> Estimate:
     """Score a representation, with an interval over new rows and new partitions.
 
-    The interval is for the mean score over samples of the same size, each averaged over all partitions of these
-    features, not of other features. It combines the errors from rows, from random partitions and from sampled pairs;
-    the squares of their margins add up. Rows are sampled together with their labels, so class sizes vary. If the
-    sizes were fixed, pass blocks=y.
+    The interval is for the mean score over samples of the same size, averaged over all partitions of the same
+    features. It combines the errors from rows, random partitions and sampled pairs by adding the squares of their
+    margins. Rows are sampled together with their labels, so class sizes vary. If class sizes were fixed, pass
+    blocks=y.
 
-    Rows are never subsampled. The two split scores and the alignment with labels use all pairs of rows up to
-    1,414 rows (1,000,000 pairs). For more rows they use 1,000,000 random pairs and report the additional error, which
-    is small compared with those from rows and partitions. X may be a memory-mapped file of any length.
+    Rows are never subsampled. The two split scores and the alignment with labels use all pairs of up to 1,414 rows
+    (1,000,000 pairs). For more rows, they use 1,000,000 random pairs and report the additional error. It is small
+    compared with the errors from rows and partitions.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        At least 4 rows.
+        The representation, with at least 4 rows. It may be a memory-mapped file of any length.
     y : array of shape (n_samples,), optional
         Class labels, for the supervised variants.
     variant : str
-        Any name that `shesha` accepts, except the two without an identifiable estimand.
+        Name of the score: any name that `shesha` accepts, except 'sample_split' and 'anchor'.
     confidence : float
-        Confidence of the interval, in (0, 1).
+        Confidence level of the interval, in (0, 1).
     n_bootstrap : int
-        Number of resamples of the rows; 0 for no interval. Pairs of a row with itself are left out: their distance is
-        zero in both halves and would raise the score. The margin of the rows comes from the bootstrap's quantiles,
-        shifted so that their mean is the value (duplicates bias the resampled scores, not their spread), and widened by
-        Student's t for the number of rows, or groups. With sampled pairs, it is analytic instead (dyadic-robust).
+        Number of resamples of the rows; 0 means no interval. Pairs of a row with itself are left out, because their
+        distance is zero in both halves and would raise the score. The margins are the distances of the bootstrap
+        quantiles from the bootstrap mean, because duplicates bias resampled scores but not their spread. Student's t
+        widens them according to the number of rows or groups. With sampled pairs, the margins are analytic instead
+        (dyadic-robust).
     target_se : float, optional
-        Draw partitions until the Monte Carlo error of the value is at most this (split scores).
+        Largest Monte Carlo error of the value. More partitions are drawn until it is reached (split scores only).
     pairs : int or 'all', optional
-        Use exactly this many different random pairs of rows, divided among the partitions. With 'all', or as many as
-        exist, the score is exact, and its cost grows with the square of the number of rows.
+        Exact number of distinct random pairs of rows, which are divided among the partitions. With 'all', the score is
+        exact, and its cost grows with the square of the number of rows. Default: as described above.
     blocks, groups, within, shift, block_length
-        Which rows are exchangeable, and which are resampled together: as for `shesha.nulls.exchange`. Rows that depend
-        on one another (cells of a donor, copies, time points) need one of them; the interval is then for samples of as
-        many groups.
+        Which rows are exchangeable or resampled together, as for `shesha.nulls.exchange`. Pass one of them if rows
+        depend on one another, such as cells of a donor, copies or time points. With groups, the interval is for samples
+        of the same number of groups.
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), or DataFrame, optional
-        Known differences of the rows, numbers or labels, to be regressed out of the features first, as for
+        Known properties of the rows, as numbers or labels. They are first regressed out of the features, as for
         `shesha.calibrate`. The score then measures stability beyond them.
     seed : int, Generator or None
-        The same seed gives the same value as the documented function, if all pairs are used.
+        Seed of all random draws. If all pairs are used, the value equals that of the documented function with this
+        seed.
     **options
-        'metric', and 'n_splits', 'n_rotations' or 'n_draws', 'subsample_frac', if the variant has them.
+        Options that the variant has: 'metric', 'n_splits', 'n_rotations' or 'n_draws', and 'subsample_frac'.
 
     Returns
     -------
     Estimate
-        With `value`, `low`, `high`, their basis, and their errors: `standard_error` (rows), `monte_carlo_error`
-        (partitions), `pair_error`, and `total_error`, the root of the sum of their squares.
+        `value`, `low` and `high`, with their errors: `standard_error` (rows), `monte_carlo_error` (partitions),
+        `pair_error`, and `total_error`, which is the root of the sum of their squares.
 
     Examples
     --------
@@ -157,10 +159,10 @@ def _copies(request: Request) -> tuple[str, ...]:
         return ()
     rows, n = request.source.sample, request.n_rows
     if isinstance(rows, np.memmap):
-        # A file is not read for it.
+        # Do not read a whole file for this check.
         rows = rows[:_LOOKED_AT]
     copies = repeats(row_hashes(rows))
-    # Rows of zeros are what was not measured, more often than copies.
+    # Zero rows are more often missing measurements than copies.
     n_copies = sum(bool(row.any()) for row in rows[copies])
     if not n_copies:
         return ()

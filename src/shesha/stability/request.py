@@ -62,7 +62,7 @@ class Request:
     def null_design(self) -> Exchange:
         """The design of the null; shuffled labels stay within groups if all groups have several classes.
 
-        Exchanging whole groups would then leave most labels as they are, or mix them by the order of the rows alone.
+        Exchanging whole groups would then leave most labels unchanged, or mix them only by the order of the rows.
         """
         design = self.exchange
         if design.group is None or design.block_length or self.classes is None or not self.variant.needs_labels:

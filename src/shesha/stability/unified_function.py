@@ -35,18 +35,18 @@ def shesha(X: ArrayLike, y: ArrayLike | None = None, variant: str = "feature_spl
     X : array of shape (n_samples, n_features)
         The representation.
     y : array of shape (n_samples,), optional
-        Class labels, needed by the supervised variants and ignored by the others.
+        Class labels, which the supervised variants need and the others ignore.
     variant : str
-        Unsupervised: 'feature_split', 'basis_averaged_split', and, without an identifiable estimand,
-        'sample_split' and 'anchor'. Supervised: 'variance', 'supervised', 'class_separation_ratio',
+        Name of the score. Unsupervised: 'feature_split', 'basis_averaged_split', and two without an identifiable
+        estimand, 'sample_split' and 'anchor'. Supervised: 'variance', 'supervised', 'class_separation_ratio',
         'zscore_separation', 'label_conditioned_split', 'lda_stability', 'lda_subspace_stability'.
     **kwargs
-        Options of the variant's function. One that it does not take is an error.
+        Options of the function of the variant. Unknown options raise an error.
 
     Returns
     -------
     float
-        The variant's score; see its function for range and meaning.
+        Score of the variant; see its function for range and meaning.
 
     Examples
     --------

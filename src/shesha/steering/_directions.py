@@ -15,7 +15,7 @@ from shesha.support.types import Labels, Matrix, Vector
 Method = Literal["logistic", "mean_difference", "svd"]
 METHODS = ("logistic", "mean_difference", "svd")
 ENOUGH = 1e-6
-"""Gradient tolerances of probes, for shuffled and for observed labels. Smaller tolerances do not change predictions."""
+"""Gradient tolerance of probes, for shuffled and observed labels. Smaller tolerances do not change predictions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ def probe(rows: Matrix, codes: Labels, fits: Fits, j: int, method: Method) -> Pr
         (slopes, shift) if len(slopes) > 1 else (_two_class_scores(slopes), _two_class_scores(shift[:, None])[:, 0])
     )
     direction = _DIRECTIONS[method](rows, codes, weights)
-    # Weights say which classes they lead to; other directions know the rows only.
+    # A logistic direction is oriented by the weights of the classes, other directions by the class means.
     places = weights if method == "logistic" else class_means(rows, codes)[0]
     direction, source, target = orient(direction, places @ direction)
     return Probe(weights, intercepts, direction, source, target)
@@ -76,7 +76,7 @@ def orient(direction: Vector, along: Vector) -> tuple[Vector, int, int]:
     low, high = int(along.argmin()), int(along.argmax())
     if low > high:
         return -direction, high, low
-    # All classes at one place (a direction of zero length): any two will do.
+    # If all classes coincide (a direction of zero length), any two classes serve.
     return direction, low, high if high != low else (low + 1) % len(along)
 
 
@@ -97,7 +97,7 @@ def _from_means(rows: Matrix, codes: Labels, weights: Matrix) -> Vector:
 
 
 def _from_shifts(rows: Matrix, codes: Labels, weights: Matrix) -> Vector:
-    """Each row minus the mean of all rows of other classes."""
+    """Direction from the shifts: each row minus the mean of all rows of other classes."""
     means, counts = class_means(rows, codes)
     share = counts[:, None] / counts.sum()
     others = (means.T @ share).T / (1 - share) - share * means / (1 - share)

@@ -18,10 +18,10 @@ def local_effects(
 ) -> Vector:
     """Slope over strengths of the difference of a row's distances to the source and target classes.
 
-    Nearness is the mean distance to the k nearest rows of a class among those of the steered half, where they stand
-    unsteered: any vector, one of shuffled labels as well, leads towards the rows that it was made of. In [-2, 2]: 2
-    for a row that moves straight away from the one and towards the other; below 0 the vector does the opposite of what
-    it is meant to do.
+    The distance to a class is the mean distance to its k nearest unsteered rows in the steered half. Rows of the
+    training half are not used, because any vector, even one from shuffled labels, points towards the rows that it was
+    computed from. Effects lie in [-2, 2]. The effect is 2 if the row moves straight away from the source and straight
+    towards the target. Below 0, the vector has the opposite of the intended effect.
     """
     rows, centred = np.flatnonzero(tested), alphas - alphas.mean()
     source_distances = _mean_distances(X, rows, rows[codes[rows] == probe.source], direction, alphas, k)
@@ -38,7 +38,7 @@ def _mean_distances(X: Coordinates, rows: Labels, others: Labels, direction: Vec
     step = max(1, _ENTRIES // max(1, len(others)))
     for start in range(0, len(rows), step):
         some = rows[start : start + step]
-        # Its own place is no neighbour of a row.
+        # A row is not its own neighbour.
         itself = np.where(some[:, None] == others, np.inf, 0.0)
         still, gap = X.squared_distances[np.ix_(some, others)] + itself, positions[some, None] - positions[None, others]
         for place, alpha in enumerate(alphas):

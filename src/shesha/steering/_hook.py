@@ -44,7 +44,7 @@ def add_shift(model: Any, layer: str, shift: Vector) -> Iterator[Any]:
     Yields
     ------
     module
-        The one that is steered.
+        The module that is steered.
     """
     module, runs = module_named(model, layer), [0]
 
@@ -66,10 +66,10 @@ def add_shift(model: Any, layer: str, shift: Vector) -> Iterator[Any]:
 
 
 def _shift_output(output: Any, shift: Vector, layer: str) -> Any:
-    """Return a new output of the same type; the first of several outputs is taken as hidden states."""
+    """Return a shifted output of the same type; of several outputs, only the first one is shifted."""
     if isinstance(output, tuple | list) and len(output):
         first = _shift_output(output[0], shift, layer)
-        # Named tuples take their fields one by one, others as one sequence.
+        # Named tuples are built from separate fields, other types from one sequence.
         make: Callable[..., Any] = type(output)
         return make(first, *output[1:]) if hasattr(output, "_fields") else make((first, *output[1:]))
     if not (hasattr(output, "shape") and hasattr(output, "is_floating_point") and output.is_floating_point()):
@@ -81,5 +81,5 @@ def _shift_output(output: Any, shift: Vector, layer: str) -> Any:
         raise ValueError(
             f"the output of {layer!r} must have {len(shift)} features, like the vector, got shape {tuple(output.shape)}"
         )
-    # A sum is a new tensor: adding in place would rewrite what other modules still hold.
+    # Addition in place would change a tensor that other modules may still use.
     return output + output.new_tensor(np.asarray(shift))

@@ -168,20 +168,21 @@ def shuffle_count(n_draws: int) -> int:
 def halves(y: ArrayLike, groups: ArrayLike | None = None, *, seed: Seed = None) -> tuple[Index, Index]:
     """Divide rows into two disjoint halves of whole groups, with classes divided evenly.
 
-    For predictors from one half and steering on the other, so that no row (and no template) is in both.
+    Compute predictors on one half and steer the other, so that no row (and no template) is in both.
 
     Parameters
     ----------
     y : array of shape (n_samples,)
-        Class labels, at least 4 rows of each of at least two classes.
+        Class labels, at least two classes with at least 4 rows each.
     groups : array of shape (n_samples,), optional
-        Template, prompt, speaker or document of each row: the rows of a group stay together.
+        Template, prompt, speaker or document of each row. Rows of a group stay in the same half.
     seed : int, Generator or None
+        Seed of the division; None draws a new one.
 
     Returns
     -------
-    two arrays of row numbers
-        In their order; every class is in both.
+    first, second : arrays of int
+        Row numbers of each half, in increasing order. Every class is in both halves.
 
     Examples
     --------

@@ -47,31 +47,33 @@ def rank_layers(
 ) -> LayerRanking:
     """Rank layers by steering or probing, and compare the best with the best under shuffled labels.
 
-    Who looks through many layers and reports the best one is above the chance of one layer far too often. Here the
-    labels are shuffled the same way in all layers, and the largest value of all layers is taken each time: the best
-    layer must beat that. Rows are cut into the same halves in all layers, so layers are compared on the same rows.
+    The best of many layers exceeds the chance level of a single layer far too often. The best layer is therefore
+    compared with the largest value over all layers under shuffled labels. Shuffles and halves are the same in all
+    layers, so that all layers are compared on the same rows.
 
     Parameters
     ----------
     layers : mapping of str to arrays, sequence of arrays, or array of shape (n_layers, n_samples, n_features)
         Activations of the same rows, one array per layer.
     y : array of shape (n_samples,)
-        Class labels, at least 4 rows of each of at least two classes.
+        Class labels, at least two classes with at least 4 rows each.
     by : {'max_drop', 'accuracy'}
-        What layers are ranked by: the accuracy that steering takes from a probe, or the accuracy of the probe.
+        Value that ranks the layers: the loss of accuracy of a probe by steering, or the accuracy of the probe.
     alphas, units
-        Strengths, in mean lengths of a row of each layer: raw ones favour layers of small numbers. Where the largest
-        push all rows into one class, max drop is the accuracy less a constant.
+        As for `steerability`, but the default unit is the mean row length of each layer, because raw strengths favour
+        layers with small activations. If the largest strengths push all rows into one class, max drop is the accuracy
+        minus a constant.
     groups, method, C, n_splits, n_draws, seed
-        As for `steerability`.
+        As for `steerability`; `n_draws` must be at least 19.
     layer_axis
         As for `shesha.compare_layers`.
 
     Returns
     -------
     LayerRanking
-        A line per layer with its interval, its own chance level, the p-value of the best of all, and how far it is
-        behind the best; `winner`, `tied` (those that may be as good), `plot` with the band of chance.
+        One line per layer: its interval, its own chance level, its p-value against the best layer under shuffled
+        labels, and its distance to the best layer. `winner` is the best layer, `tied_names` includes the layers that
+        are not significantly worse, and `plot` shows the chance level.
 
     Examples
     --------

@@ -33,26 +33,28 @@ def partial_correlations(
 ) -> PartialCorrelations:
     """Rank correlation of every predictor with a target over models, raw and controlling for other predictors.
 
-    The partial correlation is that of the ranks after the ranks of those given are regressed out of both.
+    The partial correlation is the correlation of the ranks after regressing the ranks of `covariates` out of both.
 
     Parameters
     ----------
     table : mapping of str to arrays, or DataFrame
-        One number per model (or layer) of the target and of each predictor. What is no number is passed over.
+        The target and each predictor, with one number per model (or layer). Columns that are not numeric are ignored.
     target : str
-        What is predicted: 'max_drop'.
+        Name of the column to predict, such as 'max_drop'.
     covariates : sequence of str
-        Predictors that are held fixed; default: those of the paper.
+        Names of the predictors to control for. The default is that of the paper.
     groups : array of shape (n_models,), optional
-        Family of each model, or the model that each layer belongs to. Layers of one model are no independent
-        witnesses: resampling and shuffling take whole groups.
+        Family of each model, or the model of each layer. Layers of one model are not independent, so whole groups are
+        resampled and shuffled.
     n_draws : int
-        Bootstrap resamples for the intervals, and shuffles for p-values and chance.
+        Number of bootstrap resamples for intervals, and of shuffles for p-values and chance levels. At least 19.
     seed : int, Generator or None
+        Seed of the resamples and shuffles; None draws a new one.
 
     Returns
     -------
     PartialCorrelations
+        Raw and partial correlation of each predictor, with intervals, p-values and chance levels.
 
     Examples
     --------
@@ -79,7 +81,7 @@ def partial_correlations(
     places = [place for place in range(len(names)) if place != index]
     rng = generator(seed)
     observed = _correlations(values, index, held, places)
-    # What is held fixed, or orders the models as that does, has no partial correlation.
+    # A covariate, or a predictor whose ranks the covariates determine, has no partial correlation.
     tested = np.isfinite(observed[1])
     drawn = np.array([_correlations(values[_rows(design, rng)], index, held, places) for _ in range(n_shuffles)])
     null = _null(values, index, held, places, design, n_shuffles, rng)
@@ -149,7 +151,7 @@ def _rank_columns(values: Matrix) -> Matrix:
 
 
 def _residual_ranks(ranks: Matrix, held: list[int]) -> Matrix:
-    """Residual ranks given other predictors; zero if these explain the ranks up to rounding."""
+    """Residual ranks after regression on other predictors; zero if these explain the ranks up to rounding."""
     basis = ranks[:, held]
     residuals = ranks - basis @ np.linalg.lstsq(basis, ranks, rcond=None)[0]
     tiny = np.linalg.norm(residuals, axis=0) <= _ROUNDING * np.linalg.norm(ranks, axis=0)
@@ -162,7 +164,7 @@ def _cosines(columns: Matrix, target: Vector) -> Vector:
 
 
 def _correlations(values: Matrix, index: int, held: list[int], places: list[int]) -> Matrix:
-    """Raw and partial rank correlations with the target: (2, n_asked)."""
+    """Raw and partial rank correlations with the target, of shape (2, n_predictors)."""
     ranks = _rank_columns(values)
     residuals = _residual_ranks(ranks, held)
     return np.array([_cosines(ranks[:, places], ranks[:, index]), _cosines(residuals[:, places], residuals[:, index])])
@@ -183,7 +185,7 @@ def _null(
     null = np.empty((n_draws, 2, len(places)))
     for draw in null:
         order = design.draw(rng)
-        # Freedman and Lane: shuffled residuals are correlated with what is held fixed, and lose that again.
+        # As in Freedman and Lane, regress the covariates out of the shuffled residuals again.
         shuffled = np.column_stack([ranks[:, held], residuals[order, index]])
         again = _residual_ranks(shuffled, list(range(len(held))))[:, -1]
         draw[0], draw[1] = _cosines(ranks[:, places], ranks[order, index]), _cosines(residuals[:, places], again)

@@ -58,7 +58,7 @@ def predictors(
 ) -> SteeringPredictors:
     """Compute scores that may predict how well a representation can be steered, each with its null.
 
-    Use other rows than those that are steered (`halves`): on the same rows a predictor knows what it predicts.
+    Pass other rows than those that are steered (see `halves`). On the same rows, the prediction would be circular.
 
     Parameters
     ----------
@@ -67,20 +67,22 @@ def predictors(
     y : array of shape (n_samples,)
         Class labels, at least two classes.
     groups : array of shape (n_samples,), optional
-        Template, speaker or document of each row: labels are shuffled as groups allow.
+        Template, speaker or document of each row. Labels are shuffled within groups of several classes, and among
+        groups of one class.
     n_draws : int
-        Shuffles of the labels; 0 leaves the chance level out.
+        Number of shuffles of the labels, 0 or at least 19. 0 omits the chance level.
     seed : int, Generator or None
+        Seed of the shuffles; None draws a new one.
 
     Returns
     -------
     SteeringPredictors
-        `supervised_alignment` (the paper's supervised Shesha: rank correlation of distances with whether labels
-        differ), `fisher`, `silhouette`, `procrustes` (similarity to the one-hot labels), `coherence` (of the shifts
-        between the two classes farthest apart) and `unbiased_coherence` with chance and p-value; `feature_split` and
-        `anisotropy`, which look at no labels. Procrustes similarity and Fisher's ratio of random labels are not 0 and
-        grow with features per row. Of two classes the first is the root of f / (1 + f) for the second, f: they order
-        models alike.
+        With chance level and p-value: `supervised_alignment` (the paper's supervised Shesha, the rank correlation of
+        distances with whether labels differ), `fisher`, `silhouette`, `procrustes` (similarity to the one-hot labels),
+        `coherence` (of the shifts between the two classes farthest apart) and `unbiased_coherence`. Without them:
+        `feature_split` and `anisotropy`, which do not use labels. For random labels, Procrustes similarity and Fisher's
+        ratio are not 0 and grow with the number of features per row. With two classes, the Procrustes similarity is
+        sqrt(f / (1 + f)), where f is Fisher's ratio, so both order models in the same way.
 
     Examples
     --------
@@ -97,7 +99,7 @@ def predictors(
     shuffles = [known.shuffle(rng) for _ in range(n_shuffles)]
     scores = [_score_predictor(name, rows, known, shuffles) for name in _SUPERVISED]
     scores += _coherence(rows, known, n_shuffles, number)
-    # As feature_split, but rows that are zero, or zero in one half of the features, are left out of it.
+    # This is feature_split without rows that are zero, or zero in one half of the features.
     there = np.asarray(rows.any(axis=1))
     split = estimate(rows[there], n_bootstrap=0, pairs=_PAIRS, seed=number)
     scores.append(SteeringScore(name="feature_split", value=split.value, reason=split.reason or _NO_LABELS))
@@ -119,7 +121,7 @@ def _zero(there: Mask) -> tuple[str, ...]:
 def _score_predictor(name: str, X: Matrix, y: Labelled, shuffles: list[Labels]) -> SteeringScore:
     function, best = _SUPERVISED[name]
     with warnings.catch_warnings():
-        # A draw without a score counts as extreme, and a value without one says so in its line.
+        # A shuffle without a score counts as extreme, and the result reports an observed score that is missing.
         warnings.simplefilter("ignore", NotEstimableWarning)
         value = function(X, y.codes)
         null = np.array([function(X, codes) for codes in track(shuffles, len(shuffles), "shuffles")])

@@ -47,7 +47,7 @@ def coordinates(X: ArrayLike, name: str = "X") -> Coordinates:
         if len(rows) >= rows.shape[1]:
             axes = np.linalg.eigh(centred.T @ centred)[1].T[::-1]
             return Coordinates(centred @ axes.T, axes, mean, norm)
-        # Fewer rows than features: directions orthogonal to all rows change no fit and no distance.
+        # With fewer rows than features, directions orthogonal to all rows affect no fit and no distance.
         basis, triangle = np.linalg.qr(centred.T)
         turn = np.linalg.eigh(triangle @ triangle.T)[1][:, ::-1]
         return Coordinates(triangle.T @ turn, (basis @ turn).T, mean, norm)

@@ -24,10 +24,10 @@ def mean(values: Matrix, axis: int = -1) -> Vector:
 
 
 def interval(values: Vector) -> tuple[float, float]:
-    """95 % interval of the mean over probes, over new rows of the same kind.
+    """95 % interval of the mean over probes, for new rows from the same population.
 
-    Halves of the same rows overlap, so the spread of the mean over K of them does not fall like 1 / K: Nadeau and
-    Bengio's correction adds the ratio of steered to training rows, which is 1.
+    Halves of the same rows overlap, so the variance of the mean over K halves does not fall as 1 / K. The correction of
+    Nadeau and Bengio adds the ratio of steered to training rows, which is 1, to 1 / K.
     """
     sample = values[np.isfinite(values)]
     if len(sample) < 2:

@@ -102,7 +102,7 @@ def steer(X: Coordinates, codes: Labels, tested: Mask, probe: Probe, direction: 
     """Move the tested rows along a direction and classify them with the probe."""
     rows = np.flatnonzero(tested)
     base, slopes = probe.scores(X.values[rows]), probe.weights @ direction
-    # The probe is linear: what it reads at any strength needs no second look at the rows.
+    # The probe is linear, so predictions at all strengths follow from the scores of the unsteered rows.
     read = (base[:, None, :] + setup.alphas[None, :, None] * slopes).argmax(axis=2)
     accuracies = (read == codes[rows, None]).mean(axis=0)
     zero = int(np.flatnonzero(setup.alphas == 0)[0])

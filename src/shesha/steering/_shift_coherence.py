@@ -23,7 +23,8 @@ def agreement(
 ) -> tuple[SteeringScore, SteeringScore]:
     """Plain and unbiased coherence of the shifts of the target's rows from the mean of the source's rows.
 
-    The first is the mean cosine of the shifts to their mean, the second the mean cosine of pairs of shifts.
+    Plain coherence is the mean cosine between the shifts and their mean; unbiased coherence is the mean cosine of pairs
+    of shifts.
     """
     observed = coherences(X, *_counts(y.codes[None], source, target))[:, 0]
     drawing, resampling = spawn(seed, _SHUFFLING), spawn(seed, _RESAMPLING)
@@ -49,13 +50,14 @@ def coherences(X: Matrix, source: Matrix, target: Matrix) -> Matrix:
     Parameters
     ----------
     X : array of shape (n, d)
+        All rows.
     source, target : arrays of shape (n_choices, n)
-        How often each row counts.
+        Number of times that each choice includes each row in the class.
 
     Returns
     -------
     array of shape (2, n_choices)
-        NaN where a mean shift has no length or a class no rows.
+        NaN if the mean shift has length zero or a class has no rows.
     """
     step = max(1, _ENTRIES // max(1, X.size // max(1, X.shape[1])))
     parts = [_coherences(X, source[i : i + step], target[i : i + step]) for i in range(0, len(source), step)]
@@ -67,14 +69,14 @@ def _coherences(X: Matrix, source: Matrix, target: Matrix) -> Matrix:
         start, end = (counts @ X / counts.sum(axis=1, keepdims=True) for counts in (source, target))
         squared = np.einsum("ij,ij->i", X, X) - 2 * start @ X.T + np.einsum("ij,ij->i", start, start)[:, None]
         lengths = np.sqrt(np.maximum(squared, 0.0))
-        # A row at the mean has no direction to agree on.
+        # A row at the mean of the source has no direction.
         there = lengths > 1e-9 * lengths.max(axis=1, keepdims=True)
         share = np.where(there, target / np.where(there, lengths, 1.0), 0.0)
         total = share @ X - share.sum(axis=1, keepdims=True) * start
         n = (target * there).sum(axis=1)
         shift = end - start
         to_mean = np.einsum("ij,ij->i", total, shift) / (n * np.linalg.norm(shift, axis=1))
-        # Copies of a row in a resample are pairs that agree: as many as they are taken out.
+        # Leave out pairs of copies of one row in a resample, whose cosine is 1.
         alone = (target**2 * there).sum(axis=1)
         pairs = (np.einsum("ij,ij->i", total, total) - alone) / (n**2 - alone)
     return np.array([to_mean, pairs])

@@ -37,48 +37,49 @@ def steerability(
 ) -> Steerability:
     """Measure how much a steering vector changes a probe's predictions on held-out rows.
 
-    Rows are cut into halves. One trains a logistic probe and gives the vector; the rows of the other are moved by
-    ``alpha`` times the vector (of unit length) and classified by the probe, at every strength. Then the halves are
-    exchanged, and other halves are drawn. Shuffled labels give the chance level: a probe of noise also loses accuracy
-    when rows are moved along it, especially with few rows.
+    Rows are divided into halves. A logistic probe is trained on one half, which also gives the vector. At every
+    strength ``alpha``, the rows of the other half are moved by ``alpha`` times the vector (of unit length) and
+    classified by the probe. Then the halves are exchanged, and new halves are drawn. Shuffled labels give the chance
+    level, because even a probe of noise loses accuracy when rows are moved along its direction, especially with few
+    rows.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         Activations of one layer, finite, at least 8 rows.
     y : array of shape (n_samples,)
-        Class labels, at least 4 rows of each of at least two classes. With more than two, the vector points from one to
-        the other of the two classes that are farthest apart along it.
+        Class labels, at least two classes with at least 4 rows each. With more than two classes, the vector points from
+        one to the other of the two classes that are farthest apart along it.
     alphas : sequence of float
-        Strengths, 0 among them. Default: those of the paper, -2 to 2.
+        Strengths, which must include 0. The default is that of the paper, -2 to 2 in steps of 0.5.
     units : {'raw', 'norm'}
-        Units of alphas: those of the features, or the mean length of a row of X. With raw strengths, layers and models
-        with smaller activations look easier to steer.
+        Unit of `alphas`: that of the features, or the mean length of the rows of X. With raw strengths, layers and
+        models with smaller activations look easier to steer.
     groups : array of shape (n_samples,), optional
-        Template, prompt, speaker or document of each row. Splits never divide groups, and labels are shuffled within
-        groups with several classes, and between whole groups with one class. Without groups, rows from the same
-        template are on both sides of every split, so the probe is tested on its training data (`shesha.doubts` searches
-        for such rows).
+        Template, prompt, speaker or document of each row. Splits never divide groups. Labels are shuffled within groups
+        of several classes, and among groups of one class. Without groups, rows from the same template are on both sides
+        of every split, so the probe is tested on its training data (`shesha.doubts` searches for such rows).
     method : {'logistic', 'mean_difference', 'svd'}
         As for `vector`. The probe is always logistic.
     C : float
-        Weight of the data against the penalty, as in scikit-learn. It depends on the scale of X: if rows are short, a
-        small C makes the logistic vector the difference of the means.
+        Inverse strength of the L2 penalty, as in scikit-learn. Its effect depends on the scale of X. If rows are short,
+        a small C makes the logistic vector the difference of the class means.
     n_splits : int
-        Splits into halves, each used both ways.
+        Number of splits into halves. Each half is used once for training and once for steering.
     n_directions : int
-        Random directions of each split, the control of the paper.
+        Number of random directions along which every half is steered, the control of the paper.
     n_draws : int
-        Shuffles of the labels; 0 for no chance level.
+        Number of shuffles of the labels, 0 or at least 19. 0 omits the chance level.
     seed : int, Generator or None
+        Seed of splits, shuffles and random directions; None draws a new one.
 
     Returns
     -------
     Steerability
-        Accuracy, max drop (accuracy at 0 minus the lowest), flips towards either class at the largest strengths and the
-        share of anti-steerable rows, each with its interval, chance level and p-value; the curves; the effect on each
-        row. For a linear probe, all rows move equally, so effects on rows are measured by their neighbours in the
-        steered half.
+        Five scores, each with its interval, chance level and p-value: accuracy, max drop (accuracy at strength 0 minus
+        the lowest accuracy), flips towards either class at the largest strengths, and the share of anti-steerable rows.
+        Also the accuracy curves and the effect on each row. Under a linear probe, the effect would be equal for all
+        rows, so effects are measured by distances to neighbours in the steered half.
 
     Examples
     --------

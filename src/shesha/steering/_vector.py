@@ -32,7 +32,7 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
     source: str
     target: str
     norm: float
-    """Mean length of the rows, which is the unit of strengths in units of 'norm'."""
+    """Mean length of the rows, which is the unit of strengths if ``units='norm'``."""
     coherence: SteeringScore
     """Mean cosine between the shifts of the target's rows (from the source's mean) and their mean shift."""
     unbiased: SteeringScore
@@ -81,9 +81,9 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
         Parameters
         ----------
         alpha : float
-            Negative strengths lead to the source.
+            Strength; negative strengths point to the source.
         units : {'norm', 'raw'}
-            Mean lengths of the rows that the vector was made of, or units of the features.
+            Unit of `alpha`: the mean length of the rows that the vector was computed from, or the unit of the features.
         """
         check.choice(units, UNITS, "units")
         length = check.finite_number(alpha, "alpha") * (self.norm if units == "norm" else 1.0)
@@ -95,22 +95,24 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
         Parameters
         ----------
         model : torch.nn.Module
+            Model to steer.
         layer : str
-            Name of a module, as in `model.named_modules()`. Its output is a tensor whose last axis has as many features
-            as the vector, or a tuple that begins with one; all positions are moved. A module that runs twice is steered
-            twice.
+            Name of a module, as in `model.named_modules()`. Its output must be a tensor whose last axis has as many
+            features as the vector, or a tuple that begins with such a tensor. The vector is added at all positions. A
+            module that runs twice is steered twice.
         alpha, units
-            As for `scaled`.
+            As for `scale`.
 
         Returns
         -------
         context manager
-            The hook is removed when the block ends, also by an exception. Tensors are not changed in place.
+            The hook is removed when the block ends, also after an exception. Tensors are not changed in place.
 
         Raises
         ------
         ValueError
-            The model has no such module (close names are offered), or its output other features.
+            If the model has no such module (the message suggests similar names), or its output has a different number
+            of features.
 
         Examples
         --------
@@ -164,25 +166,29 @@ def vector(
     X : array of shape (n_samples, n_features)
         Activations of one layer, finite, at least 8 rows.
     y : array of shape (n_samples,)
-        Class labels, at least two classes. The vector leads to the later class in their order. With more than two
-        it leads between the two that lie farthest apart along it (by their weights; by their means, if not logistic).
+        Class labels, at least two classes. The vector points from the earlier to the later class in sorted order. With
+        more than two classes, it connects the two that are farthest apart along it, by their weights if `method` is
+        'logistic' and otherwise by their means.
     method : {'logistic', 'mean_difference', 'svd'}
-        The weights of an L2-penalised logistic regression (more classes: their top right singular vector, as in the
-        paper's 8.3); the difference of the class means (more: the top right singular vector of the centred means); the
-        top right singular vector of all rows minus the mean of the other classes.
+        'logistic' uses the weights of an L2-penalised logistic regression (with more than two classes, their top right
+        singular vector, as in section 8.3 of the paper). 'mean_difference' uses the difference of the class means (with
+        more than two classes, the top right singular vector of the centred means). 'svd' uses the top right singular
+        vector of all rows, each minus the mean of the rows of other classes.
     groups : array of shape (n_samples,), optional
-        Template, speaker or document of each row: labels are shuffled, and rows resampled, as groups allow.
+        Template, speaker or document of each row. Labels are shuffled within groups of several classes, and among
+        groups of one class; whole groups are resampled.
     C : float
-        Weight of the data against the penalty; the solution is scikit-learn's for the same C.
+        Inverse strength of the L2 penalty. The solution is that of scikit-learn for the same C.
     n_draws : int
-        Shuffles of the labels for the chance level; 0 leaves it out.
+        Number of shuffles of the labels for the chance level, 0 or at least 19. 0 omits the chance level.
     seed : int, Generator or None
+        Seed of shuffles and resamples; None draws a new one.
 
     Returns
     -------
     SteeringVector
-        The direction, of unit length, which calculates like an array, with `coherence` (interval, chance level,
-        p-value), `norm`, `hook`.
+        The direction, of unit length, which works as a NumPy array. `coherence` has an interval, a chance level and a
+        p-value; `norm` is the mean row length; `hook` adds the vector to a layer.
 
     Examples
     --------

@@ -23,23 +23,23 @@ _DEVICES = ("/dev/", "/proc/")
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary name in the same folder; the file written there replaces the target, unless an error occurs.
 
-    The new file keeps the mode and the owner of the one that it replaces. A link stays a link: the file that it leads
-    to is replaced. A pipe or a device is written to, once the draft is whole.
+    The new file keeps the mode and the owner of the file that it replaces. If the path is a link, the linked file is
+    replaced. If the path is a pipe or a device, the complete temporary file is copied to it.
 
     Parameters
     ----------
     path : path
-        The file to write; its folder must exist.
+        File to write; its folder must exist.
 
     Yields
     ------
     Path
-        The draft, of a name that no other thread or process writes to. A process that is killed leaves it behind.
+        Temporary file, with a name that no other thread or process uses. It remains if the process is killed.
 
     Raises
     ------
     PermissionError
-        If the file is there and its mode forbids everyone to write it.
+        If the file exists and is read-only for everyone.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def _rename_draft(place: Path) -> Iterator[Path]:
     earlier = place.stat() if place.exists() else None
     try:
         if earlier is not None:
-            # Before there is any content, so that nobody reads what only its owner might.
+            # Restrict the mode before there is any content, so that other users cannot read private content.
             draft.touch(mode=0o600)
         yield draft
         if earlier is not None:

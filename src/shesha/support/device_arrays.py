@@ -1,8 +1,8 @@
 """Arrays of other libraries (torch, CuPy, ...): device, transfers, and functions that differ.
 
-NumPy comes first: its kernels work in blocks, in threads, in compiled code. An array on a device is processed there,
-whole arrays at a time, by functions of the array API standard; `elsewhere` names them beside the kernel whose place
-they take. What the standard lacks (the smallest of many, a way to the host) is here.
+NumPy arrays are processed by kernels that work in blocks, in threads and in compiled code. Arrays on a device are
+processed there as a whole, by functions of the array API standard; the decorator `elsewhere` on a NumPy kernel names
+the function that replaces it. This module adds what the standard lacks, such as transfers to the host.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def is_numpy(array: Any) -> bool:
 def stays(array: Any) -> bool:
     """Return whether an array is processed on its device, which must have double precision.
 
-    What lies in the host's memory is worked on by NumPy, which is faster there; SHESHA_ARRAYS=own leaves it to its
-    own library.
+    Arrays in host memory are processed by NumPy, which is faster there. With SHESHA_ARRAYS=own, their own library
+    processes them.
     """
     if is_numpy(array) or not hasattr(array, "device") or _is_jax(array):
         return False
@@ -50,7 +50,7 @@ def stays(array: Any) -> bool:
 
 
 def _is_jax(array: Any) -> bool:
-    # Its arrays have single precision unless the whole process is told otherwise.
+    # JAX arrays have single precision unless double precision is enabled for the whole process.
     return type(array).__module__.split(".")[0] in ("jax", "jaxlib")
 
 
@@ -74,17 +74,17 @@ def to_host(array: Any, name: str = "X") -> NDArray[Any]:
     """Return any array as a NumPy array; tensors are copied from their device without gradients."""
     if isinstance(array, np.ndarray):
         refuse_masked(array, name)
-        # A product of np.matrix is another one than that of arrays, and it never has one axis.
+        # An np.matrix multiplies differently from an array, and it always has two axes.
         return np.asarray(array) if isinstance(array, np.matrix | np.ma.MaskedArray) else array
     if hasattr(array, "detach") and hasattr(array, "cpu"):
         tensor = array.detach().cpu()
-        # NumPy has no bfloat16; single precision holds it exactly.
+        # NumPy has no bfloat16; single precision represents its values exactly.
         return np.asarray((tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy())
     if hasattr(array, "get") and hasattr(array, "__cuda_array_interface__"):
         return np.asarray(array.get())
     if hasattr(array, "__array_namespace__") and hasattr(array, "__dlpack__") and stays(array):
         host = np.from_dlpack(array, device="cpu", copy=True)
-        # NumPy 2.1 and 2.2 let nobody write into it, copy or not.
+        # NumPy 2.1 and 2.2 return a read-only array even with copy=True.
         return host if host.flags.writeable else host.copy()
     try:
         return np.asarray(array)
@@ -144,7 +144,7 @@ def free_memory(array: Any) -> int | None:
         return None
     from torch import cuda
 
-    # What torch has reserved and not given to anybody is free as well.
+    # Memory that torch has reserved but not allocated is free as well.
     reserved = cuda.memory_reserved(array.device) - cuda.memory_allocated(array.device)
     return int(cuda.mem_get_info(array.device)[0]) + reserved
 
@@ -174,7 +174,7 @@ def total(array: Any) -> float:
 def largest(array: Any) -> float:
     """Largest absolute value."""
     xp = namespace(array)
-    # Both ends, which need no copy as absolute values do.
+    # Unlike absolute values, the minimum and the maximum need no copy.
     return max(abs(float(xp.max(array))), abs(float(xp.min(array))))
 
 
@@ -190,7 +190,7 @@ def column_medians(rows: Any) -> Any:
     if not is_numpy(rows):
         ordered = namespace(rows).sort(rows, axis=0)
         return (ordered[low, :] + ordered[high, :]) / 2
-    # Columns that lie in one piece, and one place of the order instead of two, are several times faster.
+    # Contiguous columns, partitioned at one position instead of two, are several times faster.
     columns = np.array(rows.T, order="C")
     columns.partition(high, axis=1)
     upper = columns[:, high]

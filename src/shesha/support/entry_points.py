@@ -26,7 +26,7 @@ def import_entry_points(group: str, what: str) -> Iterator[tuple[str, Any]]:
     for point in entry_points(group=group):
         try:
             value = point.load()
-        except Exception as error:  # Whatever another package raises must not take the library down.
+        except Exception as error:  # An error in another package must not break this library.
             warn(
                 f"{what} {point.name} of {point.value} could not be loaded and is left out ({error!r}). Repair or "
                 "uninstall the package that provides it",

@@ -1,8 +1,8 @@
 """The layer axis of three-dimensional arrays: how it is guessed or given.
 
-Where several representations are expected (in files, by `compare_all`, `compare_layers`, `calibrate_layers`), such an
-array is one representation per layer. Where each argument is one representation (a measure, `compare`, `calibrate`),
-layers cannot be meant, and it is token sequences (inputs, tokens, features). ``layer_axis`` says which one is meant.
+Files and functions of several representations (`compare_all`, `compare_layers`, `calibrate_layers`) read such an array
+as one representation per layer. Functions whose arguments are single representations (measures, `compare`,
+`calibrate`) read it as token sequences (inputs, tokens, features). Pass ``layer_axis`` to choose the layer axis.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def normalise_axis(layer_axis: LayerAxis) -> LayerAxis:
 def split(shape: tuple[int, ...], layer_axis: LayerAxis = "guess", *, default: int = 1) -> Split:
     """Determine how a three-dimensional array is read.
 
-    Of the first two axes, that of the layers is the one documented (`default`), unless the other is at most a third as
-    long: layers are few and rows are many.
+    A guess takes the documented layer axis (`default`), unless the other of the first two axes is at most a third as
+    long. There are usually fewer layers than rows.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def _much_shorter(length: int, other: int) -> bool:
 def split_layers(arrays: Mapping[Any, Any], layer_axis: LayerAxis = "guess") -> dict[Any, Any]:
     """Return representations by name, with three-dimensional arrays divided into layers.
 
-    A guess gives a warning. Anything else passes as it is.
+    A guessed axis gives a warning. Other representations are returned unchanged.
 
     Examples
     --------
@@ -165,10 +165,10 @@ def _three(array: Any) -> tuple[int, ...] | None:
     """Return the shape of a three-dimensional array."""
     shape: Any = None
     if isinstance(array, list | tuple):
-        # Ragged lists, and tensors that do not come to NumPy, have no shape: whoever checks the values says so better.
+        # Ragged lists, and tensors that NumPy cannot convert, have no shape; later checks give a clearer error.
         with suppress(ValueError, TypeError, RuntimeError):
             shape = array_shape(array)
     elif hasattr(array, "__getitem__"):
-        # What has a shape but no entries, such as a representation made earlier, is one representation already.
+        # An object with a shape but no entries, such as an existing Representation, is a single representation.
         shape = getattr(array, "shape", None)
     return tuple(map(int, shape)) if isinstance(shape, tuple) and len(shape) == 3 else None

@@ -13,17 +13,17 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return a package's ``__getattr__`` and ``__dir__`` (PEP 562).
 
-    Importing such a package costs nothing, and a name costs only the module that it comes from. The package still says
-    its names for readers and type checkers: in imports under ``TYPE_CHECKING`` and in ``__all__``.
+    Importing such a package imports none of its modules; using a name imports only the module that defines it. The
+    package still lists its names for readers and type checkers, in ``TYPE_CHECKING`` imports and in ``__all__``.
 
     Parameters
     ----------
     package : str
-        Its ``__name__``.
+        ``__name__`` of the package.
     places : mapping of str to sequence of str
-        Names by the module they come from, relative to the package.
+        Names by the module that defines them, relative to the package.
     modules : sequence of str, optional
-        Modules of the package that are names themselves.
+        Modules of the package that are public names themselves; none by default.
 
     Examples
     --------

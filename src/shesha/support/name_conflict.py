@@ -1,7 +1,7 @@
 """Detect other distributions that install the import name `shesha`.
 
-Installed over this library, another replaces the package's first file; installed before it, files of its own stay
-beside ours. Both are noticed by looking at one attribute and two names of files, which costs microseconds.
+A distribution that is installed after this library replaces the package's ``__init__.py``; one that was installed
+before leaves other files in the folder. One attribute and two file names reveal both cases within microseconds.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def notice() -> None:
     Raises
     ------
     ImportError
-        The package's first file is another's, so nothing here can work.
+        If the package's ``__init__.py`` belongs to another distribution, so that this library cannot work.
     """
     others = strangers()
     if overwritten():

@@ -14,16 +14,16 @@ def require(module: str, extra: str, need: str | None = None) -> ModuleType:
     Parameters
     ----------
     module : str
-        The library, or a module of it.
+        Name of the library, or of one of its modules.
     extra : str
-        The extra of this package that installs it.
+        Extra of this package that installs the library.
     need : str, optional
-        What needs it, as the first words of the error; default: the library's name and "is needed".
+        First words of the error; by default, the library's name and "is needed".
 
     Raises
     ------
     ImportError
-        The library cannot be imported.
+        If the library cannot be imported.
 
     Examples
     --------

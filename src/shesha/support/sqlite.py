@@ -45,9 +45,9 @@ def connect(path: Path, layout: Layout, *, create: bool = True) -> sqlite3.Conne
     Raises
     ------
     FileNotFoundError
-        If it is not there and may not be created.
+        If the file does not exist and `create` is false.
     StoreError
-        If it is not of this kind or version, or cannot be read and written.
+        If the file is not a store of this kind and version, or cannot be read and written.
     """
     if path != MEMORY:
         if not create and not path.exists():
@@ -114,7 +114,7 @@ def prepare(connection: sqlite3.Connection, path: Path, layout: Layout, *, creat
     if create and layout.upgrade is not None and about(connection).get("schema") != layout.schema:
         with transaction(connection, path):
             layout.upgrade(connection)
-    # A process that dies keeps what it committed; only a failing machine could lose the last moment.
+    # If the process dies, committed data remain; only a failure of the machine can lose the last commits.
     connection.execute("PRAGMA synchronous = NORMAL")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from shesha.support import name_conflict
 
-# Also here, where another's first file has taken the place of ours: nearly every module imports this one.
+# Nearly every module imports this one, so the check also runs if another distribution replaced our `__init__.py`.
 name_conflict.notice()
 _PACKAGE = str(Path(__file__).parents[1])
 

@@ -12,7 +12,7 @@ from shesha.kernels import spectrum
 def anisotropy(X: ArrayLike) -> float:
     """Share of the variance along the first principal direction.
 
-    ``s_1^2 / sum_i s_i^2`` for the singular values s of the rows minus their mean.
+    The value is ``s_1^2 / sum_i s_i^2``, where s are the singular values of the centred rows.
 
     Parameters
     ----------
@@ -22,8 +22,8 @@ def anisotropy(X: ArrayLike) -> float:
     Returns
     -------
     float
-        In [1 / min(n_samples - 1, n_features), 1]; unchanged by rotation, scale and offset. It knows no labels:
-        higher went with easier steering in the study that proposes it, from strongly to weakly by task.
+        In [1 / min(n_samples - 1, n_features), 1]; invariant to rotation, scale and offset. Labels are not used. In
+        the study that proposes this score, higher values went with easier steering, strongly or weakly by task.
         NaN, with a warning, if all rows are equal.
 
     References

@@ -19,24 +19,25 @@ from shesha.transfer.not_estimable import nan_with_reason
 def margin_score(X: ArrayLike, y: ArrayLike) -> float:
     """Mean relative margin between the distances to the nearest other class centroid and to the own centroid.
 
-    Mean over rows of ``(b - a) / (b + a)``, where a is the Euclidean distance to the centroid of the other rows of the
-    row's class, and b the distance to the nearest centroid of another class; 0 where both are 0. The study that names
-    the score gives no formula: this definition is ours, bounded and free of scale. Leaving a row out of its own
-    centroid prevents scores above 0 for random labels. (That study's code takes the mean distance between centroids
-    over the mean distance within classes, minus log(n) / n.)
+    The score is the mean over rows of ``(b - a) / (b + a)``. Here a is the Euclidean distance to the centroid of the
+    other rows of the same class, and b is the distance to the nearest centroid of another class. A row for which both
+    are 0 contributes 0. The study that names the score gives no formula. This definition is our own, is bounded and
+    does not depend on scale. Each row is left out of its own centroid, which prevents scores above 0 for random labels.
+    (The study's code divides the mean distance between centroids by the mean distance within classes, and subtracts
+    log(n) / n.)
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         At least 4 rows, finite.
     y : array of shape (n_samples,)
-        Class labels, at least two classes. A row that is alone in its class counts as a centroid only.
+        Class labels, at least two classes. The only row of a class serves as a centroid and is not scored.
 
     Returns
     -------
     float
-        In [-1, 1]; higher = easier to transfer. Unchanged by rotation, scale and offset. NaN, with a warning,
-        if all rows are equal or no class has two members.
+        In [-1, 1]; higher = easier to transfer. Invariant to rotation, scale and offset. NaN, with a warning,
+        if all rows are equal or no class has two rows.
 
     References
     ----------
@@ -50,7 +51,7 @@ def margin_score(X: ArrayLike, y: ArrayLike) -> float:
     data = check_classes(X, y)
     own_distances, other = _squared_distances(data)
     a, b = np.sqrt(own_distances), np.sqrt(other.min(axis=1))
-    # Distances that are only rounding have no ratio.
+    # The ratio of two distances at rounding level is meaningless.
     near = (a + b) ** 2 <= data.negligible
     return float(np.where(near, 0.0, (b - a) / np.where(near, 1.0, b + a)).mean())
 
@@ -59,24 +60,25 @@ def margin_score(X: ArrayLike, y: ArrayLike) -> float:
 def centroid_softmax(X: ArrayLike, y: ArrayLike) -> float:
     """Mean log-probability of the true class under a softmax of distances to the class centroids.
 
-    ``mean_i log(exp(-a_i / s) / (exp(-a_i / s) + sum_c exp(-b_ic / s)))``: a is the squared Euclidean distance to
-    the centroid of the other rows of the class, b_c that to the centroid of another class c, and s the mean of
-    a over rows. The study that names the score gives no formula: this definition is ours; dividing by s
-    makes it free of scale, and leaving a row out of its own centroid keeps labels at random at chance. (That
-    study's code feeds a softmax of plain distances to LEEP, which depends on the scale of the features.)
+    The score is ``mean_i log(exp(-a_i / s) / (exp(-a_i / s) + sum_c exp(-b_ic / s)))``. Here a is the squared Euclidean
+    distance to the centroid of the other rows of the same class, and b_c is the squared distance to the centroid of
+    another class c. The scale s is the mean of a over rows. The study that names the score gives no formula. This
+    definition is our own: dividing by s removes the scale, and leaving each row out of its own centroid keeps random
+    labels at chance. (The study's code passes a softmax of plain distances to LEEP, which depends on the scale of the
+    features.)
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         At least 4 rows, finite.
     y : array of shape (n_samples,)
-        Class labels, at least two classes. A row that is alone in its class counts as a centroid only.
+        Class labels, at least two classes. The only row of a class serves as a centroid and is not scored.
 
     Returns
     -------
     float
-        At most 0; higher = easier to transfer. Labels at random give about -log(classes). Unchanged by rotation,
-        scale and offset. NaN, with a warning, if no row differs from the others of its class.
+        At most 0; higher = easier to transfer. Random labels give about -log(n_classes). Invariant to rotation,
+        scale and offset. NaN, with a warning, if no row differs from the other rows of its class.
 
     References
     ----------
@@ -108,7 +110,7 @@ def _squared_distances(data: ClassedRows) -> tuple[Vector, Matrix]:
     codes, within = data.codes[scored], data.within[scored]
     size, each = data.counts[codes], np.arange(len(codes))
     to_own_mean = np.einsum("ij,ij->i", within, within)
-    # Seen from its own mean, a row near it loses no digits however far apart the classes lie.
+    # Coordinates relative to the row's own class mean keep all digits, however far apart the classes lie.
     inner = within @ data.means.T
     other = to_own_mean[:, None] + 2 * (inner[each, codes, None] - inner) + _centroid_distances(data)[codes]
     other[each, codes] = np.inf

@@ -22,12 +22,12 @@ def check_classes(X: ArrayLike, y: ArrayLike) -> ClassedRows:
     rows = matrix / unit
     noise = _ROUNDINGS * precision(X) * np.abs(rows).max(axis=0)
     first = rows[np.unique(codes, return_index=True)[1]]
-    # About a member of the class, equal rows become exact zeros, which the rounding of their mean would miss.
+    # Subtracting a row of the class makes equal rows exactly zero; subtracting their rounded mean would not.
     rows -= first[codes]
     counts = np.bincount(codes).astype(np.float64)
     shift = class_sums(rows, codes) / counts[:, None]
     rows -= shift[codes]
-    # About one row first, for the same reason.
+    # Subtract one row first, for the same reason.
     means = first - first[0] + shift
     means -= counts @ means / len(rows)
     data = ClassedRows(codes, names, counts, means, rows, noise, unit)

@@ -23,7 +23,7 @@ class ClassedRows:
     means: Matrix
     within: Matrix
     noise: Vector
-    """Rounding error of an entry of each feature; deviations of this size may be zero."""
+    """Rounding error of the entries of each feature; the true value of deviations of this size may be zero."""
     unit: float
     """Power of two by which the rows were divided, to keep squares within range."""
 
@@ -38,12 +38,12 @@ class ClassedRows:
         return float(self.noise @ self.noise)
 
     def within_scatter(self) -> float:
-        """Sum of squares about the class means; 0 at rounding level."""
+        """Sum of squared deviations from the class means; 0 at rounding level."""
         total = float(np.einsum("ij,ij->", self.within, self.within))
         return total if total > len(self.within) * self.negligible else 0.0
 
     def between_scatter(self) -> float:
-        """Sum of squares of the class means, each counted once for each row."""
+        """Sum over rows of the squared length of the row's class mean."""
         return float(self.counts @ np.einsum("ij,ij->i", self.means, self.means))
 
     def principal_axes(self) -> tuple[Vector, Matrix]:

@@ -14,9 +14,9 @@ from shesha.transfer.not_estimable import nan_with_reason
 def h_score(X: ArrayLike, y: ArrayLike) -> float:
     """H-score: variance of the class means in units of the total variance.
 
-    ``trace(pinv(cov(X)) cov(M))``, where row i of M is the mean of the rows in the class of row i, and both
-    covariances are divided by n - 1. Directions with variance at rounding level are left out of the inverse.
-    The paper's companion code (``transfer.HScore:gs`` in the reference values) divides the part between
+    The score is ``trace(pinv(cov(X)) cov(M))``, where row i of M is the mean of the class of row i. Both
+    covariances are divided by n - 1. The inverse ignores directions with variance at rounding level.
+    The paper's companion code (``transfer.HScore:gs`` in the reference values) divides the covariance between
     classes by n, which makes it smaller by (n - 1) / n, and adds an absolute 1e-10 to the total covariance.
 
     Parameters
@@ -29,9 +29,9 @@ def h_score(X: ArrayLike, y: ArrayLike) -> float:
     Returns
     -------
     float
-        In [0, classes - 1]; higher = easier to transfer. Unchanged by invertible affine maps. Labels at random
-        give about (classes - 1) rank(X) / (n_samples - 1): with no more rows than features usually classes - 1,
-        whatever the labels. NaN, with a warning, if all rows are equal.
+        In [0, n_classes - 1]; higher = easier to transfer. Invariant to invertible affine maps. Random labels give
+        about (n_classes - 1) rank(X) / (n_samples - 1). If there are no more rows than features, the score is usually
+        n_classes - 1 for any labels. NaN, with a warning, if all rows are equal.
 
     References
     ----------
@@ -56,7 +56,7 @@ def h_score(X: ArrayLike, y: ArrayLike) -> float:
 def fisher_discriminant(X: ArrayLike, y: ArrayLike) -> float:
     """Fisher's ratio of scatter between and within classes.
 
-    ``sum_c n_c |m_c - m|^2 / sum_i |x_i - m_c(i)|^2``: the traces of the two scatter matrices.
+    The score is ``sum_c n_c |m_c - m|^2 / sum_i |x_i - m_c(i)|^2``, the ratio of the traces of the scatter matrices.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def fisher_discriminant(X: ArrayLike, y: ArrayLike) -> float:
     Returns
     -------
     float
-        At least 0; higher = easier to transfer. With v for `variance_ratio`, it is v / (1 - v). Unchanged by
+        At least 0; higher = easier to transfer. It equals v / (1 - v), where v is the `variance_ratio`. Invariant to
         rotation, scale and offset. NaN, with a warning, if no row differs from the mean of its class.
 
     References

@@ -29,8 +29,9 @@ def bhattacharyya(
 ) -> float:
     """Mean Bhattacharyya distance between the classes, each modelled as a Gaussian.
 
-    Mean over pairs of classes of ``D_ij = (m_i - m_j)' S^-1 (m_i - m_j) / 8 + log(det S / sqrt(det S_i det S_j)) / 2``
-    with ``S = (S_i + S_j) / 2``; covariances are divided by the number of rows of the class.
+    The score is the mean over pairs of classes of
+    ``D_ij = (m_i - m_j)' S^-1 (m_i - m_j) / 8 + log(det S / sqrt(det S_i det S_j)) / 2``, where
+    ``S = (S_i + S_j) / 2``. Covariances are divided by the number of rows of the class.
 
     Parameters
     ----------
@@ -39,17 +40,18 @@ def bhattacharyya(
     y : array of shape (n_samples,)
         Class labels, at least two classes of at least two rows.
     covariance : {'spherical', 'diagonal', 'full'}
-        One variance for a class (the mean over features), one for each feature, or all covariances, which
-        takes more rows in each class than directions in which the rows vary.
+        Covariance of each class: one variance (the mean over features), one variance per feature, or the full matrix.
+        A full matrix needs more rows in each class than there are directions in which the rows vary.
     n_components : int or None
-        Keep at most this many principal components first (the published score: 64); None keeps the features.
+        Maximum number of principal components to use; the published score uses 64. None uses all features.
 
     Returns
     -------
     float
-        At least 0, 0 for classes with one mean and covariance; higher = easier to transfer. Unchanged by scale and
-        offset, by rotation unless diagonal, by invertible affine maps if full (without n_components). NaN, with a
-        warning, if all rows are equal or a class has no variance (diagonal: in a feature, full: in a direction).
+        At least 0; higher = easier to transfer. 0 if all classes have the same mean and covariance. Invariant to scale
+        and offset, to rotation unless 'diagonal', and to invertible affine maps if 'full' without n_components. NaN,
+        with a warning, if all rows are equal or a class has no variance (for 'diagonal', in any single feature; for
+        'full', in any direction).
 
     References
     ----------
@@ -75,7 +77,7 @@ def gbc(
 ) -> float:
     """Gaussian Bhattacharyya coefficient: minus the overlap of the classes, summed over pairs.
 
-    ``-sum_{i != j} exp(-D_ij)`` over ordered pairs of classes, with D as in `bhattacharyya`.
+    The score is ``-sum_{i != j} exp(-D_ij)`` over ordered pairs of classes, with D as in `bhattacharyya`.
 
     Parameters
     ----------
@@ -84,17 +86,17 @@ def gbc(
     y : array of shape (n_samples,)
         Class labels, at least two classes of at least two rows.
     covariance : {'spherical', 'diagonal', 'full'}
-        As for `bhattacharyya`.
+        As for `bhattacharyya`; 'full' is not available with `published`.
     n_components : int or None
         As for `bhattacharyya`; the paper uses 64.
     published : bool
-        As the public code computes it: variances of features below 1e-4 are set to 1e-4, whatever the scale, and
-        the logarithm of a spherical covariance counts once instead of once for each feature.
+        Whether to compute the score as the public code does. That code raises variances below 1e-4 to 1e-4 at any
+        scale of the features, and includes the logarithm of a spherical variance once instead of once per feature.
 
     Returns
     -------
     float
-        In [-classes (classes - 1), 0]; higher = easier to transfer. Invariances and NaN as for `bhattacharyya`.
+        In [-n_classes (n_classes - 1), 0]; higher = easier to transfer. Invariances and NaN as for `bhattacharyya`.
 
     References
     ----------
@@ -131,7 +133,7 @@ def _spherical(data: ClassedRows) -> Vector:
 def _diagonal(data: ClassedRows) -> Vector:
     variances = _variances(data)
     noise = data.noise**2
-    # A feature that is the same for all rows takes no part.
+    # Features that are equal in all rows are ignored.
     varies = (variances > noise).any(axis=0) | (data.means**2 > noise).any(axis=0)
     _require_variance(data, np.all(variances[:, varies] > noise[varies], axis=1), "variance in some feature")
     return _diagonal_distances(data.means[:, varies], variances[:, varies], 1)
@@ -169,7 +171,7 @@ _DISTANCES: dict[str, Callable[[ClassedRows], Vector]] = {
 
 
 def _published_bhattacharyya(data: ClassedRows, covariance: Covariance) -> Vector:
-    # The floor is in the units of the features; without a limit it would overflow for tiny ones.
+    # The floor is in the units of the features; the limit prevents an overflow if the features are tiny.
     floor = min(_PUBLISHED_FLOOR / data.unit / data.unit, 1e150)
     variances = np.maximum(_variances(data), floor)
     return _diagonal_distances(
@@ -183,7 +185,7 @@ def _variances(data: ClassedRows) -> Matrix:
 
 
 def _diagonal_distances(means: Matrix, variances: Matrix, times: int) -> Vector:
-    """Distances of all pairs i < j for independent features, with counts for the logarithms of variances."""
+    """Distances of all pairs i < j for independent features; `times` multiplies the logarithms of the variances."""
     logs = np.log(variances).sum(axis=1)
     distances = []
     for i in range(len(means) - 1):

@@ -15,21 +15,21 @@ _ROW_SUM = 1e-3
 def leep(P: ArrayLike, y: ArrayLike) -> float:
     """Mean log-probability of the labels, predicted from the source model's class probabilities.
 
-    ``mean_i log sum_z P[i, z] p(y_i | z)``, where p(y | z) is the share of y in the probability that the rows
-    give to z. Rows are scaled to sum exactly 1.
+    The score is ``mean_i log sum_z P[i, z] p(y_i | z)``. Here p(y | z) is the share of the rows with label y in the
+    total probability of source class z. Rows of P are divided by their sums, so that they sum to 1 exactly.
 
     Parameters
     ----------
     P : array of shape (n_samples, n_source_classes)
-        Probabilities of the source classes: not negative, rows sum to 1. At least 4 rows.
+        Probabilities of the source classes, which must be non-negative and sum to 1 in each row. At least 4 rows.
     y : array of shape (n_samples,)
         Target labels, at least two classes.
 
     Returns
     -------
     float
-        At most 0; higher = easier to transfer. At least minus the entropy of the labels, which source classes
-        that say nothing give. The order of the source classes does not matter.
+        At most 0, and at least minus the entropy of the labels, which is the score of uninformative source classes.
+        Higher = easier to transfer. The order of the source classes does not matter.
 
     References
     ----------
@@ -46,7 +46,7 @@ def leep(P: ArrayLike, y: ArrayLike) -> float:
     codes, _ = check.labels(y, len(probabilities))
     joint = class_sums(probabilities, codes)
     total = joint.sum(axis=0)
-    # A source class that no row can be in has no labels; its probabilities are 0.
+    # A source class with total probability 0 has no label distribution; set its entries to 0.
     given_source = joint / np.where(total > 0, total, 1.0)
     return min(float(np.log(np.einsum("iz,iz->i", probabilities, given_source[codes])).mean()), 0.0)
 
@@ -66,7 +66,7 @@ def _probabilities(P: ArrayLike) -> NDArray[np.float64]:
 def nce(z: ArrayLike, y: ArrayLike) -> float:
     """Negative conditional entropy of the labels given the source model's labels.
 
-    ``sum_zy p(z, y) log p(y | z)``, natural logarithm.
+    The score is ``sum_zy p(z, y) log p(y | z)``, with the natural logarithm.
 
     Parameters
     ----------
@@ -78,9 +78,9 @@ def nce(z: ArrayLike, y: ArrayLike) -> float:
     Returns
     -------
     float
-        In [-log(classes), 0]; higher = easier to transfer, 0 if the source label determines the target label.
-        Names of labels do not matter. Source labels that occur once determine theirs by themselves: with many
-        source classes for the number of rows the score is near 0 whatever the labels.
+        In [-log(n_classes), 0]; higher = easier to transfer, 0 if the source label determines the target label.
+        Names of labels do not matter. A source label that occurs once always determines its target label. If there are
+        many source classes for the number of rows, the score is therefore near 0 for any labels.
 
     References
     ----------

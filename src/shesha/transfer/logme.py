@@ -28,9 +28,10 @@ _PUBLISHED_RIDGE = 1e-5
 def logme(X: ArrayLike, y: ArrayLike, *, published: bool = False) -> float:
     """Log maximum evidence per row of linear models for each class against the rest.
 
-    For each class with indicator t: ``max over alpha, beta of log p(t | X) / n``, where t = X w + e,
-    w ~ N(0, 1 / alpha), e ~ N(0, 1 / beta); then the mean over classes. ``log p = -(n log(2 pi) + log det C +
-    t' C^-1 t) / 2`` with ``C = I / beta + X X' / alpha``. X is not centred, as published.
+    The score is the mean over classes of ``max over alpha, beta of log p(t | X) / n``, where t is the indicator of the
+    class. The model is t = X w + e with w ~ N(0, 1 / alpha) and e ~ N(0, 1 / beta), so that
+    ``log p = -(n log(2 pi) + log det C + t' C^-1 t) / 2`` with ``C = I / beta + X X' / alpha``. As in the paper, X is
+    not centred.
 
     Parameters
     ----------
@@ -39,17 +40,17 @@ def logme(X: ArrayLike, y: ArrayLike, *, published: bool = False) -> float:
     y : array of shape (n_samples,)
         Class labels, at least two classes.
     published : bool
-        As the public code computes it: the iteration stops after 11 rounds or at a relative change of 1e-3, adds
-        1e-5 to its denominators, and with fewer rows n than features D leaves D - n terms out of the
-        log-determinant, an error of (D - n) log(alpha) / 2n: 5.9 where the evidence is 0.63 for 50 rows and
-        120 features. The default is the true maximum, in all directions.
+        Whether to compute the score as the public code does. Its iteration stops after 11 rounds or at a relative
+        change of 1e-3, and adds 1e-5 to the denominators. If there are fewer rows n than features D, it also omits
+        D - n terms of the log-determinant, an error of (D - n) log(alpha) / 2n. An example with 50 rows and 120
+        features has an error of 5.9 and an evidence of 0.63. The default is the true maximum.
 
     Returns
     -------
     float
-        Any real number; higher = easier to transfer. Unchanged by rotation and scale of the features, not by
-        offset. NaN, with a warning, if all rows are equal, or if a class is an exact linear function of features
-        of lower rank than n_samples: the evidence then has no maximum.
+        Any real number; higher = easier to transfer. Invariant to rotation and scale of the features, but not to
+        offset. NaN, with a warning, if all rows are equal. Also NaN if the features have a lower rank than n_samples
+        and a class is an exact linear function of them, because the evidence then has no maximum.
 
     References
     ----------
@@ -76,23 +77,24 @@ def logme(X: ArrayLike, y: ArrayLike, *, published: bool = False) -> float:
 def logme_regression(X: ArrayLike, Y: ArrayLike, *, published: bool = False) -> float:
     """Log maximum evidence per row of linear models for real-valued targets.
 
-    As `logme`, with the columns of Y in place of the indicators of the classes.
+    This is `logme` with the columns of Y in place of the class indicators.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         At least 4 rows, finite.
     Y : array of shape (n_samples,) or (n_samples, n_targets)
-        Real targets, finite, each with different values. Neither X nor Y is centred.
+        Real targets, finite and not constant. Neither X nor Y is centred.
     published : bool
         As for `logme`.
 
     Returns
     -------
     float
-        Any real number; higher = easier to transfer. Unchanged by rotation and scale of the features; a target in
-        units c times smaller has an evidence lower by log(c). NaN, with a warning, if all rows of X are equal, a
-        target is constant or an exact linear function of features of lower rank than n_samples.
+        Any real number; higher = easier to transfer. Invariant to rotation and scale of the features. Multiplying a
+        target by c lowers its evidence by log(c). NaN, with a warning, if all rows of X are equal or a target is
+        constant. Also NaN if the features have a lower rank than n_samples and a target is an exact linear function of
+        them.
 
     References
     ----------
@@ -136,13 +138,13 @@ class Alignment:
 
     @classmethod
     def build(cls, X: Matrix, targets: Matrix, smallest: float) -> Alignment:
-        """Compute the coordinates; singular values up to the share `smallest` of the largest count as zero."""
+        """Compute the coordinates; singular values of at most `smallest` times the largest are treated as zero."""
         with single_threaded_blas():
             vectors, lengths, _ = np.linalg.svd(X, full_matrices=False)
         kept = lengths > smallest * lengths[0]
         vectors, lengths = vectors[:, kept], lengths[kept]
         coordinates = vectors.T @ targets
-        # From the residual, not from the difference of squares, which would lose a small rest.
+        # Use the residual, because a difference of squares would lose the digits of a small rest.
         rest = targets - vectors @ coordinates if len(lengths) < len(X) else np.zeros_like(targets)
         return cls(len(X), lengths**2, coordinates**2, np.einsum("ij,ij->j", rest, rest))
 
@@ -159,7 +161,7 @@ class Alignment:
     def gains(self, logs: Vector) -> Matrix:
         """Gain in evidence over a model without features, (targets, values of log(alpha / beta)), at the best beta.
 
-        For t = alpha / beta, the best beta is n over the quadratic form below, which leaves one variable.
+        For a given alpha / beta, the best beta is n divided by the quadratic form below. One variable remains.
         """
         ratio = self.squares[:, None] * np.exp(-logs)
         quadratic = self.along.T @ (1 / (1 + ratio)) + self.rest[:, None]
@@ -169,8 +171,8 @@ class Alignment:
 def _maximum_evidence(X: Matrix, targets: Matrix, rounding: float) -> Vector:
     """Largest evidence per row of each target, over all alpha and beta.
 
-    A search over log(alpha / beta) rather than the fixed-point iteration, which crawls where the maximum lies at
-    an end (no noise, or no features), and may stop at a lower peak.
+    This searches over log(alpha / beta). The published fixed-point iteration converges slowly if the maximum lies at
+    an end of the range (no noise, or no features), and may stop at a lower peak.
     """
     n, d = X.shape
     largest = np.abs(targets).max(axis=0)
@@ -216,7 +218,7 @@ def _grid(alignment: Alignment) -> Vector:
     n, rank = alignment.n, len(alignment.squares)
     low = alignment.squares[-1]
     if not alignment.full:
-        # Below the smallest squared singular value, the slope of the evidence changes sign here.
+        # Below the smallest squared singular value, the slope of the evidence changes sign at this value.
         with np.errstate(divide="ignore"):
             low = min(low, (alignment.rest / alignment.slope).min() * rank / (n - rank))
     return np.arange(np.log(low) - 7, np.log(alignment.squares[0] * rank) + 9, _STEP)
@@ -225,7 +227,7 @@ def _grid(alignment: Alignment) -> Vector:
 def _fixed_point_evidence(X: Matrix, targets: Matrix) -> Vector:
     """Evidence from the public code's fixed-point iteration, one target at a time."""
     n, d = X.shape
-    # With fewer rows than features the public code keeps directions of length 0.
+    # If there are fewer rows than features, the public code keeps directions of length 0.
     alignment = Alignment.build(X, targets, max(n, d) * np.finfo(float).eps if n > d else -1.0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         evidence = np.array(
@@ -250,7 +252,7 @@ def _fixed_point(squares: Vector, projections: Vector, rest: float, n: int, d: i
         beta = (n - used) / (error + _PUBLISHED_RIDGE)
         if abs(alpha / beta - ratio) <= _PUBLISHED_STOP * ratio:
             break
-    # The sum has min(n, d) terms; the missing d - n are log(alpha) each.
+    # As in the public code, the sum has min(n, d) terms; if n < d, d - n terms of log(alpha) are missing.
     determinant = np.log(alpha + beta * squares).sum()
     fit = d * np.log(alpha) + n * np.log(beta / (2 * np.pi)) - determinant - beta * error - alpha * weight
     return float(fit / (2 * n))

@@ -19,9 +19,10 @@ from shesha.transfer.not_estimable import nan_with_reason
 def silhouette(X: ArrayLike, y: ArrayLike, *, metric: Metric = "euclidean") -> float:
     """Mean silhouette: whether rows are closer to their own class than to the nearest other class.
 
-    Mean over rows of ``(b - a) / max(a, b)``, where a is the mean distance to the other rows of the class, and b
-    the smallest mean distance to the rows of another class; 0 for a row that is alone in its class, and
-    where both are 0. Exact: all pairs of rows count, in blocks that keep memory flat.
+    The score is the mean over rows of ``(b - a) / max(a, b)``. Here a is the mean distance to the other rows of the
+    same class, and b is the smallest mean distance to the rows of another class. The value of a row is 0 if it is the
+    only row of its class or if both distances are 0. The result is exact: all pairs of rows are used, in blocks of
+    limited memory.
 
     Parameters
     ----------
@@ -35,8 +36,8 @@ def silhouette(X: ArrayLike, y: ArrayLike, *, metric: Metric = "euclidean") -> f
     Returns
     -------
     float
-        In [-1, 1]; higher = easier to transfer. Unchanged by scale and rotation (not under correlation), under
-        euclidean by offset. NaN, with a warning, if all distances are 0 or every class has one member.
+        In [-1, 1]; higher = easier to transfer. Invariant to scale, to rotation (except under 'correlation'), and
+        under 'euclidean' to offset. NaN, with a warning, if all distances are 0 or every class has one row.
 
     References
     ----------
@@ -65,7 +66,7 @@ def silhouette(X: ArrayLike, y: ArrayLike, *, metric: Metric = "euclidean") -> f
 
 def _mean_silhouette(a: Matrix, b: Matrix, in_company: NDArray[np.bool_], metric: Metric) -> float:
     larger = np.maximum(a, b)
-    # One minus a cosine of parallel rows is rounding; euclidean distances of equal rows are exact zeros.
+    # One minus the cosine of parallel rows is a rounding error; Euclidean distances of equal rows are exactly 0.
     mask = larger > (0.0 if metric == "euclidean" else ROUNDING)
     if not mask.any():
         raise NotEstimable("all distances are 0")
@@ -96,7 +97,7 @@ def _distance_sums(rows: Matrix, codes: Labels, n_classes: int, metric: Metric) 
     def sums(start: int) -> tuple[Matrix, Matrix]:
         distances = panel(rows, metric, start)
         width = len(distances)
-        distances[np.tril_indices(width)] = 0.0  # Each pair once.
+        distances[np.tril_indices(width)] = 0.0  # Keep each pair once.
         if metric == "euclidean":
             np.sqrt(distances, out=distances)
         later = np.add.reduceat(distances, _stretches(codes[start:]), axis=1)

@@ -1,6 +1,6 @@
 """Views: the part of a comparison that needs one representation only, computed once and reused.
 
-Every view can be permuted: relabelling the rows is gathering, so null distributions never rebuild one.
+Every view can be permuted by gathering its entries, so null distributions never rebuild a view.
 """
 
 from shesha.kernels.feature_halves import UndirectedHalfError

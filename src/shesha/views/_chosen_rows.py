@@ -18,9 +18,9 @@ class ChosenRows:
     Parameters
     ----------
     given : array of shape (n_samples, n_features)
-        The matrix.
+        Matrix or memory-mapped file.
     numbers : array of shape (n_chosen,)
-        Its rows, in their order here.
+        Numbers of the selected rows, in the order of the result.
     """
 
     ndim = 2

@@ -52,13 +52,14 @@ class Covariates:
         Parameters
         ----------
         covariates : array of shape (n_rows,) or (n_rows, n_covariates), DataFrame, mapping of names to columns, or Rdm
-            Numbers, or labels: text, booleans, and whole numbers of so few values that about ten rows share each.
+            Numbers or labels. Text, booleans, and whole numbers with at most one value per ten rows are labels.
         n_rows : int
+            Number of rows of the data.
 
         Raises
         ------
         ValueError
-            If they do not fit the rows, are missing or the same somewhere, or leave too few rows free.
+            If covariates do not match the rows, have missing values, are constant, or leave too few degrees of freedom.
         """
         if isinstance(covariates, Rdm):
             if covariates.n_rows != n_rows:
@@ -82,6 +83,7 @@ class Covariates:
         Parameters
         ----------
         *sides : arrays of shape (n_rows, n_features)
+            Features of the representations.
         """
         most = min(_MOST_FITTED, _most_terms(self.n_rows, self.numbers))
         if most <= MOST_TERMS:
@@ -125,9 +127,9 @@ class Covariates:
     def permute(self, residuals: Matrix, order: Index) -> Matrix:
         """Permute residuals, keeping them free of the covariates and their degrees of freedom.
 
-        Adjusted again, permuted rows would lose the directions that went into the space of the covariates, and wide
-        unrelated data would look related. The orthogonal matrix that is nearest to the permutation, among those that
-        keep the space of the residuals, loses none.
+        If permuted rows were adjusted again, they would lose directions that fall into the space of the covariates.
+        Unrelated data with many features would then look related. Instead, the permutation is replaced by the nearest
+        orthogonal matrix that maps the space of the residuals to itself.
         """
         unit = length_unit(residuals)
         rows = residuals / unit
@@ -152,7 +154,7 @@ class Covariates:
             return self.given
         lengths = np.einsum("ij,ij->i", self._columns, self._columns)
         squared = lengths[:, None] + lengths - 2 * self._columns @ self._columns.T
-        # Rows of one class are equal, whatever rounding says.
+        # Rows with equal covariates have distance zero, despite rounding errors.
         distances = np.sqrt(np.where(squared > 1e-12 * (1 + lengths[:, None]), squared, 0.0))
         np.fill_diagonal(distances, 0.0)
         return Rdm((distances + distances.T) / 2, "covariates")

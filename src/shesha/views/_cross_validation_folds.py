@@ -25,7 +25,7 @@ class Groups:
     Parameters
     ----------
     labels : array of shape (n_samples,)
-        One per row: the subject, the session, the document.
+        Group of each row, such as its subject, session or document.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class Folds(View):
         if features.centred_norm == 0:
             raise NotEstimable("all rows are equal")
         fold = deal_folds(source.n_rows, count, groups, seed)
-        # Errors are sums over all features, which an orthogonal map to fewer coordinates leaves alone.
+        # Errors are sums over all features, so an orthogonal map to fewer coordinates does not change them.
         return cls(features.compact / features.centred_norm, fold, count)
 
     @classmethod
@@ -96,7 +96,7 @@ class Folds(View):
         return 1.0 - errors / spread
 
     def permute(self, order: Index) -> Folds:
-        """Relabel: row i of the result is row order[i] of this; folds refer to positions and stay."""
+        """Reorder the rows: row i of the result is row order[i] of this view; the fold of each position is kept."""
         return Folds(self.rows[order], self.fold, self.n_folds)
 
 

@@ -39,7 +39,7 @@ class Features(View):
     @cached_property
     def centred(self) -> Matrix:
         """Rows with the column means removed; columns of equal entries become exact zeros."""
-        # Medians (of some rows) first: they meet a constant exactly, and a far row does not cost others their digits.
+        # Medians (of some rows) first: they equal constants exactly, and an outlying row hardly changes them.
         centred = self.rows - column_medians(self.rows[:: max(1, self.n_rows // _MEDIAN_ROWS), :])
         centred -= namespace(centred).mean(centred, axis=0)
         return cast(Matrix, centred)

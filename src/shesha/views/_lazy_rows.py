@@ -30,9 +30,9 @@ class Rows:
     Parameters
     ----------
     X : array, mapped file, SciPy sparse matrix, tensor, DataFrame, Representation or Rows
-        Sparse matrices and files stay as they are: only the rows that are read become dense.
+        Source of the rows. Sparse matrices and files are not converted; only rows that are read become dense.
     name : str
-        What error messages call it.
+        Name of the source in error messages.
     """
 
     def __init__(self, X: Any, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> None:

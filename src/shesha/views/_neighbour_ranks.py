@@ -22,8 +22,8 @@ _PANEL = 256
 class RowRanks(View):
     """Rank of every other row by its distance from each row, with mean ranks for ties; and the k nearest.
 
-    Where several rows compete for the last places among the k nearest, each has a share of these: had row numbers
-    decided, representations with ties would agree for that reason alone.
+    Rows that tie for the last places among the k nearest have equal shares of these places. If row numbers decided
+    instead, two representations with ties would agree for that reason alone.
     """
 
     ranks: NDArray[np.float32]
@@ -91,7 +91,7 @@ def _rank_panel(
     order = np.argsort(block, axis=1, kind="stable")
     ordered = np.take_along_axis(block, order, axis=1)
     new = np.ones((m, n), dtype=bool)
-    # Itself comes first, and ties with nobody.
+    # The row itself comes first and does not tie with other rows.
     new[:, 2:] = np.diff(ordered[:, 1:], axis=1) > tolerance
     places = np.broadcast_to(np.arange(n), (m, n))
     first = np.maximum.accumulate(np.where(new, places, 0), axis=1)

@@ -32,7 +32,7 @@ _TABLE_ROWS = 4096
 class Neighbours(View):
     """The k nearest rows of each row, nearest first, without the row itself.
 
-    A relabelled view shares what has been found for the original, and translates row numbers.
+    A relabelled view shares the results of the original view and translates row numbers.
     """
 
     lists: Index
@@ -205,7 +205,7 @@ class Neighbours(View):
 
     def _distances(self, rows: Index, others: Index) -> Matrix:
         if self.rows is not None:
-            # Half the squared distance of unit rows keeps its digits where rows are close.
+            # Half the squared distance of unit rows is precise even if the rows are close.
             if not is_numpy(self.rows):
                 return 0.5 * device_kernels.squared_distances_between(self.rows, rows, others)
             difference = self.rows[others] - self.rows[rows]
@@ -217,10 +217,10 @@ class Neighbours(View):
         return np.where(itself, 0.0, self.distances[index])
 
     def permute(self, order: Index) -> Neighbours:
-        """Relabel: row i of the result is row order[i] of this.
+        """Reorder the rows: row i of the result is row order[i] of this view.
 
-        Ties are broken by the new numbers: had both sides of a comparison their ties broken by numbers that
-        correspond, they would agree for that reason alone.
+        Ties are broken by the new row numbers. If both sides of a comparison broke ties by corresponding numbers,
+        they would agree for that reason alone.
         """
         if not self.tied:
             return Relabelled(self.lists, self.rows, self.distances, original=self, order=order)
@@ -247,7 +247,7 @@ def _all_equal(rows: Matrix) -> bool:
     """Whether all rows equal the first up to rounding."""
     tolerance = 8 * np.finfo(float).eps * largest(rows)
     first = rows[:1, :]
-    # The standard of arrays allows no slice beyond the end.
+    # The array API standard does not allow slices beyond the end.
     n = rows.shape[0]
     return all(largest(rows[start : min(start + PANEL, n), :] - first) <= tolerance for start in range(0, n, PANEL))
 

@@ -63,14 +63,14 @@ class Basis(View):
 
     def components_for(self, share: float) -> int:
         """Fewest leading directions that explain this share of the variance."""
-        # Shares within rounding of the asked one reach it.
+        # A share that equals the requested share up to rounding is sufficient.
         reached = np.cumsum(self.variances) >= share * (1 - 4 * np.finfo(float).eps)
         return self.count_with_ties(int(np.argmax(reached)) + 1 if reached.any() else self.rank)
 
     def count_with_ties(self, k: int) -> int:
-        """A number of leading directions, including all that are tied with the last.
+        """Increase a number of leading directions to include all that tie with the last.
 
-        Which directions of equal singular values come first is rounding, or row numbers.
+        The order of directions with equal singular values depends only on rounding or on row numbers.
         """
         while k < self.rank and self._is_tied(k):
             k += 1

@@ -20,7 +20,7 @@ def align_rows(sources: Mapping[str, S]) -> dict[str, S]:
     Raises
     ------
     ValueError
-        If names differ, and not only in their order.
+        If the names themselves differ, not only their order.
     """
     moved = orders({name: source.names for name, source in sources.items()})
     return {name: take_rows(source, moved[name]) if name in moved else source for name, source in sources.items()}

@@ -76,7 +76,7 @@ class Uniformity(Scalar):
         """Sum over all pairs, panel by panel."""
         features = source.view(Features)
         rows = standard_rows(features.rows, "euclidean")
-        # An infinite unit would make NaN of rows that are equal.
+        # An infinite unit would give NaN for equal rows.
         n, unit = len(rows), min(features.unit * length_unit(features.rows), np.finfo(np.float64).max)
 
         def sum_upper_triangle(start: int) -> float:
@@ -91,7 +91,7 @@ class Uniformity(Scalar):
             return float(np.triu(block, k=1).sum())
 
         total = sum(parallel(sum_upper_triangle, range(0, n, PANEL)))
-        # log((n + 2 total) / n^2), exact however small the total is.
+        # The result is log((n + 2 total) / n^2), in a form that is precise for small totals.
         excess = math.log1p(2 * total / n)
         return cls(excess - math.log(n), excess, n)
 

@@ -32,17 +32,18 @@ def choose_terms(
     Parameters
     ----------
     numbers : mapping of names to arrays of shape (n,)
+        Numeric covariates by name.
     rest : array of shape (n, n_columns)
         Columns of the covariates that are labels.
     sides : arrays of shape (n, n_features)
-        The one that needs most terms decides.
+        Features of the representations; the representation that needs most terms decides.
     fewest, most : int
-        Terms of each number.
+        Minimum and maximum number of spline terms of each covariate.
 
     References
     ----------
     .. [1] Craven & Wahba 1979, Smoothing noisy data with spline functions, Numerische Mathematik 31.
-    .. [2] Friedman 1991, Multivariate adaptive regression splines, Annals of Statistics 19 (what a place costs).
+    .. [2] Friedman 1991, Multivariate adaptive regression splines, Annals of Statistics 19 (cost of a knot position).
     """
     chosen = {name: natural_spline(number, fewest) for name, number in numbers.items()}
     candidates = [fewest, *(count for count in _COUNTS if fewest < count < most), most]
@@ -73,7 +74,7 @@ def _jumps(number: Vector, fixed: Matrix, rows: Sequence[Matrix], n_jumps: int) 
     """A given number of jumps in addition to a line, each at the best position given the others."""
     line = np.concatenate([fixed, number[:, None]], axis=1)
     jumps = np.empty((len(number), 0))
-    # Found one by one, then each again twice.
+    # Jumps are placed one by one; then each is placed again twice, given the others.
     for step in range(3 * n_jumps):
         kept = jumps if step < n_jumps else np.delete(jumps, 0, axis=1)
         jump = _best_jump(number, rows, np.concatenate([line, kept], axis=1))

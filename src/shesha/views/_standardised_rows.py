@@ -44,7 +44,7 @@ class Standard(View):
         if not centred:
             return cls(metric, source.standard(metric), None)
         shifted = source.rows / length_unit(source.rows)
-        # Equal rows become exact zeros, which the mean's rounding would miss.
+        # Subtracting the first row makes equal rows exact zeros, despite the rounding of the mean.
         shifted -= shifted[0].copy()
         shifted -= shifted.mean(axis=0)
         bad = find_undirected_rows(shifted, metric)
@@ -103,6 +103,6 @@ class Standard(View):
             return self._square[start : start + PANEL, start:].copy()
         distances = panel(self.rows, self.metric, start)
         if self.metric == "euclidean":
-            # Rounding may have left the distance of a row to itself below zero.
+            # Rounding can make the squared distance of a row to itself negative.
             np.sqrt(np.maximum(distances, 0.0, out=distances), out=distances)
         return distances

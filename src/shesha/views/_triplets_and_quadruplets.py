@@ -114,7 +114,7 @@ def draw_tuples(n: int, shape: Shape, n_samples: int, seed: Seed) -> tuple[Index
     rng = generator(seed)
     chosen = np.empty((size, n_samples), dtype=np.intp)
     for place in range(size):
-        # The number of those that are left, then past those that were taken, in their order.
+        # Draw a position among the remaining rows, then skip the rows that were already taken.
         draw = rng.integers(n - place, size=n_samples)
         for taken in np.sort(chosen[:place], axis=0):
             draw += draw >= taken

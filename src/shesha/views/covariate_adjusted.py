@@ -22,7 +22,7 @@ _ONLY_DISTANCES = "controlling for covariates needs features and covariate colum
 class Adjusted(Representation):
     """Features with covariates regressed out; if distances are compared, covariates are regressed out of the distances.
 
-    Where only distances are known, of the representation or of the covariates, nothing else can be looked at.
+    If the representation or the covariates are given as distances, only distances can be adjusted and compared.
     """
 
     def __init__(self, given: Representation, covariates: Covariates) -> None:

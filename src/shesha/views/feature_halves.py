@@ -33,8 +33,8 @@ CONSTANT = "all distances are equal within a half of the features, in every draw
 class SplitHalves(View):
     """Data that all partitions of the features share; each partition is made when it is visited.
 
-    The halves are those of the given axes, or of the axes after a random rotation. What a visitor takes from a
-    partition (its correlation, the cells of the bootstrap, the ranks that a null permutes) is found in one pass.
+    Each half contains half of the given features, or half of the features after a random rotation. One visit computes
+    all results of a partition: its correlation, the cells of the bootstrap, the ranks that a null permutes.
     """
 
     n_rows: int
@@ -99,7 +99,7 @@ class SplitHalves(View):
 def _rotation_rows(source: Representation, metric: Metric) -> Matrix:
     """Rows in the form to which rotations are applied."""
     rows = source.standard(metric)
-    # A rotation moves medians, but not means, along.
+    # Unlike medians, the means of rotated rows are the rotated means.
     return rows - rows.mean(axis=0) if metric == "euclidean" else rows
 
 

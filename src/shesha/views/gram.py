@@ -44,8 +44,8 @@ _LARGE = 2**26
 class Gram(View):
     """A centred kernel matrix of unit norm.
 
-    A linear kernel of few features keeps its rows and never forms the matrix: the inner product is then
-    that of the p x q cross-products.
+    A linear kernel of few features stores the rows and never forms the matrix; inner products are then
+    computed from the p x q cross-products of the features.
     """
 
     n_rows: int
@@ -71,8 +71,8 @@ class Gram(View):
     ) -> Gram:
         """Compute the kernel, centre it (with zero diagonal if unbiased), scale it to unit norm.
 
-        `sampled` (linear kernel) takes for the norm what that of all features would be, of which these are a sample.
-        The distance kernel is the Euclidean distance itself (Sejdinovic et al. 2013).
+        With `sampled` (linear kernel), the features are a sample, and the norm is an estimate for all features. The
+        distance kernel is the Euclidean distance itself (Sejdinovic et al. 2013).
         """
         check.choice(kernel, KERNELS, "kernel")
         if isinstance(bandwidth, str):
@@ -99,7 +99,7 @@ class Gram(View):
     def average(cls, views: Sequence[Self], **options: Any) -> Self | None:
         """Average the matrices; linear kernels are averaged by concatenating features."""
         if options.get("sampled"):
-            # Repeats have the same features, which side by side are no larger sample.
+            # Repeats have the same features, so concatenating them does not give a larger sample of features.
             return None
         n, unbiased = views[0].n_rows, views[0].unbiased
         factors = [view.factor for view in views if view.factor is not None]
@@ -119,7 +119,7 @@ class Gram(View):
             return 8 * n * d + triangle, 16 * n * d + triangle
         if 8 * n * d <= _LARGE:
             return 24 * n * d + triangle, 8 * n * d
-        # Copies of the features are gone before the triangle comes.
+        # Copies of the features are freed before the triangle is allocated.
         return 8 * n * min(n, d) + triangle, max(0, 8 * n * d - triangle)
 
     @cached_property
@@ -227,7 +227,7 @@ def _unit_rows(source: Representation, sampled: bool) -> tuple[Matrix, float, in
     rows = features.compact
     if shared:
         return rows / norm, self_products, d
-    del features  # Its rows are memory that the triangle needs, and no one else has the centred ones.
+    del features  # Frees memory for the triangle; the centred rows are not shared, so they are scaled in place.
     rows /= norm
     return rows, self_products, d
 
@@ -235,7 +235,7 @@ def _unit_rows(source: Representation, sampled: bool) -> tuple[Matrix, float, in
 def _linear(source: Representation, unbiased: bool, sampled: bool) -> Gram:
     rows, self_products, n_features = _unit_rows(source, sampled)
     n, lengths = rows.shape[0], squared_lengths(rows)
-    # The norm comes from whichever is smaller, the matrix or the cross-product of the features.
+    # The norm is computed from the smaller of the matrix and the cross-product of the features.
     upper = inner_products(rows)[0] if 2 * rows.shape[1] > n else None
     squared_norm = (
         total((rows.T @ rows) ** 2) if upper is None else 2 * symmetric_matrices.inner(upper, upper) + total(lengths**2)
@@ -275,10 +275,10 @@ def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vec
 def _median_square(squared: Vector, n: int, *, published: bool) -> float:
     m = n_pairs(n)
     if not published:
-        # The median of distances, not of their squares: they differ for an even number.
+        # For an even number of pairs, the median of distances differs from the root of the median square.
         middle = order_statistics(squared, [(m - 1) // 2, m // 2])
         return float(np.sqrt(middle).mean()) ** 2
-    # Of all n^2 entries the n zeros come first; the rest stand twice.
+    # Of the n^2 sorted entries, the n zeros come first, and all others occur twice.
     rank = (n * n - 1) // 2 - n
     return order_statistics(squared, [rank // 2])[0] if rank >= 0 else 0.0
 

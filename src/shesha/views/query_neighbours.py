@@ -41,7 +41,7 @@ class QueryNeighbours(Neighbours):
         closeness: query_search.Closeness = "product" if metric == "dot" else "distance"
         among = _standard(source, queries, metric)
         lists = query_search.nearest_to_queries(among, queries, k, closeness)
-        # Rows stand for that there are features, of which similarities can be made.
+        # The empty array only indicates that features are available for similarities.
         return cls(lists, np.empty((0, source.n_features)), chosen=queries, among=among, closeness=closeness)
 
     @property
@@ -93,7 +93,7 @@ def _standard(source: RowSource, queries: Index, metric: Standard) -> query_sear
     if metric == "dot":
         return query_search.Rows(source.n_rows, source.read, source.starts, source.block)
     if metric == "euclidean":
-        # Distances are those from any origin; near the rows they keep their digits.
+        # Distances do not depend on the origin, and an origin near the rows keeps them precise.
         origin = np.median(source.read(np.sort(queries)), axis=0)
         transform: Callable[[Matrix, Index], Matrix] = lambda rows, _: rows - origin  # noqa: E731
     else:

@@ -35,8 +35,8 @@ _EQUAL = "all distances between rows are equal, so the correlation is undefined"
 class RankedRdm(View):
     """Centred ranks of the distances between rows (or the centred distances), scaled to unit length.
 
-    The inner product of two is the (rank) correlation of the distances. Undefined distances have the
-    mean rank, so they agree with nothing.
+    The inner product of two views is the (rank) correlation of the distances. Undefined distances have the
+    mean rank, so they do not contribute to it.
     """
 
     folding = "columns"
@@ -88,7 +88,7 @@ class RankedRdm(View):
         """Average the centred distances of unit length; for 'spearman', average the ranks and rank them again."""
         mean = _sum([view.ranks for view in views])
         if method == "spearman":
-            # Sums of ranks tie often, up to the rounding of their common unit.
+            # Sums of ranks often tie, up to the rounding of the factor that scales them to unit length.
             rdm = cls.from_distances(mean, views[0].n_rows, _SAME_SUM * spread(mean))
             if np.isnan(float(rdm.ranks[0])):
                 raise NotEstimable(_EQUAL)
@@ -130,7 +130,7 @@ class RankedRdm(View):
     def inner(self, other: RankedRdm) -> float:
         """Rank correlation with another view of the same rows."""
         value = symmetric_matrices.inner(self.ranks, other.ranks)
-        # Equal ranks agree exactly, though the length of a unit vector is rounded.
+        # Equal ranks must have correlation exactly 1, but the length of a unit vector is rounded.
         return value if abs(abs(value) - 1) > _ROUNDED else float(np.sign(value))
 
 

@@ -20,14 +20,14 @@ from shesha.support.warnings import MeasureWarning, warn
 class Rdm:
     """Distances between rows (a representational dissimilarity matrix), for use instead of features.
 
-    Accepted wherever a representation is; measures that need features refuse it.
+    Pass it in place of a representation; measures that need features refuse it.
 
     Parameters
     ----------
     D : array of shape (n_samples, n_samples) or (n_samples * (n_samples - 1) / 2,)
-        Square and symmetric with a zero diagonal, or condensed; finite and not negative.
+        Distances, finite and not negative, as a symmetric matrix with zero diagonal or in condensed form.
     name : str
-        What error messages call it.
+        Name of the distances in error messages.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class Rdm:
         values, names = split_names(D, name)
         self.condensed, self.n_rows = check.rdm(values, name)
         self.precision = input_precision(values)
-        # A condensed triangle has a name per pair, if any.
+        # Names of a condensed triangle would be names of pairs.
         self.names: Names | None = names if len(array_shape(values)) == 2 else None
 
     @classmethod
@@ -49,9 +49,9 @@ class Rdm:
         Parameters
         ----------
         D : array of shape (k, n_samples, n_samples) or (k, n_samples * (n_samples - 1) / 2)
-            k square or condensed sets of distances.
+            Distances of k representations, in square or condensed form.
         name : str
-            What error messages call it.
+            Name of the distances in error messages.
 
         Examples
         --------

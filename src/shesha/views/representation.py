@@ -90,7 +90,7 @@ class View:
     def cache_for_pair(self, other: View, name: str, work: Callable[[], Result]) -> Result:
         """Compute a result of two views once, for all measures that use it.
 
-        It is kept with the other view, which lives no longer than a draw in a null, until that meets another partner.
+        The result is stored in `other` until `other` is combined with another view. In a null, `other` lives one draw.
         """
         kept = other.__dict__.get(_BETWEEN)
         if kept is None or kept[0]() is not self:
@@ -138,7 +138,7 @@ class Representation:
     @property
     def to_numpy(self) -> Representation:
         """Build a representation for NumPy functions."""
-        # Kept here, it would refer to itself, and its memory would wait for the garbage collector.
+        # Caching self would create a reference cycle, whose memory is freed only by the garbage collector.
         return self if isinstance(self._array, Rdm) or device_arrays.is_numpy(self._array) else self._to_numpy
 
     @cached_property

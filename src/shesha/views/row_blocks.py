@@ -30,9 +30,9 @@ class RowSource:
     Parameters
     ----------
     X : array, mapped file, stored array or Representation
-        What is stored (Zarr, HDF5, Dask, `shesha.io.open_matrix`) is read by slices.
+        Source of the rows. Stored arrays (Zarr, HDF5, Dask, `shesha.io.open_matrix`) are read in slices.
     name : str
-        What error messages call it.
+        Name of the source in error messages.
     """
 
     def __init__(self, X: Any, name: str = "X") -> None:
@@ -45,7 +45,7 @@ class RowSource:
         self.n_rows, self.n_features = (int(size) for size in self._array.shape)
         step = max(1, _ENTRIES // self.n_features)
         chunks = getattr(self._array, "chunks", None)
-        # Whole chunks: of a part of one all is decoded.
+        # Read whole chunks, because reading a part of a chunk decodes all of it.
         chunk = int(np.max(chunks[0])) if chunks else 1
         self._step = max(step // chunk, 1) * chunk
 

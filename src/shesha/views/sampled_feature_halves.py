@@ -69,7 +69,7 @@ class SampledHalves:
             rows = self.rows.read(ids)
             if unit != 1.0:
                 rows = rows / unit
-            # One pass: a sum is finite only if all its terms are, and zero lengths are looked into.
+            # One pass suffices: a sum is finite only if all its terms are, and rows of length zero are checked below.
             with np.errstate(over="ignore"):
                 lengths = np.einsum("ij,ij->i", rows, rows)
             if not np.isfinite(lengths).all():
@@ -77,7 +77,7 @@ class SampledHalves:
             self._require_directions(rows, lengths, ids)
             extreme = ~((lengths > _SMALLEST) & (lengths < _LARGEST))
             if self.metric != "euclidean" and extreme.any():
-                # Directions do not depend on the scale, but squares of such numbers leave the range.
+                # Directions do not depend on the scale, but squares of these numbers would overflow or underflow.
                 rows[extreme] /= np.abs(rows[extreme]).max(axis=1, keepdims=True)
             if centre:
                 rows -= rows.mean(axis=1, keepdims=True)

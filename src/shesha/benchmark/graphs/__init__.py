@@ -16,13 +16,13 @@ __all__ = ["CATALOGUE", "GraphData", "GraphNetwork", "extract", "fingerprint", "
 def hyperparameters(dataset: str, architecture: str, suite: str = "paper") -> dict[str, Plain]:
     """Return the hyperparameters of an architecture on a data set: those of the ReSi benchmark (its Table 4).
 
-    Graph networks are quick to train, so they are the same in all suites.
-    `shesha.benchmark.graphs.hyperparameters.Hyper` says what each means.
+    Graph networks are quick to train, so their hyperparameters are the same in all suites.
+    `shesha.benchmark.graphs.hyperparameters.Hyper` describes each of them.
 
     Raises
     ------
     ValueError
-        If the benchmark has no such combination. P-GNN needs the distances between all nodes, so it has Cora only.
+        If the benchmark has no such combination. P-GNN needs the distances between all nodes, so only Cora is allowed.
 
     Examples
     --------
@@ -37,13 +37,15 @@ def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
 
     Parameters
     ----------
-    dataset : "Cora", "Flickr", "OGBN-Arxiv", or the place of your own graph.
-    hyper : hyperparameters; none of them changes the graph.
+    dataset : str
+        "Cora", "Flickr", "OGBN-Arxiv", or the place of your own graph.
+    hyper : mapping
+        Hyperparameters, none of which changes the graph.
 
     Raises
     ------
     MissingDataError
-        If the graph is neither in the local folder nor to be downloaded.
+        If the graph is not in the local folder and cannot be downloaded.
     """
     require("torch", "graphs")
     from shesha.benchmark.graphs.data import fingerprint_of_graph
@@ -54,15 +56,15 @@ def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
 def fit(model: Model) -> Weights:
     """Train a graph network from its seed on the whole graph and return its state dict, on the CPU.
 
-    Hyperparameters that the model does not name are those of `hyperparameters`. The same seed gives the same weights,
-    bit for bit, on one machine with one number of threads.
+    Hyperparameters that the model does not specify are those of `hyperparameters`. The same seed gives bit-identical
+    weights on the same machine with the same number of threads.
 
     Raises
     ------
     ValueError
         If dataset, architecture, a hyperparameter or their combination is unknown.
     MissingDataError
-        If the graph is not to be had.
+        If the graph is not in the local folder and cannot be downloaded.
     """
     geometric("nn")
     from shesha.benchmark.graphs.training import train
@@ -74,13 +76,14 @@ def extract(model: Model, weights: Weights) -> Outcome:
     """Run a trained graph network over the whole graph and return representations and outputs of the test nodes.
 
     Representations are the outputs of the hidden layers before normalisation, activation and dropout, of shape
-    (n_rows, n_channels): all of them where the model keeps its layers, the last one otherwise. Rows are the test nodes
-    in the order of their numbers, 10,000 drawn ones where there are more; labels are the true ones.
+    (n_rows, n_channels). They include all hidden layers if the model keeps its layers, and otherwise only the last one.
+    Rows are the test nodes in the order of their numbers, or a random 10,000 of them if there are more. Labels are the
+    true ones.
 
     Raises
     ------
     ValueError
-        If the weights are those of another network.
+        If the weights belong to another network.
     """
     geometric("nn")
     from shesha.benchmark.graphs.extraction import outcome

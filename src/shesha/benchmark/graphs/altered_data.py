@@ -12,7 +12,7 @@ from shesha.benchmark.graphs.data import Graph
 from shesha.benchmark.model_descriptions import Model, count_of_share
 
 _FIXED_SEED = 2024
-# Streams of one seed, so that no draw depends on how many others were made.
+# Separate streams of one seed, so that no draw depends on the number of other draws.
 _LABELS, _SHORTCUTS, _EDGES = 1, 2, 3
 
 
@@ -30,9 +30,9 @@ def corrupt_labels(graph: Graph, model: Model) -> Tensor:
 def shortcut_classes(graph: Graph, model: Model, rows: str) -> Tensor:
     """Return the class of each node's shortcut during training.
 
-    The share `degree` of the training nodes and of the validation nodes has the true class there, the other ones a
-    wrong class drawn from the model's seed. Test nodes have a wrong class, the same for all models. So have nodes of
-    no split where `rows` is "fixed"; where it is "training", theirs is the true class.
+    A share `degree` of the training nodes and of the validation nodes has the true class. The others have a wrong
+    class, drawn from the model's seed. Test nodes have a wrong class that is the same for all models. Nodes in no split
+    have the true class if `rows` is "training", and otherwise a wrong class that is the same for all models.
     """
     labels = graph.y.numpy()
     shortcuts = _draw_other_classes(labels, graph.n_classes, np.random.default_rng(_FIXED_SEED))
@@ -51,7 +51,8 @@ def shortcut_classes(graph: Graph, model: Model, rows: str) -> Tensor:
 def extraction_shortcuts(graph: Graph, model: Model, rows: str) -> Tensor:
     """Return the class of each node's shortcut during extraction.
 
-    Random classes, the same for all models, where `rows` is "fixed"; the model's own where it is "training".
+    If `rows` is "training", shortcuts are those of the model's training. If it is "fixed", they are random classes that
+    are the same for all models.
     """
     if rows == "training":
         return shortcut_classes(graph, model, rows)

@@ -18,10 +18,14 @@ def messages(weight: Tensor, from_anchors: Tensor, own_part: Tensor, nearest: Te
 
     Parameters
     ----------
-    weight : what the distance makes of each message, of shape (n_rows, n_sets).
-    from_anchors : projected features of the nodes that messages come from, of shape (n_nodes, n_channels).
-    own_part : projected features of the receiving nodes, of shape (n_rows, n_channels).
-    nearest : the sender of each message, int64, of shape (n_rows, n_sets).
+    weight : Tensor of shape (n_rows, n_sets)
+        Weight of each message, which depends on the distance.
+    from_anchors : Tensor of shape (n_nodes, n_channels)
+        Projected features of the nodes that send messages.
+    own_part : Tensor of shape (n_rows, n_channels)
+        Projected features of the receiving nodes.
+    nearest : Tensor of int64 of shape (n_rows, n_sets)
+        Index of the sender of each message.
     """
     return functional.relu(torch.addcmul(own_part.unsqueeze(1), weight.unsqueeze(-1), _sent(from_anchors, nearest)))
 
@@ -53,7 +57,7 @@ class _MeanMessage(torch.autograd.Function):
         for rows in _blocks(len(own_part)):
             sent = _sent(from_anchors, nearest[rows])
             factor = weight[rows].unsqueeze(-1)
-            # The sign of a message is one where it passed the relu; a mask of booleans takes twice as long.
+            # The sign is 1 where a message passed the relu; a boolean mask would take twice as long.
             passed = torch.addcmul(own_part[rows].unsqueeze(1), factor, sent).relu_().sign_()
             flow = passed.mul_(share[rows].unsqueeze(1))
             torch.sum(flow, dim=1, out=to_own[rows])

@@ -22,8 +22,9 @@ class Anchors:
     nearest: Tensor
     """Index of the nearest node in each set, int64, of shape (n_nodes, n_sets)."""
     closeness: Tensor
-    """Distinct values of the closeness 1 / (hops + 1), 0 where unreachable, float32, of shape (n_values, 1).      There
-    are few distinct values, so a function of closeness is computed for these instead of for all pairs.
+    """Distinct values of the closeness 1 / (hops + 1), 0 if unreachable, float32, of shape (n_values, 1).
+
+    There are few distinct values, so a function of closeness is computed for these instead of for all pairs.
     """
     level: Tensor
     """Index in `closeness` of the nearest node of each set, int64, of shape (n_nodes, n_sets)."""

@@ -85,7 +85,7 @@ NETWORKS = {
         passage=_edges("no_edges"),
         hyper={**_COMMON, **FAST, "hidden": 32, "layers": 2},
         ignores=("heads",),
-        # Dropping edges would change the distances that it works on.
+        # Dropping edges would change the distances that the network uses.
         degrees={"augmentation": ()},
         refuse=_refuse_for_positions,
         refuses={"Flickr": _TOO_LARGE, "OGBN-Arxiv": _TOO_LARGE},
@@ -96,10 +96,10 @@ CATALOGUE = Catalogue(
     data=DATA,
     networks=NETWORKS,
     hyper=Hyper,
-    # DropEdge of 20 and 80 % are the outermost of the paper's four degrees.
+    # DropEdge of 20 and 80 % are the lowest and highest of the paper's four degrees.
     degrees={"label_randomization": (0, 0.25, 1), "shortcut": (0, 0.5, 1), "augmentation": (0, 0.2, 0.8)},
     layers=Setting("deep"),
-    # Graph networks are quick to train, so they are the same in all suites.
+    # Graph networks are quick to train, so the numbers of models are the same in all suites.
     sizes={"paper": (10, 5, 5), "small": (10, 5, 5)},
     kinds=KINDS,
 )

@@ -9,7 +9,7 @@ from torch import Tensor
 def dropout(x: Tensor, probability: float, training: bool) -> Tensor:
     """Set values to zero with a probability and scale the others up, in training; otherwise return them as they are.
 
-    Comparing uniform numbers takes a fraction of the time of torch's own dropout, which draws bits one by one.
+    Comparing uniform numbers is much faster than torch's own dropout, which draws bits one by one.
     """
     if not training or probability == 0:
         return x

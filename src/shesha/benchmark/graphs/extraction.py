@@ -26,7 +26,7 @@ def outcome(model: Model, weights: Weights) -> Outcome:
     if model.setting.kind == "shortcut":
         x = append_shortcuts(x, extraction_shortcuts(graph, model, hyper.shortcut_rows), graph.n_classes)
     rows = extraction_rows(graph)
-    # The network hands its layers over itself, at the nodes that are asked for: there is nothing to hook.
+    # No hooks are needed, because the network itself returns its layers at the requested nodes.
     with evaluation_mode(network):
         edges = CATALOGUE.network(model.architecture).passage(graph.edge_index, graph.n_nodes)
         logits, layers = network(as_features(x), edges, torch.from_numpy(rows))

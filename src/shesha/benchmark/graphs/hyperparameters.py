@@ -20,7 +20,7 @@ _DEEP_LAYERS = 6
 
 @dataclass(frozen=True)
 class Hyper(Hyperparameters):
-    """Settings of training and extraction of a graph network, besides data, architecture, setting and seed."""
+    """Settings of training and extraction of a graph network, except data, architecture, setting and seed."""
 
     hidden: int = option(count())
     """Number of channels of a hidden layer."""
@@ -37,9 +37,9 @@ class Hyper(Hyperparameters):
     heads: int = option(count(), 1)
     """Number of attention heads (GAT only)."""
     shortcut_rows: str = option(choice_of_words("training", "fixed"), "training")
-    """Shortcut features of the nodes when representations are extracted, for models trained with shortcuts. "training":
-    those of the model's training, as in the published results. "fixed": the same random shortcuts for all models, as
-    the paper describes."""
+    """Shortcut features of the nodes during extraction, for models trained with shortcuts. "training" uses those of the
+    model's training, as in the published results. "fixed" uses the same random shortcuts for all models, as the paper
+    describes."""
 
     def for_setting(self, setting: Setting) -> Hyper:
         """Return the hyperparameters for a setting; the setting "deep" has more layers."""

@@ -22,9 +22,9 @@ class LoopedEdges:
     """
 
     outgoing: SparseMatrix
-    """Matrix with 1 where the node is the source of the edge, otherwise 0."""
+    """Matrix with 1 if the node is the source of the edge, otherwise 0."""
     incoming: SparseMatrix
-    """Matrix with 1 where the node is the target of the edge, otherwise 0."""
+    """Matrix with 1 if the node is the target of the edge, otherwise 0."""
     target: Tensor
     """Index of the target node of each edge, int64."""
 

@@ -22,9 +22,9 @@ _CLASSES = {"GCN": "GCN", "SAGE": "GraphSAGE", "GAT": "GAT"}
 class ConvolutionalNetwork(torch.nn.Module):
     """A network of torch-geometric, evaluated faster.
 
-    Layers, parameters and mathematics are those of torch-geometric's models. But the features are projected before
-    they travel along the edges, which gives the same numbers since both steps are linear, and both steps are sparse
-    products: most features are zero, and no message of an edge is ever stored on its own.
+    Layers, parameters and mathematics are those of torch-geometric's models. Features are projected before they are
+    sent along the edges, which gives the same numbers because both steps are linear. Both steps are sparse products,
+    because most features are zero. Messages of single edges are never stored.
     """
 
     def __init__(self, architecture: str, n_features: int, n_classes: int, hyper: Hyper) -> None:

@@ -44,8 +44,8 @@ class PositionLayer(nn.Module):
 class PositionNetwork(nn.Module):
     """P-GNN as a classifier of nodes.
 
-    The map of a message is linear, so the features are projected first and weighed by distance afterwards, which gives
-    the same numbers as weighing and projecting the wide features of each pair of node and anchor set.
+    Messages are linear in the features, so features are projected first and weighted by distance afterwards. This gives
+    the same numbers as weighting and projecting the wide features of each pair of a node and an anchor set.
     """
 
     def __init__(self, n_features: int, n_classes: int, hyper: Hyper, anchors: Anchors) -> None:

@@ -105,7 +105,7 @@ def _from_library(dataset: str, folder: str, reader: str, **options: str) -> Raw
     datasets = geometric("datasets")
     try:
         data = getattr(datasets, reader)(root=str(cache_folder() / folder), **options)[0]
-    except Exception as error:  # Whatever stops the download, the user needs to know where the files may be put.
+    except Exception as error:  # After any failure, the user needs to know where to put the files.
         raise missing_data_error(dataset, folder, f"torch_geometric.datasets.{reader}", error) from error
     tensors = (data.x, data.edge_index, data.y, data.train_mask, data.val_mask, data.test_mask)
     return RawGraph(*(tensor.numpy() for tensor in tensors))
@@ -123,10 +123,10 @@ def _download_arxiv() -> Path:
         archive = Path(pooch.retrieve(_ARXIV_URL, f"sha256:{_ARXIV_SHA256}", fname="arxiv.zip", path=place))
         with zipfile.ZipFile(archive) as files:
             files.extractall(unpacked)
-    # Another checksum is a ValueError.
+    # A wrong checksum raises ValueError.
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise missing_data_error("OGBN-Arxiv", "ogbn_arxiv", _ARXIV_URL, error) from error
-    # Renamed at last, so that an interrupted download is never taken for a whole one.
+    # Rename the folder last, so that an interrupted download does not look complete.
     (unpacked / "arxiv").rename(folder)
     archive.unlink()
     return folder

@@ -16,8 +16,8 @@ from torch import Tensor
 class SparseMatrix:
     """A constant matrix, stored by rows, with its transpose.
 
-    torch's own gradient of a sparse product transposes the matrix in every step, which takes several times as long as
-    the product itself.
+    The transpose is stored because torch's own gradient of a sparse product transposes the matrix in every step, which
+    takes several times as long as the product.
     """
 
     matrix: Tensor
@@ -54,7 +54,7 @@ def _rows(matrix: sparse.csr_array) -> Tensor:
     """Copy a SciPy matrix without torch's checks: its indices are already sorted and within its shape."""
     matrix.sort_indices()
     with warnings.catch_warnings():
-        # torch 2.11 and 2.12 say that the checks are left out *implicitly* even where the argument leaves them out.
+        # torch 2.11 and 2.12 warn that checks are disabled implicitly, even if the argument disables them.
         for message in ("Sparse CSR tensor support is in beta", "Sparse invariant checks are implicitly disabled"):
             warnings.filterwarnings("ignore", message=message, category=UserWarning)
         return torch.sparse_csr_tensor(

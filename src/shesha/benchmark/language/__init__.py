@@ -18,9 +18,9 @@ def hyperparameters(dataset: str, architecture: str, suite: str = "paper") -> di
     dataset : str
         "SST2" or "MNLI".
     architecture : str
-        In the suite "paper" one of "BERT", "ALBERT", "SmolLM2"; in "small" one of "MiniLM", "SmallBERT".
+        "BERT", "ALBERT" or "SmolLM2" in the suite "paper", "MiniLM" or "SmallBERT" in the suite "small".
     suite : str
-        "paper": as published; "small": minutes instead of days, on a processor.
+        "paper" is the published setting. "small" takes minutes on a CPU instead of days.
 
     Returns
     -------

@@ -17,17 +17,17 @@ def augment(text: str, share: float, rng: np.random.Generator) -> str:
     Parameters
     ----------
     text : str
-        Words are what blanks separate.
+        Words separated by blanks.
     share : float
-        Changes per word, from 0 to 1: a text of n words gets `round(share * n)` changes, but at least one.
+        Number of changes per word, from 0 to 1. A text of n words gets `round(share * n)` changes, but at least one.
     rng : numpy.random.Generator
-        Draws the changes and where they fall. Each is the replacement of a word by a synonym, the insertion of a
-        synonym of some word at any place, the swap of two words or the deletion of one, whichever are possible.
+        Generator for the changes and their positions. Each change is drawn from those that are possible: replace a word
+        by a synonym, insert a synonym of some word at any position, swap two words, or delete a word.
 
     Returns
     -------
     str
-        A text of at least one word; an empty one stays empty.
+        A text of at least one word; an empty text stays empty.
 
     Examples
     --------

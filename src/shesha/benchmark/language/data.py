@@ -30,7 +30,7 @@ def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
     dataset : str
         "SST2", "MNLI", or the place of your own texts.
     hyper : mapping
-        Hyperparameters; those that choose rows and files count here.
+        Hyperparameters, of which those that select rows and files are used.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
     Raises
     ------
     MissingDataError
-        If the texts are neither in the local folder nor to be had from the hub.
+        If the texts are neither in the local folder nor available from the hub.
     """
     parts: list[NDArray[np.int64] | str] = []
     for texts in load(dataset, Hyper.check(hyper)):

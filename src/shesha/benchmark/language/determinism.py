@@ -40,13 +40,13 @@ def _fixed_order() -> Iterator[None]:
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    # cuBLAS reads this when it starts, and only with it sums in the same order every time.
+    # cuBLAS reads this variable when it starts; without it, the order of its sums may vary.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     before = torch.are_deterministic_algorithms_enabled()
     warned = torch.is_deterministic_algorithms_warn_only_enabled()
     torch.use_deterministic_algorithms(True, warn_only=True)
     try:
-        # The faster kernels of attention add up gradients in any order.
+        # Faster attention kernels sum gradients in a varying order.
         with sdpa_kernel(SDPBackend.MATH):
             yield
     finally:

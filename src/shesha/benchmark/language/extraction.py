@@ -32,21 +32,21 @@ def extract(model: Model, weights: Weights) -> Outcome:
     Parameters
     ----------
     model : Model
-        The model that was trained.
+        The trained model.
     weights : dict
-        What `fit` returned for it.
+        Weights of the model, as returned by `fit`.
 
     Returns
     -------
     Outcome
-        Representations by pooling: "cls", the first token (for decoders the last one), and for encoders "mean", over
-        all tokens but the padding. Embeddings and every block where the model keeps its layers, the last block
-        otherwise. Probabilities cover the new classes where labels were randomised.
+        Representations by pooling: "cls" is the first token (for decoders, the last one), and "mean" (encoders only) is
+        the mean over all tokens except padding. They include the embeddings and every block if the model keeps its
+        layers, and otherwise only the last block. If labels were randomised, probabilities include the new classes.
 
     Raises
     ------
     ValueError
-        If the weights are those of another network.
+        If the weights belong to another network.
     """
     hyper = CATALOGUE.build(model)
     train, test = load(model.dataset, hyper)
@@ -141,5 +141,5 @@ def _read(network: Encoder | Decoder, batch: Batch, hooked: Sequence[str]) -> tu
         logits, last = network(batch)
     entering = [state for name, state in recording.found.items() if INPUT in name]
     returned = [state for name, state in recording.found.items() if INPUT not in name]
-    # The last layer is the last hidden state, after the norm that some networks end with.
+    # Some networks end with a normalisation, so the last layer is the last hidden state, not the last block.
     return logits, [*entering[:1], *returned[:-1], pool_states("", last)]

@@ -24,7 +24,7 @@ def _is_file(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Hyper(Hyperparameters):
-    """Settings of training and extraction of a transformer, besides data, architecture, setting and seed."""
+    """Settings of training and extraction of a transformer, except data, architecture, setting and seed."""
 
     epochs: int = option(count(), 3)
     """Number of passes over the training rows."""
@@ -36,7 +36,7 @@ class Hyper(Hyperparameters):
     warmup: float = option(SHARE, 0.1)
     """Share of the updates during which the learning rate rises."""
     schedule: str = option(choice_of_words("linear", "cosine"), "linear")
-    """Schedule by which the learning rate falls to zero afterwards."""
+    """Schedule by which the learning rate falls to zero after the warm-up."""
     weight_decay: float = option(NOT_NEGATIVE, 0.0)
     max_length: int = option(count(8), 64)
     """Maximum number of tokens per row, including special tokens; longer rows are truncated."""

@@ -73,7 +73,7 @@ class PretrainedVocabulary:
         )
         self.size = len(self._tokenizer)
         self.start, self.end = (number or 0 for number in (self._tokenizer.cls_token_id, self._tokenizer.sep_token_id))
-        # Decoders have no token for padding; what stands there is masked anyway.
+        # Decoders have no padding token; any token serves, because padding is masked.
         self.pad = self._tokenizer.pad_token_id or 0
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
@@ -115,7 +115,7 @@ class Batch:
     ids: torch.Tensor
     types: torch.Tensor
     mask: torch.Tensor
-    """One where there is a token, zero where there is padding."""
+    """1 for tokens, 0 for padding."""
 
 
 def encoder_rows(lesson: Lesson, vocabulary: Vocabulary, max_length: int) -> Rows:

@@ -37,20 +37,20 @@ def fit(model: Model) -> Weights:
     Parameters
     ----------
     model : Model
-        Of the domain "language". The same model gives the same weights, bit for bit, on the same machine with the
-        same number of threads.
+        A model of the domain "language". The same model gives bit-identical weights on the same machine with the same
+        number of threads.
 
     Returns
     -------
     dict
-        The state dict of encoder and classifier, on the CPU.
+        The state dict of the transformer and its classifier, on the CPU.
 
     Raises
     ------
     MissingDataError
-        If texts or pretrained weights are neither in the local folder nor to be had from their source.
+        If texts or pretrained weights are neither in the local folder nor available from their source.
     ValueError
-        If data set, architecture, setting or a hyperparameter is none of this domain.
+        If the domain has no such data set, architecture, setting or hyperparameter.
     """
     hyper = CATALOGUE.build(model)
     train, test = load(model.dataset, hyper)
@@ -60,7 +60,7 @@ def fit(model: Model) -> Weights:
         network = builder.network(pretrained=True).to(device())
         run = _Run(network, builder.rows(lesson), lesson.targets, model)
         if hyper.evaluate_every is None or model.setting.kind == "labels":
-            # New classes say nothing about test rows: there is no best moment to stop learning them by heart.
+            # Randomised labels are unrelated to the test rows, so test accuracy cannot select the best weights.
             run.train()
             return run.weights()
         return run.train_keeping_best(_scorer(builder, train, test, network), hyper.evaluate_every)

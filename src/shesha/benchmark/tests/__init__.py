@@ -1,7 +1,7 @@
 """The tests of the benchmark, also for your own models.
 
-A test is a file of this package, or of yours, with one object; `TESTS` lists the six of the benchmark, `register` adds
-one of your own.
+Each test is one object, defined in a file of this package or in your own code. `TESTS` contains the six tests of the
+benchmark, and `register` adds your own test.
 """
 
 from shesha.benchmark.pair_scoring import (

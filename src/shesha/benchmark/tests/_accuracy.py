@@ -41,21 +41,22 @@ def accuracy_correlation(
     Parameters
     ----------
     representations : sequence of arrays, or mapping of names to arrays
-        One per model, of the same rows, as `compare_all` takes them; at least three models, better ten.
-    probabilities : the same of arrays of shape (n_rows, n_classes)
-        Each model's output, rows summing to one.
+        One representation per model, of the same rows, as for `compare_all`. At least three models are needed, and ten
+        are better.
+    probabilities : sequence of arrays, or mapping of names to arrays, of shape (n_rows, n_classes)
+        Output probabilities of each model, which sum to one in each row.
     labels : array of shape (n_rows,)
-        The true class of each row: a column number.
+        The true class of each row, as a column number.
     measures : str, measure or sequence of them
         As for `compare`.
     seed : int, Generator or None
-        For measures that draw at random and for the p-values.
+        Seed of measures with random draws, and of the p-values.
 
     Returns
     -------
     DataFrame
-        One row per score: test, quality, measure, value (higher is better), p_value (NaN where there is none), n
-        (pairs of models), dropped (those without a value), reason.
+        One row per score: test, quality, measure, value (higher is better), p_value (NaN if not available), n (number
+        of pairs of models), dropped (number of pairs without a value), reason.
 
     Examples
     --------

@@ -20,7 +20,7 @@ Grounding = Literal["prediction", "design"]
 
 
 class Output(NamedTuple):
-    """Representations and outputs of a model."""
+    """Class probabilities of a model, and the true labels."""
 
     probabilities: ArrayLike
     """Class probabilities, of shape (n_rows, n_classes); each row sums to one."""
@@ -36,7 +36,8 @@ Difference = Callable[[Output, Output], float]
 class Cast:
     """The models of a test by group, each as the names of its representations.
 
-    Of a model whose layers are compared these are its layers from input to output, of others the last hidden one.
+    If the test compares layers, the representations are the layers of the model from input to output. Otherwise, a
+    model has one representation, the last hidden layer.
     """
 
     groups: Mapping[str, tuple[tuple[str, ...], ...]]
@@ -61,8 +62,8 @@ class Cast:
 class BenchmarkTest(ABC):
     """A test of the benchmark.
 
-    A user's own test is an object of a class in this package (`ByPrediction`, `ByGroups`, `ByLayers`) or of a class
-    of the user with the three methods `models`, `pairs` and `score`; `register` makes it known.
+    Your own test is an object of a class in this package (`ByPrediction`, `ByGroups`, `ByLayers`), or of your own
+    subclass with the methods `models`, `pairs` and `score`. `register` adds it to the known tests.
     """
 
     name: str
@@ -104,10 +105,10 @@ class BenchmarkTest(ABC):
         ----------
         measure : Measure
         values : mapping of (name, name) to float
-            The measure's values of `pairs`; NaN where there is none.
+            Values of the measure for `pairs`; NaN if missing.
         cast : Cast
         differences : mapping of name to mapping of (name, name) to float
-            Those that the test asks for, of the last representations' names; NaN where a model failed.
+            Differences that the test needs, by the names of the last representations; NaN if a model failed.
         seed : int, Generator or None
-            For p-values.
+            Seed of the p-values.
         """

@@ -34,17 +34,18 @@ def label_randomization(
     Parameters
     ----------
     groups : mapping of group name to sequence of arrays
-        For each degree of randomisation the models' representations of the same rows. At least two groups; a group of
-        one model leaves the scores NaN, with that reason.
+        Representations of the same rows by the models of each degree of randomisation. At least two groups are needed.
+        If a group has only one model, the scores are NaN, with a reason.
     measures : str, measure or sequence of them
         As for `compare`.
     seed : int, Generator or None
-        For measures that draw at random.
+        Seed of measures with random draws.
 
     Returns
     -------
     DataFrame
-        Columns as for `accuracy_correlation`; `auprc` and `conformity` are means over the groups, from 0 to 1.
+        Columns as for `accuracy_correlation`. The scores `auprc` and `conformity` are means over the groups, from 0
+        to 1.
 
     Examples
     --------

@@ -32,18 +32,18 @@ def layer_monotonicity(
     Parameters
     ----------
     models : sequence of sequences of arrays
-        For each model its layers from input to output, of the same rows; at least three layers.
+        Layers of each model from input to output, for the same rows; at least three layers.
     measures : str, measure or sequence of them
         As for `compare`.
     seed : int, Generator or None
-        For measures that draw at random.
+        Seed of measures with random draws.
 
     Returns
     -------
     DataFrame
-        Columns as for `accuracy_correlation`, but `n` and `dropped` count models. Means over the models of
-        `conformity` (0 to 1: triples of layers in order), `spearman` (-1 to 1: mean over the layers of a model, as in
-        the published tables) and `spearman_pooled` (-1 to 1: over all pairs of layers at once).
+        Columns as for `accuracy_correlation`, but `n` and `dropped` are numbers of models. Scores are means over
+        models: `conformity` (0 to 1, share of triples of layers in the expected order), `spearman` (-1 to 1, mean over
+        the layers of a model, as in the published tables) and `spearman_pooled` (-1 to 1, all pairs of layers at once).
 
     Examples
     --------

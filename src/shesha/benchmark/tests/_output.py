@@ -28,7 +28,7 @@ OUTPUT = ByPrediction(
     title="Output correlation",
     claim="Models are less similar the more their predictions differ.",
     rows=("jsd", "disagreement"),
-    # The divergence would count the test twice.
+    # Ranks exclude the divergence, which would count the test twice.
     counts={"disagreement": "spearman"},
     differences={"jsd": _divergence, "disagreement": _disagreement},
 )
@@ -39,7 +39,7 @@ def output_correlation(
 ) -> pd.DataFrame:
     """Test whether models are less similar the more their outputs differ.
 
-    Difference is the mean Jensen-Shannon divergence of the rows (`jsd`) and the share of rows with another most
-    probable class (`disagreement`). Parameters and result are those of `accuracy_correlation`.
+    Differences are the mean Jensen-Shannon divergence of the rows (`jsd`), and the share of rows with different most
+    probable classes (`disagreement`). Parameters and result are those of `accuracy_correlation`, without `labels`.
     """
     return OUTPUT.score_arrays(representations, probabilities, measures, seed)

@@ -35,15 +35,15 @@ _known: dict[str, BenchmarkTest] = {one.name: one for one in TESTS}
 def register(test: Test) -> Test:
     """Register your own test for suites, tables, ranks and reports, and return it.
 
-    Registered again, it takes the place of the earlier one of its name.
+    A test replaces an earlier registered test of the same name.
 
     Raises
     ------
     TypeError
-        If it is no `BenchmarkTest`.
+        If `test` is not a `BenchmarkTest`.
     ValueError
-        If another test has its name, a result or another difference of the same name; if what counts in ranks is none
-        of its results.
+        If its name is that of a test of the benchmark, another test has a result or a different difference of the same
+        name, or `counts` names a result or score that the test does not have.
     """
     if not isinstance(test, BenchmarkTest):
         raise TypeError(f"test must be a BenchmarkTest, got {type(test).__name__}")
@@ -77,7 +77,7 @@ def find(test: str | BenchmarkTest) -> BenchmarkTest:
     Raises
     ------
     ValueError
-        For an unknown name; close ones are offered.
+        If the name is unknown; the message suggests similar names.
     """
     if isinstance(test, BenchmarkTest):
         return test if _known.get(test.name) is test else register(test)
@@ -118,5 +118,5 @@ def load_entry_points() -> None:
     for point in entry_points(group=ENTRY_POINTS):
         try:
             register(point.load())
-        except Exception as error:  # Whatever another package raises must not take the library down.
+        except Exception as error:  # An error of another package must not break this library.
             warn(f"test {point.name} of {point.value} could not be loaded: {error!r}", MeasureWarning)

@@ -23,7 +23,7 @@ SHORTCUT = ByGroups(
     rows=("shortcut",),
     counts={"shortcut": "auprc"},
     kind="shortcut",
-    # A shortcut that tells nothing is still a feature that other models lack.
+    # Shortcuts without information are still a feature that models of the standard training lack.
     zero_is_standard=False,
 )
 

@@ -28,18 +28,18 @@ def hyperparameters(dataset: str, architecture: str, suite: str = "paper") -> di
 
     Parameters
     ----------
-    dataset
-        "CIFAR100" or "IN100" in the paper's suite, "FashionMNIST" or "CIFAR10" in the small one.
-    architecture
-        "RNet18", "RNet34", "RNet101", "VGG11", "VGG19", "ViT B32" or "ViT L32" in the paper's suite; "ResNet", "VGG" or
-        "ViT" in the small one.
-    suite
-        "paper": those of the ReSi paper (its Table 6). "small": a model trains within seconds on one core.
+    dataset : str
+        "CIFAR100" or "IN100" in the suite "paper", "FashionMNIST" or "CIFAR10" in the suite "small".
+    architecture : str
+        "RNet18", "RNet34", "RNet101", "VGG11", "VGG19", "ViT B32" or "ViT L32" in the suite "paper"; "ResNet", "VGG" or
+        "ViT" in the suite "small".
+    suite : str
+        "paper" is the setting of the ReSi paper (its Table 6). With "small", a model trains within seconds on one core.
 
     Returns
     -------
     dict
-        Plain values, complete: what `Model.hyper` takes.
+        All hyperparameters as plain values, for `Model.hyper`.
 
     Raises
     ------
@@ -57,8 +57,8 @@ def hyperparameters(dataset: str, architecture: str, suite: str = "paper") -> di
 def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
     """Hash the images and labels that models with these hyperparameters use.
 
-    Raises MissingDataError where the data are neither in the local folder nor to be had from their source, and
-    ValueError for an unknown data set or hyperparameters that do not fit.
+    Raises MissingDataError if the data are neither in the local folder nor available from their source. Raises
+    ValueError if the data set is unknown or the hyperparameters do not fit.
     """
     return load(dataset, Hyper.check(hyper)).fingerprint()
 
@@ -66,8 +66,8 @@ def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
 def fit(model: Model) -> Weights:
     """Train a model from its seed and return its state dict, on the CPU.
 
-    Raises MissingDataError where data or pretrained weights are missing, ValueError for names or hyperparameters that
-    do not fit, and ArithmeticError if the training diverges.
+    Raises MissingDataError if data or pretrained weights are missing, ValueError if names or hyperparameters do not
+    fit, and ArithmeticError if the training diverges.
     """
     require("torch", "torch")
     from shesha.benchmark.vision.training import train
@@ -79,8 +79,8 @@ def fit(model: Model) -> Weights:
 def extract(model: Model, weights: Weights) -> Outcome:
     """Run a trained model over the test images.
 
-    Models with layers return feature maps of shape (n_rows, height, width, channels), or CLS tokens, before the last
-    hidden representation. Raises ValueError for the weights of another network.
+    If the model keeps its layers, feature maps of shape (n_rows, height, width, channels), or CLS tokens, precede the
+    last hidden representation. Raises ValueError if the weights belong to another network.
     """
     require("torch", "torch")
     from shesha.benchmark.vision.extraction import extract

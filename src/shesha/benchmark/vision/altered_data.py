@@ -59,16 +59,17 @@ def draw_dots(
 
     Parameters
     ----------
-    labels
+    labels : array of int
         The class of each image.
-    degree
-        How likely a dot has the colour of its image's class, from 0 to 1; otherwise its class is drawn from all.
-    n_classes
-        How many classes, and colours, there are.
-    side, diameter
-        Pixels per side of the images, and of the dots: these lie within the images.
-    rng
-        Draws colours and places.
+    degree : float
+        Probability that a dot has the colour of its image's class, from 0 to 1. Otherwise, the class of the dot is
+        drawn from all classes.
+    n_classes : int
+        Number of classes and colours.
+    side, diameter : int
+        Side of the images and diameter of the dots, in pixels. Dots lie within the images.
+    rng : numpy.random.Generator
+        Generator of colours and positions.
 
     Raises
     ------
@@ -93,7 +94,8 @@ def _disc(diameter: int) -> tuple[Rows, Rows]:
 def add_noise(images: Tensor, degree: float, generator: Generator) -> Tensor:
     """Add Gaussian noise to images on the scale from 0 to 255, clipped to it.
 
-    The variance of each image is drawn from 0 to 4000 times `degree`; the generator lives on the device of the images.
+    The variance of the noise of each image is drawn uniformly from 0 to 4000 times `degree`. The generator must be on
+    the device of the images.
     """
     import torch
 

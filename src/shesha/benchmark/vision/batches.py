@@ -24,8 +24,8 @@ def batches(
 ) -> Iterator[tuple[Rows, Tensor]]:
     """Yield row numbers and their images, as floats from 0 to 255 of shape (n, 3, side, side).
 
-    Batches are of nearly equal size, at most `batch_size`: a last one of a single image would upset batch
-    normalisation. With rng images are cropped and flipped; dots are painted over what that leaves.
+    Batches have nearly equal sizes of at most `batch_size`, because a last batch of a single image would disturb batch
+    normalisation. With `rng`, images are cropped and flipped. Then `dots` are painted on them.
     """
 
     def read(rows: Rows) -> Pixels:
@@ -34,7 +34,7 @@ def batches(
             dots.paint(pixels, rows)
         return pixels
 
-    # Pixels come with their channels last in memory, and stay so: this is what convolutions are fastest with.
+    # Pixels keep their channels last in memory, which is the fastest layout for convolutions.
     for rows, pixels in _prefetch(read, np.array_split(order, -(-len(order) // batch_size))):
         yield rows, torch.from_numpy(pixels).to(device).permute(0, 3, 1, 2).float()
 

@@ -30,7 +30,7 @@ _SMALL: dict[str, Plain] = {
     "test_rows": 500,
     "image_size": 16,
     "extent": 2,
-    # At half the paper's resolution, a quarter of its crops' movement: few epochs hardly teach more.
+    # A quarter of the paper's shift at half its resolution, because few epochs hardly benefit from larger shifts.
     "padding": 1,
     "dot": 3,
 }
@@ -66,7 +66,7 @@ _VIT: dict[str, Plain] = {
     "batch_size": 512,
     "epochs": 300,
     "warmup": 0.1,
-    # Images of any size are brought to the 224 pixels that the pretrained patch embedding takes.
+    # Images of any size are resized to the 224 pixels of the pretrained patch embedding.
     "image_size": 224,
     "extent": 7,
 }
@@ -77,7 +77,7 @@ def _resnet(depth: int) -> ImageNetwork:
 
 
 def _vgg(depth: int) -> ImageNetwork:
-    # At 32 pixels the last maps of a VGG have 2 x 2 pixels: those of a ResNet, 4 x 4, would only repeat values.
+    # For images of 32 pixels, the last maps of a VGG have 2 x 2 pixels, so pooling to 4 x 4 would repeat values.
     overrides = {"CIFAR100": Override(hyper={"extent": 2})}
     return ImageNetwork(build=_builder("vgg", depth), hyper=_CNN, overrides=overrides, suites=("paper",))
 
@@ -115,7 +115,7 @@ CATALOGUE = Catalogue(
     data=DATA,
     networks=NETWORKS,
     hyper=Hyper,
-    # Noise S, M and Max of the paper's five levels; L (0.75) and Off are left out there.
+    # These are the levels S, M and Max of the noise; the paper also leaves out its levels L (0.75) and Off.
     degrees={"label_randomization": (0, 0.5, 0.75), "shortcut": (0, 0.75, 1), "augmentation": (0.25, 0.5, 1)},
     sizes={"paper": (10, 5, 10), "small": (8, 4, 4)},
 )

@@ -32,11 +32,12 @@ def load(dataset: str, hyper: Hyper) -> Dataset:
 
     Parameters
     ----------
-    dataset
+    dataset : str
         "FashionMNIST", "CIFAR10", "CIFAR100", "IN100", or the place of your own images.
-    hyper
-        Of these matter: `train_rows` and `test_rows`, drawn the same for every model, all where None; `image_size`, to
-        which photographs of IN100 are cut and scaled, and larger ones of other sets reduced; `padding`.
+    hyper : Hyper
+        Hyperparameters, of which four are used. `train_rows` and `test_rows` are numbers of random images, the same for
+        all models; None uses all. `image_size` is the side to which photographs of IN100 are cropped and scaled, and
+        to which larger images of other sets are reduced. `padding` is the maximum shift of a training image.
 
     Returns
     -------
@@ -46,9 +47,9 @@ def load(dataset: str, hyper: Hyper) -> Dataset:
     Raises
     ------
     MissingDataError
-        If the data are neither in the local folder nor to be had from their source.
+        If the data are neither in the local folder nor available from their source.
     ValueError
-        If the data set is unknown, a file does not hold what it should, or fewer images are there than asked for.
+        If the data set is unknown, a file has invalid contents, or there are fewer images than requested.
     """
     train, test = CATALOGUE.dataset(dataset).read(hyper)
     n_classes = int(train.labels.max()) + 1

@@ -61,7 +61,8 @@ def read_layers(
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Return logits, the representations after the blocks, and the last hidden representation.
 
-    Tokens give the CLS token, of shape (n, n_features); maps are averaged to (n, extent, extent, n_channels).
+    For blocks that return tokens, the representation is the CLS token, of shape (n, n_features). Feature maps are
+    averaged to (n, extent, extent, n_channels).
     """
 
     def summary(name: str, output: Tensor) -> Tensor:
@@ -78,8 +79,9 @@ def read_layers(
 def choose_blocks(network: Classifier, side: int) -> tuple[str, ...]:
     """Choose the blocks whose representations are read, depending on the side of the images.
 
-    Of a ViT all but the last, whose CLS token is the last hidden representation after the final normalisation. Of the
-    others the last five; large images have to be reduced to an eighth before their maps are of use.
+    For a ViT, these are the last 12 blocks except the last one, whose normalised CLS token is the last hidden
+    representation. For other networks, they are the last five blocks. With large images, only blocks are chosen whose
+    maps are reduced to an eighth of the side or less.
     """
     if network.tokens:
         return network.blocks[-MOST_TOKEN_LAYERS:-1]

@@ -9,7 +9,7 @@ from shesha.benchmark.hyperparameters import NOT_NEGATIVE, PART, SWITCH, Hyperpa
 
 @dataclass(frozen=True)
 class Hyper(Hyperparameters):
-    """Settings of training and extraction of an image classifier, besides data, architecture, setting and seed."""
+    """Settings of training and extraction of an image classifier, except data, architecture, setting and seed."""
 
     epochs: int = option(count())
     batch_size: int = option(count())

@@ -79,7 +79,7 @@ class ArrayImages:
             return self
         torch = require("torch", "torch")
         channels = self.pixels.reshape(*self.pixels.shape[:3], -1).transpose(0, 3, 1, 2)
-        # A chunk at a time: as floats, a whole data set would take four times the memory.
+        # Convert one chunk at a time, because a whole data set of floats would take four times the memory.
         chunks = [
             torch.nn.functional.adaptive_avg_pool2d(torch.from_numpy(chunk).float(), side).round().byte().numpy()
             for chunk in np.array_split(channels, -(-len(channels) // _CHUNK))
@@ -117,7 +117,7 @@ class FileImages:
 
     def take(self, rows: Rows, rng: np.random.Generator | None = None) -> Pixels:
         """Return the centre of each image; with rng, return a random region, and mirror half of them."""
-        # A seed per image: what is drawn does not depend on which thread reads it.
+        # With one seed per image, draws do not depend on the order of the threads.
         seeds = [None] * len(rows) if rng is None else rng.integers(2**63, size=len(rows)).tolist()
         with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
             return np.stack(list(pool.map(self._read, rows.tolist(), seeds)))

@@ -25,7 +25,7 @@ class Classifier(nn.Module):
         self.head = f"body.{parts.head}"
         self.image_size = image_size
         self.tokens = tokens
-        # Buffers, so that a trained state dict says how its images are to be normalised.
+        # As buffers, the values for normalising images are part of the state dict.
         self.register_buffer("mean", torch.zeros(3))
         self.register_buffer("sd", torch.ones(3))
 
@@ -49,15 +49,15 @@ def build(architecture: str, n_classes: int, hyper: Hyper, *, seed: int, pretrai
 
     Parameters
     ----------
-    architecture
+    architecture : str
         The name of a network of the benchmark, or the place of your own network.
-    n_classes
-        How many logits it returns.
-    hyper
+    n_classes : int
+        Number of logits.
+    hyper : Hyper
         Hyperparameters, of which only `image_size` and `reduced` are used.
-    seed
+    seed : int
         Seed of the random weights; torch's global generator is not changed.
-    pretrained
+    pretrained : bool
         Whether ViTs of the paper start from their pretrained weights.
     """
     declared = CATALOGUE.network(architecture)

@@ -33,7 +33,7 @@ def resnet(depth: int, n_classes: int, image_size: int) -> nn.Module:
 def vgg(depth: int, n_classes: int) -> nn.Module:
     """Build a VGG with batch normalisation, whose classifier is one linear layer on global averages."""
     models = require("torchvision.models", "vision")
-    # Without memory at first: the classifier that is replaced has more weights than all the rest, ten times over.
+    # Build without memory, because the replaced classifier has ten times as many weights as all other layers.
     with torch.device("meta"):
         body: Any = getattr(models, f"vgg{depth}_bn")(weights=None, init_weights=False)
         body.avgpool = nn.AdaptiveAvgPool2d(1)

@@ -49,7 +49,7 @@ def channel_statistics(images: Images) -> tuple[NDArray[np.float64], NDArray[np.
         n_pixels += len(pixels)
     mean = totals / n_pixels
     variance = squares / n_pixels - mean**2
-    # A channel that never changes is not to be scaled; rounding leaves its variance a little off zero.
+    # Constant channels are not scaled; their variance may differ from zero by rounding.
     return mean, np.sqrt(np.where(variance > 1e-9, variance, 1.0))
 
 
@@ -66,7 +66,7 @@ class _Training:
 
     def __init__(self, model: Model, hyper: Hyper, data: Dataset, network: Classifier) -> None:
         self.model, self.hyper, self.data, self.network = model, hyper, data, network
-        # A stream for each use: the settings differ in what they disturb, not in the order of the images.
+        # With one random stream per use, all settings have the same order of images.
         streams = [np.random.default_rng([model.seed, use]) for use in range(4)]
         self.order_rng, self.crop_rng, self.dot_rng, label_rng = streams
         self.noise = torch.Generator(device()).manual_seed(model.seed)

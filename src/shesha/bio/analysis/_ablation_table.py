@@ -59,13 +59,13 @@ def ablation(
     Parameters
     ----------
     tables : mapping
-        From a setting (50 components, seed 320) to its table, with a line per perturbation, named by its index.
+        Maps each setting (such as 50 components) to a table with one row per perturbation. The index names them.
     x, y : str
         Columns of scores.
     size : str, optional
-        Column of group sizes: adds the correlation controlling for size, as rho_given_size and so on.
+        Column of group sizes; adds correlations controlling for size, such as rho_given_size. None: no such columns.
     n_bootstrap, confidence, seed
-        As in `correlations`.
+        See `correlations`.
 
     Returns
     -------

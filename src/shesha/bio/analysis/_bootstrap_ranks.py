@@ -23,12 +23,12 @@ def bootstrap_rank_correlations(columns: Matrix, n_bootstrap: int, rng: np.rando
     n_bootstrap : int
         Number of resamples, with replacement.
     rng : numpy Generator
-        Draws them.
+        Random number generator for the resamples.
 
     Returns
     -------
     ndarray of shape (n_bootstrap,)
-        NaN where a resample has no value, because a column is constant or explained by the covariates.
+        NaN for a resample in which one of the first two columns is constant or fully explained by the covariates.
     """
     n, p = columns.shape
     size = max(1, _ENTRIES // (n * p))
@@ -46,7 +46,7 @@ def rank_correlations(columns: Matrix, counts: NDArray[np.intp]) -> Vector:
     ----------
     columns : array of shape (n, p)
     counts : array of shape (n_resamples, n)
-        How often each row counts.
+        Number of copies of each row in each resample.
 
     Returns
     -------
@@ -63,11 +63,11 @@ def partial_correlations(covariances: NDArray[np.float64]) -> Vector:
     covariance = covariances[:, :2, :2]
     if covariances.shape[1] > 2:
         cross = covariances[:, :2, 2:]
-        # A covariate that is constant in a resample, or repeats another, explains nothing further.
+        # The pseudoinverse ignores covariates that are constant in a resample or collinear with others.
         inverse = np.linalg.pinv(covariances[:, 2:, 2:], rcond=_NOTHING_LEFT, hermitian=True)
         covariance = covariance - cross @ inverse @ cross.swapaxes(1, 2)
     variances, before = (np.diagonal(matrix, axis1=1, axis2=2)[:, :2] for matrix in (covariance, covariances))
-    # Ranks that vary at all have a variance of about 1 or more: what is far below is rounding.
+    # Ranks that vary have a variance of about 1 or more, so a far smaller variance is a rounding error.
     is_explained = np.any(variances <= _NOTHING_LEFT * np.maximum(before, 1.0), axis=1)
     scale = np.sqrt(np.where(is_explained[:, None], 1.0, variances)).prod(axis=1)
     return np.where(is_explained, np.nan, np.clip(covariance[:, 0, 1] / scale, -1.0, 1.0))

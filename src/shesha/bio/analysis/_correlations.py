@@ -67,30 +67,30 @@ def correlation(
 ) -> Correlation:
     """Rank correlation of two scores over perturbations, with a percentile interval; partial if covariates are given.
 
-    Magnitude and coherence of one group of cells share the noise of its mean, and both grow as groups get smaller: they
-    correlate even without any effect. `fake_tables` measures this; `covariates=["n"]` and ``y="unbiased"`` remove it.
+    Magnitude and coherence of a group share the noise of its mean, and both are larger in small groups. They therefore
+    correlate without any effect. `fake_tables` measures this; ``covariates=["n"]`` and ``y="unbiased"`` remove it.
 
     Parameters
     ----------
     table : DataFrame
-        A line per perturbation, such as `coherence_test` gives. Lines with a missing value are left out.
+        One row per perturbation, such as `coherence_test` returns. Rows with missing values are left out.
     x, y : str
         Columns of the table.
     covariates : sequence of str
-        Covariates, whose ranks are regressed out of those of both. ``["snr"]`` is the paper's question, ``["n"]`` that
-        of group size.
+        Columns whose ranks are regressed out of the ranks of x and y. The paper uses ``["snr"]``; ``["n"]`` controls
+        for group size.
     n_bootstrap : int
-        Resamples of the perturbations. Those without a value (a constant column) are left out; above 5 %, a
-        `CalibrationWarning` reports it. 0: no interval.
+        Number of resamples of the perturbations; 0 for no interval. Undefined resamples (with a constant column) are
+        left out, with a `CalibrationWarning` if they exceed 5 %.
     confidence : float
-        In (0, 1).
+        Confidence level of the interval, in (0, 1).
     seed : int, Generator or None
         Seed of the resamples.
 
     Returns
     -------
     Correlation
-        The p-value is that of Student's t with n - 2 - (number of covariates) degrees of freedom.
+        The p-value is from Student's t with n - 2 - (number of covariates) degrees of freedom.
 
     Examples
     --------
@@ -145,24 +145,24 @@ def correlations(
     Parameters
     ----------
     table : DataFrame
-        As in `correlation`.
+        See `correlation`.
     x : str
-        What the scores are correlated with.
+        Column to correlate with each of the scores.
     scores : sequence of str
         Columns of scores.
     covariates : sequence of sequences of str
-        Sets of covariates.
+        Sets of covariates; an empty set gives the plain correlation.
     by : str, optional
-        Column of data sets, each of which has its own lines.
+        Column of data sets, which are analysed separately. Default: a single data set.
     n_bootstrap, confidence
-        As in `correlation`.
+        See `correlation`.
     seed : int
-        Every line has its own seed, derived from this one and the line's names.
+        Base seed. The seed of each row of the result is derived from it and from the names in the row.
 
     Returns
     -------
     DataFrame
-        A line per data set, score and set of covariates, with the fields of `Correlation`.
+        One row per data set, score and set of covariates, with the fields of `Correlation`.
 
     Examples
     --------

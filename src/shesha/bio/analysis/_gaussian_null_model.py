@@ -27,31 +27,32 @@ def null_model(
 ) -> pd.DataFrame:
     """Simulate perturbations that shift Gaussian cells by a Gaussian step, with isotropic noise.
 
-    `correlation` of the table gives the paper's three numbers: magnitude with coherence, SNR with coherence, and the
-    first given SNR. With ``effect=0`` and several sizes in `n_cells` nothing moves, so only the effect of size is left.
+    Pass the table to `correlation` for the paper's three correlations: magnitude with coherence, SNR with coherence,
+    and the first controlling for SNR. With ``effect=0`` and several sizes in `n_cells`, group size alone correlates
+    the scores.
 
     Parameters
     ----------
     n_simulations : int
-        Perturbations per noise level.
+        Number of perturbations per noise level.
     noise : sequence of float
-        Standard deviations of the cells around their shift.
+        Standard deviations of the cells around their mean shift.
     n_features : int
-        Dimensions.
+        Number of dimensions.
     n_cells : int or sequence of int
-        Cells of a perturbation; of several sizes each is drawn at random. The paper does not state its value.
+        Number of cells of a perturbation, drawn at random from a sequence. The paper does not state its value.
     n_controls : int
-        Controls, of unit variance, whose mean is what cells moved from.
+        Number of controls, with unit variance. Their mean is the reference of the shifts.
     effect : float or sequence of float
-        Standard deviation of each coordinate of a perturbation's shift; of several one is drawn for each. The paper
-        does not state its value, on which the correlation of magnitude and coherence depends.
+        Standard deviation of each coordinate of a perturbation's shift, drawn at random from a sequence. The paper
+        does not state its value, but the correlation of magnitude and coherence depends on it.
     seed : int, Generator or None
-        Seed of everything drawn.
+        Seed of the simulation.
 
     Returns
     -------
     DataFrame
-        A line per perturbation: noise, n, coherence, unbiased, magnitude, spread, snr.
+        One row per perturbation, with columns noise, n, coherence, unbiased, magnitude, spread and snr.
 
     Examples
     --------
@@ -84,7 +85,7 @@ def null_model(
 def _simulate(
     rng: np.random.Generator, noise: float, n: int, n_features: int, n_controls: int, effect: float
 ) -> dict[str, float]:
-    # The mean of the controls is all that is used of them, so it is drawn itself.
+    # Only the mean of the controls is used, so it is drawn directly.
     centre = rng.standard_normal(n_features) / np.sqrt(n_controls)
     cells = effect * rng.standard_normal(n_features) + noise * rng.standard_normal((n, n_features))
     shifts = cells - centre

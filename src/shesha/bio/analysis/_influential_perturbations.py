@@ -21,7 +21,7 @@ def influence(
     Parameters
     ----------
     table : DataFrame
-        A line per perturbation, named by its index. Lines with a missing value are left out.
+        One row per perturbation, named by the index. Rows with missing values are left out.
     x, y : str
         Columns of scores.
     covariates : sequence of str
@@ -30,8 +30,8 @@ def influence(
     Returns
     -------
     DataFrame
-        By perturbation, the most helpful first: rho_without, and change, the correlation of all less that without it
-        (positive: it holds the correlation up).
+        One row per perturbation, in decreasing order of `change`. `rho_without` is the correlation without this
+        perturbation. `change` is the correlation of all perturbations minus `rho_without`.
 
     Examples
     --------

@@ -36,19 +36,19 @@ def component_ablation(
     Parameters
     ----------
     X : array of shape (n_cells, n_features)
-        Principal components, the largest first.
+        Principal components, in decreasing order of variance.
     labels : array of shape (n_cells,)
         Perturbation of each cell.
     control : str or sequence of str
         Labels of the controls.
     n_components : sequence of int
-        Settings; more than X has are an error.
+        Numbers of components to compare, each at most n_features.
     y : str
-        The score: 'coherence' or 'unbiased'.
+        Score to correlate with magnitude: 'coherence' or 'unbiased'.
     n_bootstrap, seed
-        As in `ablation`.
+        See `ablation`.
     **options
-        Of `shesha.coherence.coherence_by_group`, such as ``method`` and ``min_size``.
+        Options of `shesha.coherence.coherence_by_group`, such as ``method`` and ``min_size``.
 
     Returns
     -------
@@ -89,17 +89,17 @@ def seed_ablation(
 ) -> Ablation:
     """Correlate magnitude and coherence in random subsets of the cells, one for each seed.
 
-    The score of all cells depends on no seed (``share=1``: the paper's 1.000 between seeds); what a seed can change
-    is which cells are looked at.
+    The scores of all cells do not depend on a seed, so ``share=1`` gives a correlation of 1.000 between seeds, as in
+    the paper. With a smaller share, each seed selects different cells.
 
     Parameters
     ----------
     X, labels, control, y, n_bootstrap, seed, **options
-        As in `component_ablation`.
+        See `component_ablation`.
     seeds : sequence of int
-        Default: the paper's fifteen.
+        Seeds of the subsets. Default: the fifteen seeds of the paper.
     share : float
-        Share of the cells of each label that a seed draws, in (0, 1].
+        Share of the cells of each label in a subset, in (0, 1].
 
     Returns
     -------

@@ -25,26 +25,26 @@ def discordances(
 ) -> pd.Series:
     """Discordance (12.16): magnitude minus coherence, each z-scored within its data set.
 
-    Positive values: the cells moved far, but in different directions. `shesha.bio.discordance` computes another
-    discordance, the shortfall from a fit. Few cells make a group more coherent at any magnitude, so large groups seem
+    A value is positive if the cells moved far, but in different directions. `shesha.bio.discordance` computes another
+    discordance, the shortfall from a fit. Small groups are more coherent at any magnitude, so large groups seem
     discordant. To avoid this, use ``y="unbiased"``, or ``covariates=["n"]``, which first regresses both scores on
     log(n).
 
     Parameters
     ----------
     table : DataFrame
-        A line per perturbation. Lines with a missing value are left out.
+        One row per perturbation. Rows with missing values are left out.
     x, y : str
-        Columns: magnitude and coherence.
+        Columns of magnitude and coherence.
     by : str, optional
-        Column of data sets.
+        Column of data sets. Default: a single data set.
     covariates : sequence of str
-        Positive covariates.
+        Columns of positive numbers, whose logarithms are regressed out of both scores.
 
     Returns
     -------
     Series
-        By the index of the table.
+        Discordance of each perturbation, with the index of the table.
 
     Examples
     --------
@@ -92,14 +92,14 @@ def discordance_quartiles(
     Parameters
     ----------
     table, x, y, by, covariates
-        As in `discordances`.
+        See `discordances`.
     size : str
         Column of group sizes.
 
     Returns
     -------
     DataFrame
-        By quartile, from the least to the most discordant: n, mean and sd of both scores, median size.
+        One row per quartile, from the least to the most discordant: n, mean and sd of both scores, and median size.
 
     Examples
     --------

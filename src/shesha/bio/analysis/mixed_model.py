@@ -69,28 +69,28 @@ def mixed_model(
 ) -> MixedModel:
     """Fit score = b0 + slopes . predictors + an intercept per data set; predictors are z-scored within data sets.
 
-    By restricted maximum likelihood, as the paper has it. Its published intercept (0.000) and variance between data
-    sets (0) follow from a response that is centred within data sets (``centre=True``): nothing is left between them to
-    be found. Where the best variance between data sets is 0, the fit is that of least squares.
+    The fit uses restricted maximum likelihood, as in the paper. The paper's intercept (0.000) and variance between data
+    sets (0) result from centring the response within data sets (``centre=True``), which removes all differences
+    between them. If the estimated variance between data sets is 0, the fit equals least squares.
 
     Parameters
     ----------
     table : DataFrame
-        A line per perturbation. Lines with a missing value are left out.
+        One row per perturbation. Rows with missing values are left out.
     response : str
-        Column of the score; ``'unbiased'`` asks what is left when the score does not depend on group size.
+        Column of the score; ``'unbiased'`` does not depend on group size.
     predictors : sequence of str
-        Columns; 'log n' is the logarithm of the column n.
+        Columns of predictors; 'log n' is the logarithm of the column n.
     by : str
-        Column of data sets, at least two.
+        Column of data sets, of which there must be at least two.
     centre : bool
-        Whether the response is centred within data sets.
+        Whether to centre the response within data sets.
 
     Returns
     -------
     MixedModel
-        Intervals are at 95 %, from the normal distribution. NaN, with a note, for what cannot be estimated: a
-        predictor that is the same for all perturbations of each data set, and the intercept of a centred response.
+        With 95 % intervals from the normal distribution. Quantities that cannot be estimated are NaN, with a note:
+        slopes of predictors that are constant within each data set, and the interval of the intercept after centring.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def mixed_model(
     check.boolean(centre, "centre")
     y = np.concatenate([_numbers(part, response) - centre * part[response].mean() for part in sets])
     design = np.column_stack([np.ones(len(y)), *(columns[name] for name in varied)])
-    # Centring has taken a mean of each data set, of which the design has one.
+    # Centring uses one degree of freedom per data set. The design's column of ones accounts for one of them.
     fit = random_intercept(design, y, codes, n_taken=len(sets) - 1 if centre else 0)
     known = _effects(fit, ("intercept", *varied))
     if centre:

@@ -50,18 +50,18 @@ def fake_tables(
     Parameters
     ----------
     controls : array of shape (n_controls, n_features)
-        Control cells, in the embedding (whitened, say) that the perturbations were scored in.
+        Control cells, in the embedding that was used to score the perturbations, for example after whitening.
     sizes : mapping of str to int
-        From the name of a perturbation to its number of cells, such as ``table["n"]``.
+        Maps the name of each perturbation to its number of cells, such as ``table["n"]``.
     n_tables : int
-        Tables of random groups of controls.
+        Number of tables of random groups of controls.
     seed : int, Generator or None
         Seed of the draws. Each group is drawn separately without replacement, so groups of a table may share cells.
 
     Returns
     -------
     list of DataFrame
-        By the same names: n, coherence, unbiased, magnitude, spread, snr.
+        One row per name in `sizes`, with columns n, coherence, unbiased, magnitude, spread and snr.
 
     Examples
     --------
@@ -111,11 +111,11 @@ def compare_with_null_tables(
     Parameters
     ----------
     table : DataFrame
-        A line per perturbation.
+        One row per perturbation.
     null_tables : sequence of DataFrame
-        As `fake_tables` gives.
+        Null tables, such as `fake_tables` returns.
     statistic : function of a table
-        Such as ``lambda t: correlation(t, covariates=["n"], n_bootstrap=0).rho``; large is what is asked about.
+        Such as ``lambda t: correlation(t, covariates=["n"], n_bootstrap=0).rho``. Large values are significant.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def compare_with_null_tables(
     value = check.real_number(statistic(table), "statistic")
     drawn = np.array([check.real_number(statistic(null), "statistic") for null in null_tables])
     low, high = np.nanquantile(drawn, [0.025, 0.975])
-    # A fake without a value counts as one that is as large: it must not make the p-value smaller.
+    # An undefined null value counts as larger, so that it cannot make the p-value smaller.
     larger = int((~(drawn < value - 1e-12)).sum())
     return NullTableComparison(
         value, float(np.nanmean(drawn)), float(low), float(high), (1 + larger) / (len(drawn) + 1), len(drawn)

@@ -23,14 +23,14 @@ def pooled_correlations(
 ) -> pd.DataFrame:
     """Correlation over all data sets in the paper's three ways: raw, z-scored within each, and only x z-scored.
 
-    Data sets of other depths, sizes and cells differ in both scores, which correlates them without a word on
-    perturbations; z-scores within data sets take that out. Group sizes are not taken out: ``covariates=("n",)`` does,
-    ranked over all data sets.
+    Differences between data sets in depth, size and cells affect both scores, which alone correlates the scores. Scores
+    that are z-scored within data sets do not have this bias. They still depend on group size, which
+    ``covariates=("n",)`` controls for by ranks over all data sets.
 
     Parameters
     ----------
     table : DataFrame
-        A line per perturbation. Lines with a missing value are left out.
+        One row per perturbation. Rows with missing values are left out.
     x, y : str
         Columns of scores.
     by : str
@@ -38,12 +38,12 @@ def pooled_correlations(
     covariates : tuple of str
         Covariates, as in `correlation`.
     n_bootstrap, confidence, seed
-        As in `correlations`.
+        See `correlations`.
 
     Returns
     -------
     DataFrame
-        Three lines, by the column `scaled`: 'raw', 'both' and the name of x.
+        Three rows. The column `scaled` is 'raw', 'both' or the name of x.
 
     Examples
     --------

@@ -27,18 +27,18 @@ class RandomIntercept:
 def random_intercept(design: Matrix, y: Vector, codes: Labels, *, n_taken: int = 0) -> RandomIntercept:
     """Fit by restricted maximum likelihood over the ratio of the two variances.
 
-    A bounded search over one number, compared with its value at zero, so a variance of zero is found exactly. The fit
-    is then that of least squares.
+    A bounded search finds the best ratio, which is then compared with a ratio of zero. A variance of zero is therefore
+    found exactly; the fit then equals least squares.
 
     Parameters
     ----------
     design : array of shape (n, n_columns)
-        With a column of ones; of full rank.
+        Predictors, of full rank, with a column of ones.
     y : array of shape (n,)
     codes : array of shape (n,)
-        Numbers of the groups, from 0.
+        Group of each row, from 0.
     n_taken : int
-        Degrees of freedom that y has lost beforehand.
+        Degrees of freedom of y that were used before, for example by centring.
     """
     from scipy.optimize import minimize_scalar
 
@@ -46,7 +46,7 @@ def random_intercept(design: Matrix, y: Vector, codes: Labels, *, n_taken: int =
     freedom = len(y) - design.shape[1] - n_taken
 
     def fit(ratio: float) -> tuple[float, RandomIntercept]:
-        # Taking this share of the group's mean away makes the errors independent.
+        # Subtracting this share of the group mean makes the errors independent.
         share = 1 - 1 / np.sqrt(1 + sizes * ratio)
         columns, target = (
             values - share[codes, None] * (_sums(values, codes) / sizes[:, None])[codes]

@@ -46,23 +46,23 @@ def single_against_combined(
 ) -> Combined:
     """Compare perturbations of one gene with those of several by a Mann-Whitney test.
 
-    Combined perturbations usually have fewer cells, which alone makes them more coherent: ``y="unbiased"`` or
-    ``covariates=["n"]`` asks what is left.
+    Combined perturbations usually have fewer cells, which alone makes them more coherent. To control for this, use
+    ``y="unbiased"`` or ``covariates=["n"]``.
 
     Parameters
     ----------
     table : DataFrame
-        A line per perturbation. Lines with a missing value are left out.
+        One row per perturbation. Rows with missing values are left out.
     x, y : str
-        Columns: magnitude and the score that is compared.
+        Columns of the magnitude and of the score to compare.
     label : str, optional
-        Column of names; default: the index.
+        Column of names. Default: the index.
     separator : str
-        What stands between the genes of a name. A control paired with a gene does not count: 'KLF1+ctrl' is single.
+        Text between the genes of a name. A control is not counted as a gene, so 'KLF1+ctrl' is single.
     covariates : sequence of str
-        Covariates whose ranks are regressed out of those of the score.
+        Columns whose ranks are regressed out of the ranks of the score.
     n_bootstrap, seed
-        Of the correlation within each kind.
+        Number of resamples and seed for the correlation within each kind.
 
     Returns
     -------

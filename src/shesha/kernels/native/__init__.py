@@ -1,7 +1,7 @@
 """The compiled inner loops (native.c), if this installation has them; everything works without them.
 
-Arrays are C-contiguous, of float64 and intp, and their indices have been checked: nothing is checked here.
-`SHESHA_NATIVE=0` leaves the compiled loops alone.
+Arrays must be C-contiguous, of the types that the C functions expect, with valid indices, which are not checked here.
+Set `SHESHA_NATIVE=0` to switch the compiled loops off.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ def grids(first: Vector, n_first: int, second: Matrix, orders: Index, places: In
     Parameters
     ----------
     first : array of shape (n_first * n * (n - 1) / 2,)
-        As `laid_out` returns them.
+        Packed matrices from `laid_out`.
     n_first : int
-        Number of first matrices.
+        Number of packed matrices.
     second : array of shape (n, n, width)
-        Square matrices, entries of a pair of rows side by side.
+        Square matrices; the entries of all matrices for one pair of rows are adjacent.
     orders, places : arrays of shape (n_orders, n)
-        Permutations, and the inverse of each.
+        Permutations, and the inverse of each permutation.
     """
     n, _, width = second.shape
     out = np.zeros((len(orders), n_first, width))
@@ -99,14 +99,14 @@ def grids(first: Vector, n_first: int, second: Matrix, orders: Index, places: In
 def _level(n_first: int, width: int) -> str:
     library = _load()
     assert library is not None
-    # A single product is one load after another: instructions that gather several numbers take longer for them.
+    # For a single product, instructions that gather several numbers are slower than separate loads.
     return "_plain" if n_first == width == 1 else f"_{_LEVELS[library.shesha_level()]}"
 
 
 def call(name: str, *arguments: Any) -> int:
     """Run a compiled function for the best instruction set of this processor, without the interpreter lock.
 
-    Arguments are arrays, None for one that is absent, and numbers: an int or a float, as the function declares them.
+    Arguments are arrays (None if absent) and numbers, each an int or a float as the C function declares.
     """
     library = _load()
     assert library is not None
@@ -127,7 +127,7 @@ def _plain(argument: Any) -> Any:
 
 
 def _address(array: NDArray[Any]) -> c_void_p:
-    # C reads one number after another: of a column or a view with steps it would read the neighbours.
+    # C reads consecutive numbers, so it would read wrong entries of a column or another strided view.
     if not array.flags.c_contiguous:
         raise ValueError(f"array must be contiguous, got one of shape {array.shape} with strides {array.strides}")
     return c_void_p(array.__array_interface__["data"][0])

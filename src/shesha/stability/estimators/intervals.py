@@ -37,7 +37,7 @@ def combine_errors(evidence: Evidence, design: Exchange, bounds: tuple[float, fl
     n_resamples = len(known) if len(known) > 1 else 0
     if not free:
         return Interval(nan, nan, nan, part, n_resamples, (NOTHING_TO_RESAMPLE,))
-    # As Student's t is wider than the normal: resamples of few units spread too little, by an amount that is uncertain.
+    # Resamples of few units vary too little, so the margins are widened as by Student's t.
     wider = float(np.sqrt(units / free) * stdtrit(free, level) / ndtri(level))
     of_rows = wider * (_quantile_margins(known, level) if n_resamples else np.full(2, row_error * ndtri(level)))
     others = (evidence.pair_error * float(ndtri(level))) ** 2
@@ -67,7 +67,7 @@ def _row_error(evidence: Evidence) -> float:
     """Standard error over rows only."""
     known = evidence.resampled[np.isfinite(evidence.resampled)]
     if len(known) < 2:
-        # The analytic error holds that of the pairs.
+        # The analytic error includes the error from sampled pairs.
         return float(np.sqrt(np.maximum(0.0, evidence.analytic_error**2 - evidence.pair_error**2)))
     spread = float(known.std(ddof=1))
     part = partition_error(evidence) if evidence.redrawn else 0.0

@@ -1,7 +1,8 @@
 """Pairs of rows in resamples of whole groups; a group that is drawn twice counts as two groups.
 
-A pair (i, j) of different groups counts c_i c_j times. Within a group that is drawn c times it stands c times, not
-c**2: the other c**2 - c would pair a group with its copy, at the distances within it, as a row would meet itself.
+If two groups are drawn c_i and c_j times, a pair of their rows (i, j) counts c_i c_j times. A pair within a group that
+is drawn c times counts c times, not c**2. The other c**2 - c pairs would link a group with its own copy, like
+pairs of a row with itself.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def count_group_pairs_once(design: Exchange | None, pairs: Pairs, counts: Matrix
 
 
 def group_pairs(group: Index) -> Pairs:
-    """All pairs of rows of one group."""
+    """All pairs of rows within groups."""
     order = np.argsort(group, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
     pairs = [rows[np.array(np.triu_indices(len(rows), k=1))] for rows in groups]

@@ -18,7 +18,7 @@ from shesha.support.types import Index
 from shesha.views.sampled_feature_halves import FEWEST_PAIRS
 
 PairCount = int | Literal["all"] | None
-"""Number of random pairs of rows: a number, 'all', or enough for a small error."""
+"""Number of random pairs of rows: an integer, 'all', or None for the default."""
 DEFAULT_PAIRS = 1_000_000
 """Default number of sampled pairs, which gives an error of at most 0.002 for any number of rows.
 
@@ -40,13 +40,13 @@ class Sample:
     distinct: int
     """Total number of distinct pairs; 0 if every partition has new pairs."""
     share: float
-    """Number of pairs per partition; 0 if pairs were drawn with replacement."""
+    """Share of all pairs that each partition uses; 0 if pairs are drawn with replacement."""
 
 
 def plan_sample(n: int, asked: int | None, n_draws: int, rng: np.random.Generator) -> Sample:
     """Divide the pairs among the partitions, because separate pairs for each give the smallest error.
 
-    Where these were too few for a rank correlation, partitions share them.
+    If separate pairs would be too few for a rank correlation, several partitions use the same pairs.
     """
     if asked is None and _SPARSE * n_pairs(n) >= DEFAULT_PAIRS:
         size = max(FEWEST_PAIRS, -(-_default_pairs() // n_draws))

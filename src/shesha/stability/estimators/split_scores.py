@@ -35,8 +35,8 @@ _BATCH = 10
 def estimate_split(request: Request) -> Evidence:
     """Estimate 'feature_split' or 'basis_averaged_split' on all pairs of rows or on a sample.
 
-    Beyond `DEFAULT_PAIRS` the error from sampling pairs is small compared with those from rows and partitions, and the
-    cost of all pairs grows with the square of the rows.
+    More than `DEFAULT_PAIRS` pairs are sampled, because the cost of all pairs grows with the square of the number of
+    rows. The sampling error is small compared with the errors from rows and partitions.
     """
     n = request.n_rows
     if uses_all_pairs(n, request.pairs) and exact_bytes(n, request.options["n_draws"]) <= memory_budget():
@@ -77,7 +77,7 @@ def _exact(request: Request) -> Evidence:
     n = halves.n_rows
     thinned, pairs = bootstrap_pairs(n, request)
     next_draw = halves.sampler(request.seed)
-    # A generator that stands for its seed gives the documented functions' partitions, so they are drawn first.
+    # If the seed is a generator, partitions must be drawn first to equal those of the documented functions.
     draws: list[Draw] = [next_draw() for _ in range(request.options["n_draws"])]
     matchings = choose_null(request, halves.n_features, tuple(draws))
 
@@ -110,7 +110,7 @@ def _exact(request: Request) -> Evidence:
 def draw_until(score: Callable[[int, int], list[Part]], request: Request) -> list[Part]:
     """Score the requested number of partitions, then more until the standard error is small enough.
 
-    `score(start, count)` scores that many partitions from the given one on.
+    `score(start, count)` scores `count` partitions, beginning with number `start`.
     """
     wanted = request.options["n_draws"]
     parts: list[Part] = []
@@ -141,7 +141,7 @@ def score_resamples(
     """Scores of resampled rows: deviations between coarse scores, added to the exact value."""
     if not cells or request.n_bootstrap == 0:
         return np.empty(0)
-    # The rows as they are come first: all resamples are coarsened as they are.
+    # The first column holds the original rows, whose scores are coarsened like the scores of the resamples.
     pairs, counts = count_group_pairs_once(
         request.design, pairs, np.hstack([np.ones((n_rows, 1)), request.resamples()])
     )
@@ -177,7 +177,7 @@ def _from_pairs(request: Request) -> Evidence:
     if np.isnan(scores).all():
         return Evidence(float("nan"), scores, null=null, reason=CONSTANT, n_pairs=n_used)
     i, j, effect = _scored_pairs(parts)
-    # Their pairs would be in memory twice.
+    # Free the parts, because their pairs would otherwise be in memory twice.
     del parts
     clusters = request.exchange.clusters
     drawn = i * n + j if sample.distinct else None

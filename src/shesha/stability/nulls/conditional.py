@@ -25,17 +25,18 @@ _VARIES = 1e-9
 def conditional_requests(request: Request, keep: str | ArrayLike, blocks: ArrayLike | None = None) -> list[Request]:
     """Return one request for each quantity that the null preserves.
 
-    The scale of a row shows in several quantities, and which of them the halves share depends on the data: random
-    scales about an offset show in the distance from the mean row, depth in the norm and in the number of features that
-    are not zero. A score that is stable beyond the scale exceeds the null of each.
+    Several quantities describe the scale of a row, and the data determine which of them the halves share. Random scales
+    about an offset affect the distance from the mean row. Count depth affects the norm and the number of nonzero
+    features. A score that is stable beyond the scale exceeds the null of each quantity.
 
     Parameters
     ----------
     request : Request
-        Without a design of its own.
+        Request without an exchange design.
     keep : 'row scale' or array of shape (n_rows,)
+        Quantity that the null preserves.
     blocks : array of shape (n_rows,), optional
-        Rows never leave their block either.
+        Labels of blocks; rows are permuted only within their block. Default: no blocks.
 
     Raises
     ------
@@ -68,8 +69,9 @@ def scales(rows: Rows, *, within_rows: bool = False) -> dict[str, Vector]:
     Parameters
     ----------
     rows : Rows
-        Read in stretches.
+        The rows, which are read in parts.
     within_rows : bool
+        Whether to subtract the mean of each row from the row first.
 
     Examples
     --------

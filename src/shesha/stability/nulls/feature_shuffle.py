@@ -38,13 +38,13 @@ PAIRS = 100_000
 class UnlinkedFeatures:
     """Draws of the data with unrelated features, scored like the data.
 
-    A random rotation mixes all features, so that both halves see those of large variance: halves of independent
-    features of unequal scale agree (0.7 and more), and matching their rows would call that a structure. Permuting each
-    feature keeps its scale, tails and zeros, and breaks every relation between features.
+    A random rotation mixes all features, so both halves share the features of large variance. Halves of independent
+    features of unequal scale therefore agree (0.7 and more), and a row-matching null would count this as structure.
+    Permuting each feature separately keeps its scale, tails and zeros, and removes all relations between features.
 
-    Draws take turns through the rotations of the score. With rotations of their own the score's would count as a
-    structure, or against one: halves of sparse features agree better in some rotations than in others, whatever the
-    data, so that one seed called 13 % of independent features stable, and another none.
+    Draws use the rotations of the score in turn. Halves of sparse features agree better in some rotations than in
+    others, whatever the data. With separate rotations for the null, this difference would be mistaken for structure or
+    hide it: one seed called 13 % of independent features stable, and another none.
     """
 
     request: Request
@@ -60,7 +60,7 @@ class UnlinkedFeatures:
         """Do nothing, because no draw uses a partition of the data."""
 
     def null(self, products: object, visit: object) -> Vector:
-        """Score each draw on its own rotations."""
+        """Score each draw on the rotations that are assigned to it."""
         request = self.request
         if not request.n_permutations:
             return np.empty(0)
@@ -81,11 +81,13 @@ def shuffle_features(
     Parameters
     ----------
     rows : array of shape (n_rows, n_features)
+        The features.
     design : Exchange
-        Which rows may take each other's place.
+        Exchange design, which restricts the permutations.
     rng : Generator
+        Generator of the permutations.
     known : Covariates, optional
-        What was removed from the features.
+        Covariates that were regressed out of the features; None if there are none.
     """
     if known is not None:
         columns = np.split(rows, rows.shape[1], axis=1)
@@ -140,16 +142,17 @@ def sampled_null(
     Parameters
     ----------
     rows : array of shape (n_rows, n_features)
-        As given, finite.
+        The rows in their original unit, finite.
     design : Exchange
-        Of these rows.
+        Exchange design of these rows.
     request : Request
+        Request for the score.
     at_least : int
-        Pairs of rows for each rotation.
+        Minimum number of pairs of rows for each rotation.
     rotations : sequence of Generator
-        Of the score; draws take turns through them.
+        Rotations of the score, which the draws use in turn.
     turned : callable
-        How the score rotates.
+        Function that rotates rows as the score does.
     """
     metric, scaled = request.options["metric"], rows / length_unit(rows)
     within = half_metric(metric, rotated=True)

@@ -26,8 +26,8 @@ from shesha.views.feature_halves import Draw
 class MatchedResiduals:
     """Null draws: first half of the features of the residuals, second half of permuted and adjusted residuals.
 
-    Covariates leave both halves the same distances that are smaller than others, which merely permuted rows would not
-    share: unrelated halves would count as stable.
+    Regression on covariates shrinks the same distances in both halves. Halves of rows that are only permuted would not
+    share this effect, so unrelated halves would seem stable.
     """
 
     request: Request

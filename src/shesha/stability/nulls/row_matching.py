@@ -20,10 +20,10 @@ Use = Callable[[int, Partition], Vector | None]
 def partitions_per_matching(n_features: int, n_draws: int) -> int:
     """Number of partitions for which the null spreads at least as much as the score does.
 
-    Two halves correlate through pairs of features that lie in different ones; a given pair does with
-    probability p, so the scores of two partitions of independent features have correlation p. Under
-    matching the pair (a, b) differs from (b, a), which leaves p / 2. Equating the variance of the means,
-    p + (1 - p) / n_draws = p / 2 + (1 - p / 2) / m, and rounding m down gives the number.
+    Two halves correlate through pairs of features in different halves. A given pair is divided with probability p, so
+    the scores of two partitions of independent features have correlation p. Under matching, the pair (a, b) differs
+    from (b, a), so the correlation is p / 2. The number m equates the variances of the means, rounded down:
+    p + (1 - p) / n_draws = p / 2 + (1 - p / 2) / m.
     """
     half = n_features // 2
     p = half * (n_features - half) / (n_features * (n_features - 1) / 2)
@@ -94,7 +94,7 @@ class Matchings:
     def null(self, products: Sequence[Vector | None], visit: Callable[[int, Use], Vector | None]) -> Vector:
         """Average over the partitions of each matching; `visit` recomputes a partition.
 
-        A turn without a score leaves its matchings to the next one that has one, or to the last.
+        If a turn has no score, the next turn with a score takes its matchings, or the last such turn if none follows.
         """
         out = self.empty_null
         if not self.orders:

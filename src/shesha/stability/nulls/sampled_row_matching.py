@@ -33,7 +33,7 @@ _STRATA = 32
 def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> Vector:
     """Correlate the first half of random pairs with the second half of their matched pairs.
 
-    Halves of random rotations (those of the score) are held against unlinked features instead.
+    For rotated features, the null of separately permuted features is used instead, with the rotations of the score.
     """
     if not request.n_permutations:
         return np.empty(0)
@@ -41,7 +41,7 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
     chosen = _rows(request.exchange, rng)
     design = request.exchange.take(chosen)
     if halves.rotated:
-        # No more than the score has: its null would spread less than it does.
+        # More pairs than the score uses would make the null too narrow.
         n_pairs = min(request.pairs or NULL_PAIRS, NULL_PAIRS) // ROTATIONS
         return sampled_null(halves.rows.read(chosen), design, request, n_pairs, rotations[: request.options["n_draws"]])
     rows = halves.reader()(chosen)
@@ -49,7 +49,7 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
     draws = [next_draw() for _ in range(request.options["n_draws"])]
     together = partitions_per_matching(halves.rows.shape[1], len(draws))
     n_turns = -(-len(draws) // together)
-    # No more than the score has, or the null would be too narrow.
+    # More pairs than the score uses would make the null too narrow.
     per_draw = min(request.pairs or NULL_PAIRS, NULL_PAIRS) // together
     if request.pairs is not None:
         per_draw = max(per_draw, pairs_of_partition(request.pairs, len(draws)))
@@ -67,8 +67,8 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
         return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)
 
     out = np.empty(len(orders))
-    # Matchings take turns through the partitions, so that the null is that of a typical one.
-    # A thread holds both halves of the rows, and as much while it makes them.
+    # Matchings use the partitions in turn, so the null is not specific to one partition. A thread needs memory for both
+    # halves of the rows, and the same amount again while it computes them.
     at_once = max(1, int((memory.memory_budget() - rows.nbytes) // (2 * rows.nbytes + _BLOCKS)))
     turns = parallel(score, range(n_turns), at_once=at_once)
     for turn, scores in enumerate(track(turns, n_turns, "matchings")):
@@ -94,7 +94,7 @@ def _rows(design: Exchange, rng: np.random.Generator) -> Index:
 def _units(design: Exchange) -> Index:
     """Code of the unit that is chosen as a whole: a row, its group, or a small stratum.
 
-    Of a small stratum random rows would hardly leave two that can take each other's place.
+    A random subset of rows would leave few exchangeable rows in a small stratum.
     """
     small = np.bincount(design.block).max() <= NULL_ROWS // _STRATA
     return design.block if small else design.clusters

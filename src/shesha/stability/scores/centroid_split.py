@@ -95,29 +95,29 @@ def label_conditioned_split(
 ) -> float:
     """Agreement of class-balanced halves of the rows on the geometry of the class centroids.
 
-    Each class's rows are cut at random into two halves (the second has one more if odd), the
-    distances between the class centroids are computed in each half and rank-correlated. With
-    `groups=` (`estimate`, `chance`, `audit`) halves take whole groups, so that what a donor or a
-    session does to its classes does not count as stability.
+    The rows of each class are split at random into two halves. If their number is odd, the second half has one more
+    row. The distances between class centroids are computed in each half and rank-correlated. With `groups=` (in
+    `estimate`, `chance` and `audit`), halves contain whole groups. Effects of a donor or session on its classes then
+    do not count as stability.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        Finite.
+        The representation, with finite values.
     y : array of shape (n_samples,)
-        At least 3 classes with at least 2 rows each.
+        Class labels, with at least 3 classes of at least 2 rows each.
     n_splits : int
         Number of random splits of the rows.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between centroids.
     seed : int, Generator or None
-        For the splits.
+        Seed of the splits.
 
     Returns
     -------
     float
-        Mean Spearman correlation, in [-1, 1]; NaN, with a warning, if all centroids are equally far
-        apart, or have no direction under the metric, in every split.
+        Mean Spearman correlation, in [-1, 1]. NaN, with a warning, if in every split all centroids are equally far
+        apart or have no direction under the metric.
 
     Examples
     --------

@@ -131,23 +131,23 @@ def class_separation_ratio(
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        At least 4 rows, finite.
+        The representation, with at least 4 rows and finite values.
     y : array of shape (n_samples,)
-        Class labels, at least two classes.
+        Class labels, with at least two classes.
     n_bootstrap : int
-        Number of subsamples, drawn without replacement as the public package draws them.
+        Number of subsamples, which are drawn without replacement, as in the public package.
     subsample_frac : float
         Share of the rows in each subsample, in (0, 1].
     metric : {'euclidean', 'cosine', 'correlation'}
         Distance between rows.
     seed : int, Generator or None
-        For the subsamples.
+        Seed of the subsamples.
 
     Returns
     -------
     float
-        At least 0; 1 without separation, larger with more. NaN, with a warning, if no subsample contains
-        two classes, one of them with two distinct rows.
+        At least 0; 1 means no separation, and larger values mean more. NaN, with a warning, if no subsample contains
+        two classes, of which one has two distinct rows.
 
     Examples
     --------
@@ -193,15 +193,15 @@ def variance_ratio(data: Plain, y: Classes) -> float:
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        At least 4 rows, finite.
+        The representation, with at least 4 rows and finite values.
     y : array of shape (n_samples,)
-        Class labels, at least two classes.
+        Class labels, with at least two classes.
 
     Returns
     -------
     float
-        In [0, 1]: the R-squared of predicting the coordinates from the class. Labels at random
-        give about (classes - 1) / (n_samples - 1), not 0. NaN, with a warning, if all rows are equal.
+        R-squared of predicting the features from the class, in [0, 1]. Random labels give about
+        (n_classes - 1) / (n_samples - 1), not 0. NaN, with a warning, if all rows are equal.
 
     Examples
     --------
@@ -231,21 +231,21 @@ def variance_ratio(data: Plain, y: Classes) -> float:
 def zscore_separation(data: Plain, y: Classes) -> float:
     """Mean over classes of (inter - intra) / (inter + intra), Euclidean.
 
-    For each class with at least two members, `intra` is the mean distance of its members to their
-    own mean, `inter` their mean distance to the mean of all other rows.
+    For each class with at least two rows, `intra` is the mean distance of these rows from their own mean. `inter` is
+    their mean distance from the mean of all other rows.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        At least 4 rows, finite.
+        The representation, with at least 4 rows and finite values.
     y : array of shape (n_samples,)
-        Class labels, at least two classes.
+        Class labels, with at least two classes.
 
     Returns
     -------
     float
-        In [-1, 1]. Labels at random give a little more than 0: about 1 / (4 m) + 1 / (4 (n - m)) for classes
-        of m among n rows. NaN, with a warning, if no class has two members, or all rows are equal.
+        Separation, in [-1, 1]. Random labels give slightly more than 0: about 1 / (4 m) + 1 / (4 (n - m)) for classes
+        of m among n rows. NaN, with a warning, if no class has two rows, or all rows are equal.
 
     Examples
     --------

@@ -46,22 +46,23 @@ def lda_stability(
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        At least 4 rows, finite.
+        The representation, with at least 4 rows and finite values.
     y : array of shape (n_samples,)
-        Labels of exactly two classes. For more use `shesha.stability.lda_subspace_stability`.
+        Labels of exactly two classes. For more classes, use `shesha.stability.lda_subspace_stability`.
     n_bootstrap : int
-        Number of resamples, drawn with replacement as the public package draws them.
+        Number of resamples, which are drawn with replacement, as in the public package.
     subsample_frac : float
-        Size of a resample as a share of the rows, half of it from each class, in (0, 1].
+        Size of a resample as a share of the rows, in (0, 1]. Half of a resample comes from each class.
     seed : int, Generator or None
-        For the resamples.
+        Seed of the resamples.
 
     Returns
     -------
     float
-        Mean absolute cosine, in [0, 1]. The within-class covariance has an absolute ridge of 1e-6,
-        as in the public package: the score does not depend on the unit of the features if their variances are far
-        above it. Far below, the direction is that between the class means. NaN, with a warning, if these coincide.
+        Mean absolute cosine, in [0, 1]; NaN, with a warning, if the class means are equal. The within-class covariance
+        has an absolute ridge of 1e-6, as in the public package. The score does not depend on the unit of the features
+        if their variances are far above the ridge. If they are far below it, the direction is the difference of the
+        class means.
 
     Examples
     --------
@@ -91,20 +92,19 @@ def lda_subspace_stability(
 ) -> float:
     """Agreement of the linear discriminant subspace between all rows and stratified resamples.
 
-    The subspace is spanned by the discriminant directions of all classes (at most classes - 1, and
-    at most n_features, dimensions). Agreement is the mean cosine of the principal angles; with two
-    classes that is `lda_stability`.
+    The discriminant directions of all classes span the subspace, which has at most min(n_classes - 1, n_features)
+    dimensions. Agreement is the mean cosine of the principal angles. With two classes, it equals `lda_stability`.
 
     Parameters
     ----------
     X, y, n_bootstrap, subsample_frac, seed
-        As for `lda_stability`, with two or more classes; a resample takes the same number of rows
-        from each class, with replacement.
+        As for `lda_stability`, but with two or more classes. A resample contains the same number of rows from each
+        class, drawn with replacement.
 
     Returns
     -------
     float
-        In [0, 1]. NaN, with a warning, if all class means coincide.
+        Mean cosine, in [0, 1]; NaN, with a warning, if all class means are equal.
 
     Examples
     --------

@@ -21,29 +21,28 @@ def encoder_stability(
 ) -> float:
     """Rotation of an encoder's output under perturbation of its input.
 
-    Outputs are scaled to unit length; the displacement of a row is the Euclidean distance between
-    its perturbed and its clean output, and the score is 1 / (1 + mean displacement) over all rows
-    and perturbations (long version, 6.1.1, "latent space").
+    Outputs are scaled to unit length. The displacement of a row is the Euclidean distance between its perturbed and its
+    unperturbed output. The score is 1 / (1 + mean displacement) over all rows and perturbations (long version, 6.1.1,
+    "latent space").
 
     Parameters
     ----------
     f : callable
-        Maps inputs to a matrix of one row per input.
+        Encoder: a function from inputs to a matrix with one row per input.
     X : array
-        The inputs, in whatever form `f` and `perturb` take.
+        Inputs, in any form that `f` and `perturb` accept.
     perturb : callable or float
-        `perturb(X, rng)` or `perturb(X)` returns perturbed inputs (the generator is passed if the
-        function requires two arguments or names one `rng`); a number adds Gaussian noise of that
-        standard deviation.
+        Function `perturb(X, rng)` or `perturb(X)` that returns perturbed inputs. The generator is passed if the
+        function requires two arguments or has one named `rng`. A number is the standard deviation of Gaussian noise.
     n : int
         Number of perturbations.
     seed : int, Generator or None
-        For the generator handed to `perturb`.
+        Seed of the generator that is passed to `perturb`.
 
     Returns
     -------
     float
-        In [1/3, 1]: 1 for an encoder that does not react, 0.41 if outputs turn by a right angle.
+        Stability, in [1/3, 1]: 1 if the outputs do not change direction, and 0.41 if they rotate by a right angle.
 
     Examples
     --------
@@ -78,11 +77,11 @@ def _as_callable(perturb: Perturbation | float) -> Perturbation:
 
 def _wants_generator(perturb: Perturbation) -> bool:
     """Return whether a callable takes a random generator in addition to its input."""
-    if isinstance(perturb, np.ufunc):  # Older NumPy gives these no readable signature.
+    if isinstance(perturb, np.ufunc):  # In older NumPy, ufuncs have no readable signature.
         return perturb.nin > 1
     try:
         parameters = inspect.signature(perturb).parameters.values()
-    except ValueError:  # Without a readable signature it is taken to follow the documented one.
+    except ValueError:  # If the signature cannot be read, assume the documented one.
         return True
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     required = [p for p in parameters if p.kind in positional and p.default is inspect.Parameter.empty]
@@ -96,7 +95,7 @@ def _unit_output(output: ArrayLike, name: str) -> NDArray[np.float64]:
         raise ValueError(
             f"{name} must have no zero row, got zero rows {check.join_items(np.flatnonzero(largest == 0))}"
         )
-    # In units of a power of two, squares stay within range and no digit changes.
+    # Scaling by a power of two keeps squares in range without rounding.
     exponents = np.frexp(largest)[1]
     rows = np.ldexp(rows, -exponents)
     return np.asarray(rows / np.linalg.norm(rows, axis=1)[:, None])

@@ -37,41 +37,38 @@ def feature_split(
 ) -> float:
     """Feature-split Shesha: agreement of random halves of the features on the geometry.
 
-    The features are cut at random into two halves, the distances between all rows are computed in
-    each, and the two sets of distances are rank-correlated; the score is the mean over splits.
+    The features are split at random into two halves, and the distances between all rows are computed in each half. The
+    score is the rank correlation of the two sets of distances, averaged over splits.
 
-    High values mean that the geometry is spread redundantly over the coordinate axes. It is a
-    property of the representation *and its axes*: scaling rows (cosine) leaves it alone, reordering
-    features does on average over seeds, rotations do not (Raju 2026, journal version, A.2; the long version's contrary
-    claim in 7.1.5 holds for isotropic data only). See `basis_averaged_split` for the property of
-    the geometry alone.
+    High values mean that the geometry is spread redundantly over the coordinate axes. The score is a property of the
+    representation *and its axes*. Under 'cosine', scaling rows does not change it. Reordering features does not
+    change its average over seeds, but rotations change it (Raju 2026, journal version, A.2; the long version's contrary
+    claim in 7.1.5 is true for isotropic data only). `basis_averaged_split` is a property of the geometry alone.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        At least 4 rows and 4 columns, finite.
+        The representation, with at least 4 rows, 4 columns and finite values.
     n_splits : int
-        Number of random partitions of the features. With an odd number of features the second
-        half has one more.
+        Number of random partitions of the features. If the number of features is odd, the second half has one more.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows.
     seed : int, Generator or None
-        Partitions are drawn as the public package draws them.
+        Seed of the partitions, which are drawn as in the public package.
     max_samples : int or None
-        Above this many rows a random subset of that size is used; None uses all.
+        Maximum number of rows. If there are more, a random subset of this size is used; None uses all rows.
         (`shesha.stability.estimate` never subsamples rows.)
 
     Returns
     -------
     float
-        Mean Spearman correlation, in [-1, 1]; NaN, with a warning that says why, if all distances
-        of a half are equal in every split.
+        Mean Spearman correlation, in [-1, 1]; NaN, with a warning, if in every split all distances of a half are equal.
 
     Raises
     ------
     ValueError
-        If a row has no direction under the metric: zero (cosine) or constant (correlation),
-        in all features or within a half.
+        If a row has no direction under the metric: it is zero (cosine) or constant (correlation) in all features or
+        within a half.
 
     Examples
     --------
@@ -111,30 +108,29 @@ def basis_averaged_split(
 ) -> float:
     """Feature-split stability after a random rotation of the features, averaged over rotations.
 
-    `feature_split` asks whether the *axes* share the geometry; after a random rotation every axis
-    is a random direction, so this score asks how much of the geometry a random half of all
-    directions holds. It depends on the inner products between rows (under 'correlation': between
-    centred rows) and the number of features alone, and is therefore unchanged by X -> X Q for any
-    orthogonal Q, by a common scale, and under 'euclidean' by translation. Features that are all zero
-    raise it, because half of more directions holds more of the same geometry: compare
-    representations of equal width.
+    `feature_split` measures whether the *axes* share the geometry. After a random rotation, every axis is a random
+    direction. This score therefore measures how much of the geometry a random half of all directions preserves.
+    It depends only on the number of features and the inner products between rows (between centred rows under
+    'correlation'). It is therefore unchanged by X -> X Q for any orthogonal Q, by a common scale, and, under
+    'euclidean', by translation. Features that are all zero raise it, so compare representations of equal width.
 
-    The difference `feature_split - basis_averaged_split` is
-    what the axes themselves contribute: negative when few axes carry the geometry (after PCA, say).
+    The difference `feature_split - basis_averaged_split` is the contribution of the axes themselves. It is negative if
+    few axes contain most of the geometry, as after PCA.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        At least 4 rows and 4 columns, finite.
+        The representation, with at least 4 rows, 4 columns and finite values.
     n_rotations : int
         Number of Haar-random rotations, each followed by one split.
     metric : {'cosine', 'correlation', 'euclidean'}
-        Distance between rows. Correlation centres each row before the rotation, not within halves:
-        after a rotation the features have no common unit to be centred over.
+        Distance between rows. 'correlation' centres each row before the rotation, not within halves, because rotated
+        features have no common unit.
     seed : int, Generator or None
-        One seed gives X and X Q the same score up to rounding (where singular values are distinct).
+        Seed of the rotations. With the same seed, X and X Q have the same score up to rounding, if the singular values
+        of X are distinct.
     max_samples : int or None
-        Above this many rows a random subset of that size is used; None uses all.
+        Maximum number of rows. If there are more, a random subset of this size is used; None uses all rows.
 
     Returns
     -------
@@ -143,7 +139,7 @@ def basis_averaged_split(
 
     Examples
     --------
-    Concentrating the geometry in a few axes hides it from `feature_split` only:
+    A rotation that concentrates the geometry in a few axes does not change the score:
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)

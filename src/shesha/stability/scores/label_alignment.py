@@ -36,26 +36,26 @@ def supervised_alignment(
 ) -> float:
     """Rank correlation between distances between rows and differences between their labels.
 
-    Column means are removed first. The label distances take two values, so ties keep the score
-    below 1 even for perfect classes (0.87 for two equal, perfectly separated ones).
+    Column means are subtracted first. Label differences have only two values, so ties keep the score below 1 even for
+    perfectly separated classes (0.87 for two classes of equal size).
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        At least 4 rows, finite.
+        The representation, with at least 4 rows and finite values.
     y : array of shape (n_samples,)
-        Class labels, at least two classes.
+        Class labels, with at least two classes.
     metric : {'correlation', 'cosine', 'euclidean'}
         Distance between rows.
     seed : int, Generator or None
-        For the subsample.
+        Seed of the subsample.
     max_samples : int or None
-        Above this many rows a random subset of that size is used; None uses all.
+        Maximum number of rows. If there are more, a random subset of this size is used; None uses all rows.
 
     Returns
     -------
     float
-        In [-1, 1]; NaN, with a warning, if the distances of the rows or of the labels are all equal.
+        Spearman correlation, in [-1, 1]; NaN, with a warning, if all distances or all label differences are equal.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def supervised_alignment(
     0.866
     """
     differ = label_distances(y.codes)
-    # Two values have two ranks: the correlation with them is that with the values themselves.
+    # Label differences have two values, so their correlation equals that of their ranks.
     unit = ranks.unit_ranks(rows.squared(), rows.level)
     differ -= differ.mean()
     length = float(np.sqrt((differ**2).sum()))

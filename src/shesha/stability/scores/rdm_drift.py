@@ -37,22 +37,21 @@ def compute_rdm(X: Data, metric: Metric = "cosine", normalize: bool = True) -> N
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        At least 2 rows, finite.
+        The representation, with at least 2 rows and finite values.
     metric : {'cosine', 'correlation', 'euclidean'}
-        Cosine and correlation distances lie in [0, 2]: rounding never takes them outside.
+        Distance between rows. Cosine and correlation distances are in [0, 2], even after rounding.
     normalize : bool
-        Part of the documented signature. Cosine distance does not depend on the length of the
-        rows, so both values give the same distances.
+        Part of the documented signature, without effect, because cosine distance does not depend on row length.
 
     Returns
     -------
     array of shape (n_samples * (n_samples - 1) / 2,)
-        The upper triangle, row by row (SciPy's condensed form).
+        Upper triangle of the distance matrix, row by row (SciPy's condensed form).
 
     Raises
     ------
     ValueError
-        If a row has no direction under the metric, or the distances do not fit the memory budget.
+        If a row has no direction under the metric, or the distances exceed the memory budget.
 
     Examples
     --------
@@ -75,24 +74,23 @@ def rdm_similarity(X: Data, Y: Data, method: Method = "spearman", metric: Metric
     Parameters
     ----------
     X : array of shape (n_samples, n_features_x)
-        At least 4 rows, finite.
+        First representation, with at least 4 rows and finite values.
     Y : array of shape (n_samples, n_features_y)
-        The same rows, described by other features.
+        Second representation of the same rows.
     method : {'spearman', 'pearson'}
-        Correlation of ranks (any monotone change of the distances is invisible) or of distances.
+        Correlation of ranks, which no increasing function of the distances changes, or of the distances themselves.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows.
 
     Returns
     -------
     float
-        In [-1, 1], larger is more similar; NaN, with a warning, if all distances of one are equal.
+        Correlation, in [-1, 1]; larger is more similar. NaN, with a warning, if all distances of X or of Y are equal.
 
     Raises
     ------
     ValueError
-        If the rows do not match, a row has no direction under the metric, or the distances do not
-        fit the memory budget.
+        If the rows do not match, a row has no direction under the metric, or the distances exceed the memory budget.
 
     Examples
     --------
@@ -115,13 +113,14 @@ def rdm_drift(X: Data, Y: Data, method: Method = "spearman", metric: Metric = "c
     Parameters
     ----------
     X, Y, method, metric
-        As for `rdm_similarity`: X before, Y after.
+        As for `rdm_similarity`; X is the representation before the change, Y after it.
 
     Returns
     -------
     float
-        In [0, 2]: 0 the same geometry, 1 unrelated, 2 inverted; NaN as for `rdm_similarity`. The number of
-        `shesha.measures.rdm_drift`, to the last bit; a row without a direction raises here, there it gives NaN.
+        Drift, in [0, 2]: 0 is the same geometry, 1 unrelated, 2 inverted. NaN as for `rdm_similarity`. The value equals
+        that of `shesha.measures.rdm_drift`, except that a row without a direction raises an error here and gives NaN
+        there.
 
     Examples
     --------
@@ -144,14 +143,14 @@ def drift_path(
     Parameters
     ----------
     representations : mapping of names to arrays, or sequence of arrays
-        At least two, in order: training checkpoints, layers, days.
+        At least two representations in order, such as training checkpoints, layers or days.
     method, metric
         As for `rdm_similarity`.
 
     Returns
     -------
     DriftPath
-        For each representation its drift from the first and from the one before it.
+        Drift of each representation from the first one and from the previous one.
 
     Examples
     --------
@@ -187,7 +186,7 @@ def drift_path(
 
 
 def similarity(data: Mapping[str, Data], method: Method, metric: Metric) -> float:
-    """Correlate the distances of two named representations; raise NotEstimable if all distances of one are equal."""
+    """Correlate the distances of two named representations; raise NotEstimable if one has only equal distances."""
     a, b = (
         _rank_distances(source, name, method, metric) for name, source in zip(data, _check_same_rows(data), strict=True)
     )
@@ -223,5 +222,5 @@ def _rank_distances(source: Rows | Rdm, name: str, method: Method, metric: Metri
 
 
 def drift_of_ranks(a: RankedRdm | None, b: RankedRdm | None) -> float:
-    """Return 1 - rank correlation of the distances; NaN if all distances of one are equal."""
+    """Return 1 - rank correlation of the distances; NaN if one representation has only equal distances."""
     return float("nan") if a is None or b is None else float(np.clip(1.0 - a.inner(b), 0.0, 2.0))

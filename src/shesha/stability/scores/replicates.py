@@ -31,16 +31,16 @@ _NOT_CORRECT = "Two fits may agree and both be wrong. A low value may be due to 
 def replicate_stability(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine", method: Method = "spearman") -> float:
     """Correlation between the distances of two replicates of the same rows.
 
-    Row i of both is the same input, measured twice or encoded by two fits. Every distance is
-    compared with the distance of the same pair, so the estimand is identifiable: the share of the
-    geometry that survives the replication.
+    Row i of both replicates is the same input, measured twice or encoded by two fits. Each distance is compared with
+    the distance of the same pair of rows, so the estimand is identifiable. It is the share of the geometry that a
+    replication preserves.
 
     Parameters
     ----------
     X_a : array of shape (n_samples, n_features_a)
-        At least 4 rows, finite.
+        First replicate, with at least 4 rows and finite values.
     X_b : array of shape (n_samples, n_features_b)
-        The replicate.
+        Second replicate of the same rows.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows.
     method : {'spearman', 'pearson'}
@@ -49,7 +49,7 @@ def replicate_stability(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine"
     Returns
     -------
     float
-        In [-1, 1]; NaN, with a warning, if all distances of one replicate are equal.
+        Correlation, in [-1, 1]; NaN, with a warning, if all distances of one replicate are equal.
 
     Examples
     --------
@@ -84,25 +84,25 @@ def anchor_profile_stability(
 ) -> float:
     """Correlation between two replicates of the distances from fixed anchor rows to other rows.
 
-    Each anchor's distances to the probe rows are correlated between the two replicates; the score
-    is the mean over anchors. It needs n_anchors * n_probes distances, not n_samples**2.
+    The distances of each anchor from the probe rows are correlated between the two replicates. The score is the mean
+    over anchors. It requires n_anchors * n_probes distances, not n_samples**2.
 
     Parameters
     ----------
     X_a, X_b : arrays of shape (n_samples, n_features_a) and (n_samples, n_features_b)
-        Two replicates of the same rows, finite.
+        Two replicates of the same rows, with finite values.
     anchor_ids : sequence of int
-        Rows that serve as anchors.
+        Row numbers of the anchors.
     probe_ids : sequence of int, optional
-        Rows whose distance to the anchors is compared, at least 3; default: all that are no anchors.
+        Row numbers of the probes, at least 3. Default: all rows that are not anchors.
     metric, method
         As for `replicate_stability`.
 
     Returns
     -------
     float
-        In [-1, 1]. Anchors with equal distances to all probes are left out; NaN, with a warning,
-        if none remains.
+        Mean correlation, in [-1, 1]. Anchors with equal distances from all probes are left out. NaN, with a warning, if
+        no anchor remains.
 
     Examples
     --------

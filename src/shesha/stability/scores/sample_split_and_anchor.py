@@ -38,15 +38,14 @@ def sample_split(
 ) -> float:
     """Sample-split Shesha, as documented; it warns, because it does not measure stability.
 
-    The distances within two random subsamples are rank-correlated *by position*: entry k of one
-    belongs to another pair of rows than entry k of the other, so the expected value is about 0
-    whatever the data (and distances of pairs that both subsamples share would agree perfectly
-    whatever the encoder). Use `replicate_stability` with two replicates of the same rows.
+    The distances within two random subsamples are rank-correlated *by position*. Entry k belongs to different pairs of
+    rows in the two subsamples, so the expected value is about 0 for any data. (Distances of pairs in both subsamples
+    would agree perfectly for any encoder.) Use `replicate_stability` with two replicates of the same rows instead.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        At least 4 rows, finite.
+        The representation, with at least 4 rows and finite values.
     n_splits : int
         Number of pairs of subsamples.
     subsample_fraction : float
@@ -54,14 +53,14 @@ def sample_split(
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows.
     seed : int, Generator or None
-        Subsamples are drawn as the public package draws them.
+        Seed of the subsamples, which are drawn as in the public package.
     max_samples : int or None
-        Above this many rows a random subset of that size is used.
+        Maximum number of rows. If there are more, a random subset of this size is used; None uses all rows.
 
     Returns
     -------
     float
-        In [-1, 1]; NaN, with a warning, if a subsample would have fewer than 5 rows.
+        Mean Spearman correlation, in [-1, 1]; NaN, with a warning, if a subsample would have fewer than 5 rows.
 
     Warns
     -----
@@ -117,31 +116,31 @@ def anchor_stability(
 ) -> float:
     """Anchor-based Shesha, as documented; it warns, because it does not measure stability.
 
-    Distances from fixed anchors to two disjoint sets of rows are correlated by position, although
-    position k is another row in each set; ranking does not restore the match. Use
-    `anchor_profile_stability` with two replicates of the same rows.
+    Distances from fixed anchors to two disjoint sets of rows are correlated by position. Position k is a different row
+    in each set, and ranking does not restore the match. Use `anchor_profile_stability` with two replicates of the same
+    rows instead.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        Finite; with too few rows for the sizes asked for, these shrink in proportion.
+        The representation, with finite values.
     n_splits : int
         Number of pairs of disjoint sets.
     n_anchors, n_per_split : int
-        Number of anchors, and of rows in each set.
+        Number of anchors, and number of rows in each set. If there are too few rows, both are reduced in proportion.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows.
     rank_normalize : bool
-        Rank the distances within each anchor before correlating.
+        Whether to rank the distances of each anchor before correlating.
     seed : int, Generator or None
-        Anchors and sets are drawn as the public package draws them.
+        Seed of the anchors and sets, which are drawn as in the public package.
     max_samples : int or None
-        Above this many rows a random subset of that size is used.
+        Maximum number of rows. If there are more, a random subset of this size is used; None uses all rows.
 
     Returns
     -------
     float
-        In [-1, 1]; NaN, with a warning, if there are too few rows even for the smallest sizes.
+        Mean Spearman correlation, in [-1, 1]; NaN, with a warning, if there are too few rows for the smallest sizes.
 
     Warns
     -----
@@ -186,7 +185,8 @@ def _rank_correlation(first: Matrix, second: Matrix) -> float:
     n = first.shape[1]
     centred = [matrix - (n - 1) / 2 for matrix in (first, second)]
     variance = len(first) * (n**3 - n) / 12
-    # Without ties each rank occurs once in each row, and ranking them again only scales them; ties shorten a row.
+    # Without ties, each row contains every rank once, so ranking all values again only rescales them. Ties reduce the
+    # sum of squares, which the condition detects.
     if all(np.vdot(matrix, matrix) == variance for matrix in centred):
         return float(np.vdot(*centred) / variance)
     return ranks.spearman(first.ravel(), second.ravel())

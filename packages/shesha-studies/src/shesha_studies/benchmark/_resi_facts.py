@@ -112,7 +112,7 @@ def _small_suites(places: Places) -> dict[str, Fact]:
     return {name: over_draws_of(_place_facts(places, "small")[name].value, values) for name, values in draws.items()}
 
 
-_TOP = 5
+_TOP = 12
 _PLACES = (
     ("cka_language", ("CKA",), ("language",)),
     ("cka_vision", ("CKA",), ("vision",)),

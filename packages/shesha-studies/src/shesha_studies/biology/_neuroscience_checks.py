@@ -32,9 +32,9 @@ _WHY = {
         "regions shows."
     ),
     "drift": f"{_HAND} {_WINDOW} The intervals of the regions overlap.",
-    "wuc": "The paper mentions WUC and a shrinkage of 0.1 without a definition. Our version uses products of "
-    "different trials only, and the shrinkage of Ledoit and Wolf. Another interpretation, odd and even "
-    "trials after whitening with 0.1, gives {whitened:.2f}.",
+    "wuc": "The paper whitens with a shrinkage of 0.1 before it computes distances, and gives no formula of WUC. Our "
+    "version uses products of different trials only, and the shrinkage of Ledoit and Wolf. Odd and even trials after "
+    "whitening with 0.1 have a mean score of {whitened:.2f}.",
     "coupling": f"{_HAND} {_WINDOW}",
     "z": _HAND,
     "early_middle": _HAND,

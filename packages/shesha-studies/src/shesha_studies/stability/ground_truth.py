@@ -93,8 +93,9 @@ def published_numbers(rows: pd.DataFrame, rhos: np.ndarray) -> dict[str, Found]:
         ),
         "biased": draws(
             rows.noise_cka,
-            "The expected biased linear CKA of independent noise is about d / (n + d), which is 0.56 for n = 200 "
-            "and d = 256. A value of 0.4 needs about 0.67 features per row.",
+            "The paper prints no size for this number. The expected biased linear CKA of independent noise is about "
+            "d / (n + d), which is 0.56 for n = 200 and d = 256, the sizes of the next sentence. A value of 0.4 needs "
+            "about 0.67 features per row.",
         ),
         "unbiased": draws(level.noise_unbiased_cka),
         "noise": draws(noise),

@@ -165,7 +165,12 @@ def make_facts(rows: pd.DataFrame, printed: pd.DataFrame) -> Facts:
     averaged = (turned.averaged_after - turned.averaged_before).abs()
     means = {f"rotated {name}": (group.after - group.before).mean() for name, group in turned.groupby("data")}
     parts = {**means, **_largest(rows), **_table(rows), **_example(rows, printed)}
-    facts = {"isotropic": moved["isotropic"], "axes": axes, "averaged": over_draws(averaged)}
+    isotropic = turned[turned.data == "isotropic"]
+    moved["isotropic mean"] = over_draws(isotropic.after - isotropic.before)
+    facts = {name: moved[name] for name in ("isotropic", "isotropic mean")} | {
+        "axes": axes,
+        "averaged": over_draws(averaged),
+    }
     return as_facts({**facts, "averaged_most": averaged.max(), **parts})
 
 
