@@ -1,10 +1,10 @@
-"""Time whole audits, as a user waits for them, beside an earlier version of the library.
+"""Time complete audits, and compare them with an earlier version of the library.
 
     python benchmarks/audits.py [--before CHECKOUT] [--repeats 3] [--large]
 
-Each run is a process of its own, so that it tells the peak of its memory; both sides take turns. CHECKOUT is a folder
-with another version's `src` (`git worktree add`), and its compiled library beside it, if it should have one. The layers
-of a sentence encoder are audited where `SHESHA_DATA` names the folder of data sets.
+Each run is a separate process, so that its peak memory can be measured. Both versions run in alternation. CHECKOUT is a
+folder with the `src` of another version (`git worktree add`), including its compiled library if there is one. If
+`SHESHA_DATA` names the folder of data sets, the layers of a sentence encoder are also audited.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Permutation nulls: ours beside calibrated-similarity 0.1.1, in alternation in one process.
+"""Time permutation nulls of shesha and of calibrated-similarity 0.1.1, in alternation in one process.
 
     python benchmarks/calibration.py --public FOLDER [--repeats 3] [--markdown FILE] [--device cuda]
 
-FOLDER holds calibrated-similarity (`make bench` installs it there). It takes a function of two tensors; the functions
-here are its documentation's linear CKA and, in the same way, the formulas of the others. 200 permutations, 1,024 rows,
-1,024 features. The public side is given fewer permutations where a full run takes minutes, and its time multiplied.
-"Null" is what 200 draws cost once the views are there. With --device our side gets torch tensors there, and torch does
-the work, on "cpu" as well.
+FOLDER contains calibrated-similarity (`make bench` installs it there), which calibrates a function of two tensors. The
+functions here are linear CKA from its documentation, and similar code for the other measures. There are 200
+permutations, 1,024 rows and 1,024 features. The public package runs fewer permutations, and its time is multiplied
+accordingly. "Null" is the time of 200 draws after the views were computed. With --device, our code receives torch
+tensors on this device, and torch computes the result, also on "cpu".
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def single(public: Any, repeats: int, device: str | None) -> list[str]:
 
 
 def null_seconds(measure: measures.Measure, truncate: int | None, X: Any, Y: Any) -> float:
-    """Time of the draws alone: the views are there, and have been compared once."""
+    """Time of the draws alone, after the views were computed and compared once."""
     views = [measure.look(truncate_components(Representation.build(Z), truncate)) for Z in (X, Y)]
     rng = np.random.default_rng(0)
     orders = [rng.permutation(N) for _ in range(K)]
@@ -163,7 +163,7 @@ def main() -> None:
     asked = parser.parse_args()
     public = None
     if asked.public:
-        # At the end of the path: the folder also holds a package of our own name.
+        # Append the folder to the path, because it also contains a package named shesha.
         sys.path.append(str(asked.public))
         import calibrated_similarity as public
     shesha.calibrate(*np.random.default_rng(0).standard_normal((2, 64, 8)), "CKA")

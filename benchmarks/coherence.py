@@ -1,11 +1,11 @@
-"""Coherence of many groups: ours beside shesha-geometry 0.3.0, in alternation, each side in a process of its own.
+"""Time coherence of many groups with shesha and with shesha-geometry 0.3.0, in alternation, in separate processes.
 
     python benchmarks/coherence.py --public FOLDER [--repeats 3] [--markdown FILE] [--sparse]
 
-FOLDER holds shesha-geometry (`make bench` installs it there); it imports under our own name, hence the processes.
-100,000 rows, 50 features, 500 groups and 10,000 controls. The public side scores one group after the other without a
-chance level; k-NN is timed on 20 of its groups, and multiplied. With --sparse also a sparse 100,000 x 20,000 matrix
-(400 numbers in a row), whose peak of memory is the point.
+FOLDER contains shesha-geometry (`make bench` installs it there). Its import name is also shesha, so each side runs in a
+separate process. The data have 100,000 rows, 50 features, 500 groups and 10,000 controls. The public package scores the
+groups one by one without a chance level. Its k-NN is timed on 20 groups, and the time is multiplied. With --sparse, the
+peak memory for a sparse 100,000 x 20,000 matrix (400 entries per row) is also measured.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def timed(name, options, method, n_groups, allowed, given):
 
 def run(code: str, public: Path | None = None) -> tuple[float, float]:
     place = {} if public is None else {"PYTHONPATH": str(public.resolve())}
-    # In a folder of its own: python -c puts the current one first on the path.
+    # Use -P, because `python -c` otherwise puts the current folder first on the path.
     found = subprocess.run(
         [sys.executable, "-P", "-c", code], env={**os.environ, **place}, capture_output=True, text=True, check=True
     )

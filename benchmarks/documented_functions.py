@@ -1,4 +1,4 @@
-"""The documented functions of shesha-geometry, ours beside theirs: processor time of one call, in alternation."""
+"""Compare the processor time of documented functions in shesha and in shesha-geometry, in alternation."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ FUNCTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("compute_rdm", "X", {}),
     ("shesha", "X", {"variant": "feature_split", "seed": 320}),
 )
-"""Name, data and options of each; `y` has ten classes, `two` has two."""
+"""Name, data and options of each function; `y` has ten classes, `two` has two."""
 _SHORT, _INNER, _SECONDS = 0.005, 20, 0.8
-"""Calls shorter than this are timed so many at a time, and all calls of the public function for so many seconds."""
+"""Calls shorter than this many seconds are timed in batches of this size; limit in seconds for the public function."""
 
 
 def table(public: ModuleType, embeddings: Callable[..., np.ndarray]) -> str:
@@ -73,7 +73,7 @@ def _line(
 
 
 def _timed(work: Callable[[], Any], times: int) -> tuple[float, Any]:
-    """Processor time of one call, and its value: seconds on the clock depend on what else the machine does."""
+    """Processor time of one call, which other processes affect less than elapsed time, and its value."""
     start = time.process_time()
     for _ in range(times):
         value = work()

@@ -1,11 +1,11 @@
-"""What reading every layer of an encoder costs beside its own forward pass: processor time, and memory.
+"""Measure the cost of reading every layer of an encoder in addition to its forward pass: processor time and memory.
 
     python benchmarks/extraction.py [--texts 10000] [--timed 1024] [--repeats 5]
 
-Needs the package that carries MiniLM's weights. Times are those of the process (user and system, one thread) for texts
-of 5 to 40 words, both sides in turn batch by batch; the sums of their minima are compared. Memory is the peak of a
-process of its own, with hooks and a file against without, over all texts (short ones: what is held depends on their
-number).
+The script needs the package with the weights of MiniLM. Times are processor times (user and system, one thread) for
+texts of 5 to 40 words. Both sides alternate batch by batch, and the sums of the minima per batch are compared. Memory
+is the peak of a separate process over all texts, with hooks and an output file or without. These texts are short,
+because memory depends on their number.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def used(call) -> float:
 
 
 def ratios(n: int, repeats: int) -> list[list[str]]:
-    """Both sides batch by batch, the least of each: other work on the machine disturbs long runs more."""
+    """Time both sides batch by batch and take minima, because other processes disturb long runs more."""
     import torch
 
     from shesha.extract._batch_loop import Recorder

@@ -1,4 +1,4 @@
-"""Time checks and updates of a drift monitor, as user CPU and as wall time (the least of several).
+"""Time checks and updates of a drift monitor: minima of user CPU time and of wall time over several runs.
 
 python benchmarks/monitoring.py [--rows 1000] [--features 768] [--nulls 200]
 """

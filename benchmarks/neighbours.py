@@ -1,10 +1,10 @@
-"""Neighbours: exact lists with and without candidates of single precision, and sampled query rows, in one process.
+"""Time nearest neighbours: exact lists with and without single-precision candidates, and sampled query rows.
 
     python benchmarks/neighbours.py [--rows 100000] [--features 256] [--markdown FILE]
 
-Lists: both sides take turns on the same data, and must be the same. Queries: 1,000 rows of mapped files, searched among
-all rows; beside them the value of all rows of the smaller files. Processor seconds are told beside seconds, because
-other work on the machine changes them less.
+Lists of neighbours are computed with both methods on the same data, and must be equal. Queries search for 1,000 rows of
+memory-mapped files among all rows. For the smaller files, the result is compared with the value of all rows. Processor
+seconds are also printed, because other processes affect them less.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def unit_rows(n: int, d: int) -> np.ndarray:
 
 
 def lists(n: int, d: int) -> list[str]:
-    """Exact lists of all rows: candidates first, and double precision alone."""
+    """Time exact lists of all rows, with single-precision candidates and with double precision alone."""
     head = ["exact lists", "now, s (processor s)", "double precision, s (processor s)", "ratio", "same lists"]
     table = [markdown_table(head, [])]
     rows, usual = unit_rows(n, d), neighbours._FILTERED

@@ -1,9 +1,9 @@
-"""Cross-validated distances beside rsatoolbox: 92 conditions, 1,000 channels, 12 runs.
+"""Time cross-validated distances of shesha and of rsatoolbox: 92 conditions, 1,000 channels, 12 runs.
 
     python benchmarks/neural.py
 
-Both sides take the same arrays, in alternation in one process; user time is that of all threads. Peak memory is what a
-call allocates, as tracemalloc counts it. Values must agree.
+Both sides receive the same arrays, in alternation in one process. Processor time is the sum over all threads. Peak
+memory is measured by tracemalloc. Values must agree.
 """
 
 from __future__ import annotations

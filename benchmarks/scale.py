@@ -1,12 +1,12 @@
-"""Exact comparison of representations that do not fit in memory, against the machine's own products.
+"""Time exact comparisons of representations that do not fit in memory, against the matrix products of the machine.
 
     python benchmarks/scale.py [--rows 10000000] [--features 256] [--stream 100000000] [--folder DIR]
 
-Two limits come first: the products that any exact method needs (double precision, in the same panels, from memory), and
-reading both files once. Then follow a loop of NumPy with one product per batch, a run that is interrupted and resumed,
-and Dask arrays of the same files. Every line runs in the same process, in turn. Each reads the files from the page
-cache as far as they fit there, so compare with the line of reading. Own memory is the growth of anonymous memory,
-without mapped files.
+The first two lines are limits: the products that any exact method needs (double precision, in the same panels, from
+memory), and reading both files once. The other lines are a NumPy loop with one product per batch, a run that is
+interrupted and resumed, and Dask arrays of the same files. All lines run one after the other in the same process. Files
+that fit in the page cache are read from there, so compare times with the line for reading. "Own memory" is the growth
+of anonymous memory, without mapped files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _STRETCH = 1 << 16
 
 
 def write_files(folder: Path, n: int, d: int) -> list[Path]:
-    """Two related float32 matrices, written a stretch of rows at a time."""
+    """Write two related float32 matrices, some rows at a time."""
     rng = np.random.default_rng(0)
     mix = rng.standard_normal((16, d), dtype=np.float32), rng.standard_normal((16, d), dtype=np.float32)
     paths = [folder / "x.npy", folder / "y.npy"]
@@ -73,7 +73,7 @@ def time_reading(paths: list[Path], size: int = 1 << 24) -> float:
 
 
 def loop_of_numpy(paths: list[Path], batch: int = 8192) -> float:
-    """CKA by raw sums, as thirty lines of NumPy do: exact only where the data are near zero."""
+    """CKA from raw sums in NumPy, which is exact only for data near zero."""
     x, y = (np.load(path, mmap_mode="r") for path in paths)
     n = len(x)
     sums = [np.zeros(x.shape[1]), np.zeros(y.shape[1])]
@@ -90,12 +90,12 @@ def loop_of_numpy(paths: list[Path], batch: int = 8192) -> float:
 
 
 def cka(moments: shesha.Moments) -> float:
-    """CKA of moments."""
+    """CKA from moments."""
     return shesha.compare(moments, "CKA")["CKA"].value
 
 
 def killed_and_resumed(paths: list[Path], state: Path) -> float:
-    """Count, interrupted in the middle, then go on from the state."""
+    """Count rows, interrupt in the middle, and resume from the saved state."""
     from shesha.moments import moments as room
 
     halfway = np.load(paths[0], mmap_mode="r").shape[0] // 2
@@ -117,7 +117,7 @@ def killed_and_resumed(paths: list[Path], state: Path) -> float:
 
 
 def measure_dask(rows: int, paths: list[Path]) -> list[str]:
-    """Two workers, each a process of one thread that opens the files itself; they are started before."""
+    """Compare with two Dask workers, which are separate processes with one thread, started before timing."""
     import dask.array as da
     from distributed import Client, LocalCluster
 
@@ -139,7 +139,7 @@ def _lazy(path: Path, da: Any) -> Any:
 
 
 def generated(n: int, d: int, batch: int = 50_000) -> Iterator[tuple[Any, Any]]:
-    """Batches that are handed out again and again: what is timed is counting, not drawing."""
+    """Yield the same batches repeatedly, so that the time of drawing is not included."""
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((batch, d), dtype=np.float32), rng.standard_normal((batch, d), dtype=np.float32)
     for _ in range(n // batch):
@@ -147,7 +147,7 @@ def generated(n: int, d: int, batch: int = 50_000) -> Iterator[tuple[Any, Any]]:
 
 
 class PeakMemory(threading.Thread):
-    """The largest anonymous memory of the process while something runs."""
+    """Record the peak anonymous memory of the process during a run."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -155,30 +155,30 @@ class PeakMemory(threading.Thread):
         self._done = threading.Event()
 
     def run(self) -> None:
-        """Look twenty times a second."""
+        """Read the memory twenty times per second."""
         while not self._done.wait(0.05):
             self.peak = max(self.peak, anonymous_memory())
 
     def stop(self) -> float:
-        """Return the growth in MiB."""
+        """Stop, and return the growth in MiB."""
         self._done.set()
         self.join()
         return (self.peak - self.first) / 2**20
 
 
 def anonymous_memory() -> int:
-    """Bytes of memory that no file backs."""
+    """Bytes of memory that are not mapped from files."""
     text = Path("/proc/self/status").read_text()
     return next(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("RssAnon"))
 
 
 def limit(what: str, rows: int, seconds: float) -> list[str]:
-    """Describe the time that no exact method can beat."""
+    """Describe a lower limit for the time of any exact method."""
     return [what, f"{seconds:.1f}", f"{rows / seconds / 1e6:.2f}", "", ""]
 
 
 def measure(what: str, rows: int, work: Callable[[], Any]) -> list[str]:
-    """Run once, and describe the run."""
+    """Make one run, and describe it."""
     memory = PeakMemory()
     memory.start()
     start = time.perf_counter()

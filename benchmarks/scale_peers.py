@@ -1,12 +1,12 @@
-"""CKA of a stream of batches: shesha against other libraries that read data in batches.
+"""Measure CKA of a stream of batches with shesha and with other libraries that read data in batches.
 
     python benchmarks/scale_peers.py [--rows 200000] [--features 64] [--batch 1000]
 
-Every peer reads the same float32 batches from memory, in the same process and one thread, in turn. A peer that is not
-installed is skipped with that reason. The error is against the centred products of all rows in double precision, once
-for data near zero and once for data with a mean of 1e6. pytorch-cka and torch_cka average unbiased HSIC over batches,
-in single precision. scikit-learn and dask-ml have no CKA: it is computed here from their covariance of both sides
-together.
+Every library reads the same float32 batches from memory, one after the other, in the same process and one thread.
+Libraries that are not installed are skipped. The error is the difference from the centred products of all rows in
+double precision, for data near zero and for data with a mean of 1e6. pytorch-cka and torch_cka average unbiased HSIC
+over batches, in single precision. scikit-learn and dask-ml have no CKA, so it is computed here from their covariance of
+both representations.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def by_torch_cka(pair: Pair, size: int) -> float:
 
 
 def _loader_and_models(pair: Pair, size: int) -> tuple[_Loader, list[Any]]:
-    """A loader of both sides together, and two models whose layer is one side of it."""
+    """Return a loader of both representations, and two models whose layers each return one of them."""
     import torch
 
     class Columns(torch.nn.Module):
@@ -124,7 +124,7 @@ def _loader_and_models(pair: Pair, size: int) -> tuple[_Loader, list[Any]]:
 
 
 class _Loader:
-    """What both libraries ask of a loader; a list would be several loaders."""
+    """The loader interface that both libraries use; they would read a list as several loaders."""
 
     dataset = "rows"
 
@@ -149,14 +149,14 @@ PEERS: dict[str, tuple[Callable[[Pair, int], float], int]] = {
 
 
 def measure(work: Callable[[Pair, int], float], pair: Pair, size: int, expected: float) -> tuple[str, str]:
-    """Error and processor seconds of one library, or the reason for none."""
+    """Return error and processor seconds of one library, or the reason why there are none."""
     start = time.process_time()
     try:
         with threadpool_limits(1):
             value = work(pair, size)
     except ModuleNotFoundError as error:
         return f"skipped: {error.name} is not installed", ""
-    except Exception as error:  # What a peer does with such data is the result.
+    except Exception as error:  # A failure of a library for these data is a result.
         return f"failed: {type(error).__name__}: {error}"[:60], ""
     return f"{abs(value - expected):.1e}", f"{time.process_time() - start:.1f}"
 

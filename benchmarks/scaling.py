@@ -1,10 +1,10 @@
-"""Seconds and peak memory of every verb against the number of rows, and steps that arithmetic does not explain.
+"""Measure seconds and peak memory of every verb against the number of rows, and mark unexpected increases.
 
     python benchmarks/scaling.py [--largest 32000] [--features 128] [--limit 60] [--plot scaling.png]
 
-Each call is a process of its own, after a small one that imports what is imported late. Between neighbouring sizes the
-cost may grow by the square of their ratio (pairs of rows), and by three times more where a verb goes from all pairs to
-sampled ones: steps beyond that are marked. A verb that took longer than `--limit` seconds is not asked about more rows.
+Each call runs in a separate process, after a small call that triggers late imports. From one size to the next, the time
+may grow by three times the square of the ratio of the sizes (the number of pairs of rows). Larger increases are marked.
+If a verb takes longer than `--limit` seconds, larger sizes are skipped.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from shesha.report import markdown_table
 
 SIZES = (500, 1000, 1414, 2000, 3000, 4000, 8000, 12_000, 16_000, 32_000)
 _ALLOWED = 3.0
-"""A step may be so many times larger than the square of the ratio of the numbers of rows."""
+"""Largest expected increase in time, as a multiple of the squared ratio of the numbers of rows."""
 _LEAST = 0.2
-"""Seconds below which steps say nothing: threads and imports."""
+"""Seconds below which increases are ignored, because they may result from threads and imports."""
 CALLS = {
     "audit": "shesha.audit(X)",
     "audit, quick": "shesha.audit(X, n_bootstrap=39, n_permutations=39, pairs=100_000)",
@@ -83,7 +83,7 @@ def measured(call: str, sizes: list[int], d: int, limit: float) -> dict[int, tup
 
 
 def unexplained(found: dict[int, tuple[float | str, float]]) -> set[int]:
-    """Sizes that cost far more than their smaller neighbour, and more than pairs of rows explain."""
+    """Sizes whose time increases by far more than the number of pairs of rows."""
     steps = set()
     known = [(n, seconds) for n, (seconds, _) in found.items() if not isinstance(seconds, str)]
     for (fewer, before), (more, after) in pairwise(known):
@@ -113,7 +113,7 @@ def main() -> None:
 
 
 def cell(found: tuple[float | str, float] | None, marked: bool) -> str:
-    """Print seconds and peak; a step that nothing explains is bold."""
+    """Format seconds and peak memory; unexpected increases are bold."""
     if found is None or isinstance(found[0], str):
         return "-" if found is None else "refused"
     text = f"{found[0]:.2f} ({found[1]:.1f})"

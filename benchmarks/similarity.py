@@ -1,10 +1,10 @@
-"""Similarity measures: time and memory at 10,000 rows, all pairs of ten representations, and textbook code beside ours.
+"""Measure time and memory of similarity measures at 10,000 rows and for all pairs of ten representations.
 
     python benchmarks/similarity.py [--markdown FILE]
 
-Each measure at 10,000 rows runs in a process of its own, which tells its peak memory. The textbook column is SciPy and
-NumPy as the formula reads, at 2,000 rows, in alternation with ours in one process. The published times are those
-of the ReSi code on the machine that the bars were set on.
+Each measure runs with 10,000 rows in a separate process, whose peak memory is measured. The textbook column is a direct
+implementation of the formula with SciPy and NumPy. It is timed at 2,000 rows, in alternation with our code in one
+process. The published times are those of the ReSi code on the machine for which the bars were set.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def related(n: int, d: int, k: int = 2, rank: int = 32) -> list[np.ndarray]:
 
 
 def one(name: str) -> None:
-    """Time one measure in this process; the first call of a process loads what it needs on small data."""
+    """Time one measure in this process, after a first call with small data that triggers imports."""
     X, Y = related(N, D)
     options = {"seed": 0} if name == "rtd" else {}
     function = getattr(measures, name)
@@ -82,7 +82,7 @@ def large(repeats: int) -> list[str]:
 
 
 def pairs() -> list[str]:
-    """All 45 pairs of ten representations of 1,000 x 256."""
+    """Time all 45 pairs of ten representations of 1,000 x 256."""
     representations = {str(i): X for i, X in enumerate(related(1000, 256, 10))}
     head = ["45 pairs of 1,000 x 256", "ours, s", "published code, s (of one pair, times 45)"]
     lines = [markdown_table(head, [])]

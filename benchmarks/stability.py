@@ -1,11 +1,11 @@
-"""Stability scores against the public package, both sides in one process, in alternation.
+"""Time stability scores of shesha and of the public package, in alternation in one process.
 
-    make bench                     (installs shesha-geometry 0.3.0 beside the project and runs this)
+    make bench                     (installs shesha-geometry 0.3.0 in a separate folder, and runs this)
     python benchmarks/stability.py --public FOLDER [--repeats 3] [--only NAME] [--markdown FILE]
 
-Each case runs ours and theirs in turn; the figure is the median of the ratios. Peak memory is measured in
-processes of their own. A second table compares all documented functions by processor time (`--only documented`: it
-alone).
+Each case alternates between both sides, and reports the median of the ratios. Peak memory is measured in separate
+processes. A second table compares all documented functions by processor time. `--only documented` prints only this
+table.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from shesha.report import markdown_table
 
 N_BOOTSTRAP = 200
 PUBLIC_BOOTSTRAP = 20
-"""The public bootstrap takes minutes; its cost is linear in the resamples, so a tenth is run and multiplied."""
+"""The time of the public bootstrap is linear in the resamples and takes minutes, so a tenth is run and multiplied."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One piece of work, done by both sides on the same input."""
+    """A computation that both sides do for the same input."""
 
     name: str
     bar: str
@@ -47,7 +47,7 @@ class Case:
     ours: Callable[..., Any]
     theirs: Callable[..., Any] | None
     scale: float = 1.0
-    """Their time is multiplied by this: the share of the work that they are given."""
+    """Factor by which the time of the public package is multiplied, because it does only a part of the work."""
     difference: bool = True
     """Whether both sides return the same number."""
 
@@ -63,7 +63,7 @@ def labelled(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cases(public: ModuleType | None) -> list[Case]:
-    """Build the cases; without the public package only our side runs."""
+    """Build the cases; without the public package, only our side runs."""
 
     def their(name: str, **options: Any) -> Callable[..., Any] | None:
         return None if public is None else lambda *data: getattr(public, name)(*data, **options)
@@ -131,7 +131,7 @@ def digits_layer() -> tuple[np.ndarray, np.ndarray]:
 
 
 def load_public(folder: Path) -> ModuleType:
-    """Import the public package, which shares our name, under another one."""
+    """Import the public package, whose import name is also shesha, under another name."""
     spec = importlib.util.spec_from_file_location("public_shesha", folder / "shesha" / "__init__.py")
     if spec is None or spec.loader is None:
         raise SystemExit(f"--public must hold the public package, got {folder}")
@@ -149,7 +149,7 @@ def timed(work: Callable[..., Any], data: tuple[Any, ...]) -> tuple[float, Any]:
 
 def run(case: Case, repeats: int) -> dict[str, Any]:
     data = case.data()
-    case.ours(*[array[:200] if isinstance(array, np.ndarray) else array for array in data])  # Imports and first calls.
+    case.ours(*[array[:200] if isinstance(array, np.ndarray) else array for array in data])  # Trigger imports.
     ours, theirs, values = [], [], []
     for _ in range(repeats):
         seconds, value = timed(case.ours, data)
@@ -168,13 +168,13 @@ def run(case: Case, repeats: int) -> dict[str, Any]:
 
 
 def high_water_mark() -> float:
-    """Peak memory of this process in GiB; getrusage would also count what the parent had when it forked."""
+    """Peak memory of this process in GiB; getrusage would include memory of the parent process at the fork."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 2**20
 
 
 def peak_memory(name: str, side: str, public: Path | None) -> float:
-    """Peak memory in GiB of one side of a case, in a process of its own."""
+    """Peak memory in GiB of one side of a case, in a separate process."""
     command = [sys.executable, __file__, "--only", name, "--peak", side]
     if public is not None:
         command += ["--public", str(public)]
@@ -183,7 +183,7 @@ def peak_memory(name: str, side: str, public: Path | None) -> float:
 
 
 def same_bits() -> dict[str, bool]:
-    """Whether one and two threads give the same bits."""
+    """Return whether one and two threads give identical results."""
     code = (
         "import json, numpy as np, shesha\n"
         "rng = np.random.default_rng(0)\n"
@@ -208,7 +208,7 @@ def same_bits() -> dict[str, bool]:
 
 
 def import_seconds() -> float:
-    """Median time that `import shesha` takes, as -X importtime measures it."""
+    """Median time of `import shesha`, measured by -X importtime."""
     times = []
     for _ in range(7):
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""False positives and power of the split of trials if conditions have unequal numbers of trials.
+"""Measure false positives and power of the split of trials if conditions have unequal numbers of trials.
 
     python benchmarks/unequal_trials.py [RUNS]
 
@@ -16,7 +16,7 @@ from shesha.neuro import trial_split
 
 
 def significant(seed: int, spread: float) -> dict[str, bool]:
-    """Whether one recording is above chance, with equal numbers of trials and with all; spread is that of log rates."""
+    """Return whether a recording is above chance with equal numbers of trials, and with all; spread is of log rates."""
     rng = np.random.default_rng([seed, 5])
     shown = rng.choice(8, size=200, p=rng.dirichlet(np.ones(8)))
     X = rng.poisson(2 * np.exp(spread * rng.standard_normal((8, 20)))[shown])

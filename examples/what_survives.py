@@ -2,7 +2,7 @@
 
     SHESHA_DATA=FOLDER python examples/what_survives.py
 
-FOLDER holds svcca_activations, minilm_sst2, sst2 and steinmetz2019. Missing data sets are skipped with a message.
+FOLDER contains svcca_activations, minilm_sst2, sst2 and steinmetz2019. Missing data sets are skipped with a message.
 """
 
 import csv

@@ -2,8 +2,8 @@
 
     SHESHA_DATA=FOLDER python examples/which_layer_steers.py [--out docs/which_layer_steers.png]
 
-FOLDER holds minilm_sst2: 872 film reviews, positive or negative, after each of the seven layers of MiniLM. The layer
-is chosen on one half of the rows and tested on the other.
+FOLDER contains minilm_sst2, the outputs of the seven layers of MiniLM for 872 positive or negative film reviews. The
+layer is chosen on one half of the rows and tested on the other.
 """
 
 from __future__ import annotations

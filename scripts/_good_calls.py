@@ -1,4 +1,4 @@
-"""A good call of every public function: small arguments, by the names of the parameters."""
+"""Valid arguments for every public function: small inputs, by parameter name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MODULES = (
     *("shesha.io", "shesha.benchmark", "shesha.benchmark.tests", "shesha.plot"),
 )
 SKIPPED = frozenset(
-    # They mark functions, start long work, or take no named arguments.
+    # These functions are decorators, start long computations, or take no named arguments.
     {
         *("shesha.measures.measure", "shesha.descriptors.descriptor", "shesha.io.reader"),
         *("shesha.benchmark.run", "shesha.benchmark.tests.register"),
@@ -29,11 +29,11 @@ SKIPPED = frozenset(
 )
 FEW = {"n_permutations": 19, "n_bootstrap": 9, "n_draws": 19, "n_splits": 2, "n_rotations": 2, "n_directions": 2}
 FEW |= {"n_simulations": 2, "n_tables": 2, "n_projections": 5, "n_anchors": 8, "n_per_split": 8}
-"""Options that tell how much work there is; so much suffices here."""
+"""Options that determine the amount of work, with small values."""
 
 
 def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Yield every public function once, with the name that one calls it by."""
+    """Yield every public function once, with its public name."""
     seen = set()
     for module in map(import_module, MODULES):
         for name in module.__all__:
@@ -48,12 +48,12 @@ def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 class Arguments:
-    """Good values, made anew for each call, so that none sees what an earlier one left.
+    """Good values, created for each call, so that no call is affected by an earlier one.
 
     Parameters
     ----------
     folder : Path
-        Files that some functions read lie here.
+        Folder for the files that some functions read.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -66,7 +66,7 @@ class Arguments:
         self._results: dict[str, Any] = {}
 
     def of(self, path: str, function: Callable[..., Any]) -> dict[str, Any]:
-        """Return the arguments of a call, those with a default where they reduce the work."""
+        """Return the arguments of a call, including optional arguments that reduce the work."""
         found = {}
         own = OWN.get(path, {})
         for name, parameter in inspect.signature(function).parameters.items():
@@ -97,7 +97,7 @@ class Arguments:
         return np.arange(N) // 2 % 2
 
     def file(self, name: str) -> str:
-        """Return where a file lies."""
+        """Return the path of a file."""
         return str(self._folder / name)
 
     def result(self, name: str, make: Callable[[], Any]) -> Any:
@@ -118,7 +118,7 @@ def adata(good: Arguments) -> Any:
 
 
 def score_table(good: Arguments) -> Any:
-    """Scores of perturbations, as tables of coherence hold them."""
+    """Scores of perturbations, as in coherence tables."""
     rng = np.random.default_rng(1)
     values = rng.uniform(0.1, 1, size=(N, 4))
     found = pd.DataFrame(values, columns=["magnitude", "coherence", "unbiased", "spread"])
@@ -137,7 +137,7 @@ def session(good: Arguments) -> Any:
 
 
 def benchmark_table(good: Arguments) -> Any:
-    """Results of a benchmark, as it publishes them."""
+    """Results of a benchmark, in its published form."""
     from shesha.benchmark import published
 
     return good.result("published", published).head(400)
@@ -170,7 +170,7 @@ def _results() -> dict[str, Callable[[Arguments], Any]]:
 
 
 class _Later(dict):
-    """Filled when first asked, since it imports the library."""
+    """A mapping that is filled on first access, because this imports the library."""
 
     def __missing__(self, key: str) -> Any:
         self.update(_results())
@@ -354,7 +354,7 @@ OWN: dict[str, Made] = {
     "shesha.plot.similarity": {"pairs": _pairwise},
     "shesha.plot.representations": {"pairs": _pairwise},
 }
-"""By the path of a function."""
+"""Arguments by the path of a function."""
 
 
 def _saved_moments(good: Arguments) -> Any:

@@ -1,4 +1,4 @@
-"""Values that nobody should pass and somebody will: matrices, labels, numbers and words of every odd kind."""
+"""Invalid and unusual values for testing: matrices, labels, numbers and words of many kinds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 from scipy import sparse
 
 Value = Callable[[Any], Any]
-"""Makes an odd value of a good one."""
+"""Function that makes an invalid value from a valid one."""
 WIDTHS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 
@@ -24,7 +24,7 @@ def with_entry(good: Any, entry: Any, dtype: Any = None) -> Any:
 
 
 def read_only(good: Any) -> Any:
-    """Return a copy that cannot be written into."""
+    """Return a read-only copy."""
     found = np.array(good)
     found.flags.writeable = False
     return found
@@ -36,7 +36,7 @@ def ragged(good: Any) -> Any:
 
 
 def masked(good: Any) -> Any:
-    """Return a masked array of which every seventh entry is hidden."""
+    """Return a masked array in which every seventh entry is masked."""
     return np.ma.masked_array(good, mask=np.arange(np.size(good)).reshape(np.shape(good)) % 7 == 0)
 
 
@@ -123,7 +123,7 @@ MATRICES: dict[str, Value] = {
     "list of frames": lambda M: [pd.DataFrame(M), pd.DataFrame(M)],
     **{width: (lambda M, width=width: np.clip(np.asarray(M) * 20, 0, 100).astype(width)) for width in WIDTHS},
 }
-"""By the name of what is odd; each takes a good matrix."""
+"""Functions of a valid matrix, by the name of the fault."""
 
 LABELS: dict[str, Value] = {
     "lists as labels": lambda y: [[1, 2]] * len(y),
@@ -167,7 +167,7 @@ LABELS: dict[str, Value] = {
     "dict": lambda y: dict(enumerate(y)),
     "set": lambda y: {1, 2},
 }
-"""By the name of what is odd; each takes good labels."""
+"""Functions of valid labels, by the name of the fault."""
 
 SCALARS: dict[str, Value] = {
     **{f"np.{width}": (lambda good, width=width: np.dtype(width).type(_whole(good))) for width in WIDTHS},
@@ -190,7 +190,7 @@ SCALARS: dict[str, Value] = {
     "list of lists": lambda good: [[1], [1, 2]],
     "iterator": lambda good: iter(()),
 }
-"""By the name of what is odd; each takes a good number or word."""
+"""Functions of a valid number or word, by the name of the fault."""
 
 
 def _number(good: Any) -> float:
@@ -202,7 +202,7 @@ def _whole(good: Any) -> int:
 
 
 def pool(good: Any) -> dict[str, Value]:
-    """Return the odd values that stand for a good one, by its kind."""
+    """Return the invalid values that replace a valid one, by its kind."""
     if isinstance(good, np.ndarray):
         return MATRICES if good.ndim > 1 else LABELS
     return SCALARS

@@ -74,7 +74,7 @@ def monitor(
     n_resamples: Any = 99,
     seed: Any = 0,
 ) -> Any:
-    """Check, update and remember."""
+    """Check, update and save a monitor."""
     options = {"false_alarm": false_alarm, "run_length": run_length, "measures": measures, "tolerance": tolerance}
     made = drift.DriftMonitor(X, nulls=nulls, labels=labels, about=about, n_resamples=n_resamples, seed=seed, **options)
     made.check(current)
@@ -82,7 +82,7 @@ def monitor(
 
 
 def monitor_history(X: Any, kind: Any = "check", last: Any = None) -> Any:
-    """Ask for a history."""
+    """Return the history of a monitor."""
     made = drift.DriftMonitor(X)
     made.check(X)
     return made.history(kind, last)
@@ -103,12 +103,12 @@ def result_saved(X: Any, path: Any = "found.json") -> Any:
 
 
 def cite(used: Any = "CKA") -> Any:
-    """Cite."""
+    """Cite a result."""
     return shesha.cite(used)
 
 
 def pairs_by(measure: Any = "CKA") -> Any:
-    """Ask a table of pairs for one."""
+    """Return one pair from a table of pairs."""
     X = np.random.default_rng(0).standard_normal((20, 4))
     found = shesha.compare_all({"a": X, "b": X**2}, ["CKA", "RSA"])
     return found.matrix(measure), found.to_frame()

@@ -1,4 +1,4 @@
-"""Runs of the tests for `mutate.py`: each in a fork of a process that has loaded the libraries already."""
+"""Test runs for `mutate.py`, each in a fork of a process that has already loaded the libraries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import pytest
 from _probes import HITS, Recorder
 
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "build", "site", "studies.egg-info")
-# Rewritten assertions would compile the whole package anew in every run, as it holds a plugin of pytest.
+# The package contains a pytest plugin, so assertion rewriting would recompile the whole package in every run.
 OPTIONS = ["--assert=plain", "-x", "-q", "-p", "no:cacheprovider", "--no-header"]
 FURTHER_TESTS = {
     "views": ["tests/measures", "tests/stability", "tests/comparison/test_covariates.py"],
@@ -41,13 +41,13 @@ FURTHER_TESTS = {
     ],
     "charts": ["tests/test_plot.py", "tests/comparison/test_pictures.py", "tests/auditing/test_audit_plot.py"],
 }
-"""Tests of a room that lie elsewhere: rooms without a folder of tests, twins of kernels with the measures that use
-them, and texts and pictures of results with what makes them."""
+"""Tests of a room in other folders: for rooms without a folder of tests, for kernels that are tested with their
+measures, and for texts and pictures of results that are tested with their functions."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run of tests ended in."""
+    """The outcome of a test run."""
 
     verdict: Literal["survived", "killed", "timed out", "not judged"]
     seconds: dict[str, float]
@@ -56,17 +56,17 @@ class Outcome:
 
 
 def list_tests(root: Path, room: str) -> list[str]:
-    """List the folders and files with the tests of a room, and the room, whose docstrings have examples."""
+    """List the folders and files with the tests of a room, and the room itself, whose docstrings contain examples."""
     own = [f"tests/{room}"] if (root / "tests" / room).is_dir() else []
     own += FURTHER_TESTS.get(room, [])
     alone = root / "tests" / f"test_{room}.py"
-    # What holds for all rooms is part of each.
+    # Tests of all rooms are part of the tests of each room.
     listed = [str(alone.relative_to(root))] if alone.exists() else []
     return [*own, *listed, "tests/test_defaults.py", f"src/shesha/{room}"]
 
 
 def list_files_of(root: Path, test: str) -> list[Path]:
-    """List the files of a folder that hold tests or examples."""
+    """List the files of a folder that contain tests or examples."""
     if test.endswith(".py"):
         return [root / test]
     pattern = "*.py" if test.startswith("src") else "test_*.py"
@@ -74,7 +74,7 @@ def list_files_of(root: Path, test: str) -> list[Path]:
 
 
 def load_libraries(root: Path, tests: list[str]) -> None:
-    """Import what the test files import from elsewhere, so that no run has to."""
+    """Import the external modules that test files use, so that test runs need not import them."""
     names = {
         "numpy",
         "scipy.stats",
@@ -100,7 +100,7 @@ def load_libraries(root: Path, tests: list[str]) -> None:
 def run_tests(
     copy: Path, tests: list[str], limit: float | None = None, notes: Path | None = None, most: float | None = None
 ) -> Outcome:
-    """Run tests in a fork, killed with its children after `limit` seconds; no test begins after `most`."""
+    """Run tests in a fork, which is killed after `limit` seconds; no test starts after `most` seconds."""
     out = copy.parent / f"{copy.name}.outcome"
     out.unlink(missing_ok=True)
     child = os.fork()
@@ -123,7 +123,7 @@ def _last_line(copy: Path) -> str:
 
 
 def _wait(child: int, limit: float | None) -> int | None:
-    """Return how the child ended by itself, or None after the limit."""
+    """Return the exit status of the child; None if it exceeded the limit."""
     stop = time.monotonic() + (limit or float("inf"))
     while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
         if time.monotonic() > stop:
@@ -133,7 +133,7 @@ def _wait(child: int, limit: float | None) -> int | None:
 
 
 def _run_and_exit(copy: Path, tests: list[str], out: Path, notes: Path | None, most: float | None) -> None:
-    """Run the tests in this process, and end it."""
+    """Run the tests in this process, and exit."""
     code = 1
     try:
         os.setsid()
@@ -151,7 +151,7 @@ def _run_and_exit(copy: Path, tests: list[str], out: Path, notes: Path | None, m
             os.environ[HITS] = str(notes)
         recorder = Recorder(most)
         code = int(pytest.main([*OPTIONS, *tests], plugins=[recorder]))
-        # Any other ending (no such test, an error of pytest's own) tells nothing of the mutation.
+        # Any other exit status, such as a missing test or an internal error of pytest, does not judge the mutation.
         stopped = code == int(pytest.ExitCode.INTERRUPTED) and not recorder.failed and most is not None
         verdict = "survived" if code == 0 or stopped else "killed" if recorder.failed else "not judged"
         kept = {"seconds": recorder.seconds, "fixtures": recorder.fixtures, "failed": recorder.failed}

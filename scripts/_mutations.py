@@ -1,4 +1,4 @@
-"""The changes that `mutate.py` makes: one operator or constant at a time, drawn over the rooms by their lines."""
+"""The changes that `mutate.py` makes: one operator or constant at a time, in rooms drawn by their number of lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 PACKAGE = Path("src/shesha")
 TRAINING = ("benchmark/graphs", "benchmark/language", "benchmark/vision")
-"""Folders that train networks: their constants are settings, and a test of one takes minutes."""
+"""Folders that train networks. They are excluded because their constants are settings, and a test takes minutes."""
 COMPARISONS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 COMPARISONS |= {ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in"}
 ARITHMETIC = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "*", ast.Mod: "*"}
@@ -19,7 +19,7 @@ BOOLEAN = {ast.And: "or", ast.Or: "and"}
 
 @dataclass(frozen=True)
 class Mutation:
-    """One stretch of a file, in bytes, and what takes its place."""
+    """A range of bytes in a file, and its replacement."""
 
     path: Path
     line: int
@@ -33,7 +33,7 @@ class Mutation:
         return source[: self.start] + self.text.encode() + source[self.end :]
 
     def describe(self, source: bytes) -> str:
-        """Say what is changed, and where: the change stands between arrows in its line."""
+        """Describe the change within its line; it is marked by arrows."""
         begin = source.rfind(b"\n", 0, self.start) + 1
         stop = source.find(b"\n", self.end)
         before, after = source[begin : self.start].decode().lstrip(), source[self.end : stop].decode()
@@ -41,7 +41,7 @@ class Mutation:
 
 
 def find_mutations(root: Path, path: Path) -> list[Mutation]:
-    """List all mutations of a file that leave annotations, errors, texts and `__all__` alone."""
+    """List all mutations of a file outside annotations, errors, texts and `__all__`."""
     source = (root / path).read_bytes()
     starts = [0]
     for line in source.splitlines(keepends=True):
@@ -51,7 +51,7 @@ def find_mutations(root: Path, path: Path) -> list[Mutation]:
         return starts[(line or 1) - 1] + (column or 0)
 
     def between(whole: ast.expr, first: ast.expr, second: ast.expr, text: str) -> Mutation:
-        """Replace the operator between two expressions; brackets around them stay."""
+        """Replace the operator between two expressions, and keep brackets around them."""
         begin, end = at(first.end_lineno, first.end_col_offset), at(second.lineno, second.col_offset)
         operator = source[begin:end].strip(b" \n\t()")
         begin += source[begin:end].index(operator)
@@ -70,12 +70,12 @@ def find_mutations(root: Path, path: Path) -> list[Mutation]:
         ):
             begin, end = at(node.lineno, node.col_offset), at(node.end_lineno, node.end_col_offset)
             found.append(Mutation(path, node.lineno, node.col_offset, begin, end, repr(node.value + 1)))
-    # Comments between operands can hide an operator; such a change would not be one of the operator alone.
+    # Skip operands with a comment between them, because the text of the operator cannot be located safely.
     return [one for one in found if b"#" not in source[one.start : one.end]]
 
 
 def walk_code(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes but those of annotations, raised errors, texts, `__all__` and blocks for type checkers."""
+    """Yield all nodes except annotations, raised errors, texts, `__all__` and blocks for type checkers."""
     for name, value in ast.iter_fields(tree):
         if name in ("annotation", "returns", "type_params"):
             continue
@@ -96,13 +96,13 @@ def find_rooms(root: Path) -> list[str]:
 
 
 def list_files(root: Path, room: str) -> list[Path]:
-    """List the files of a room, without those that train networks."""
+    """List the files of a room, except files that train networks."""
     files = (path.relative_to(root) for path in sorted((root / PACKAGE / room).rglob("*.py")))
     return [path for path in files if not any(path.is_relative_to(PACKAGE / folder) for folder in TRAINING)]
 
 
 def draw_mutations(root: Path, rooms: list[str], number: int, seed: int) -> list[Mutation]:
-    """Draw mutations without repetition: a room by its lines of code, then one of its mutations."""
+    """Draw mutations without repetition: first a room, by its lines of code, then one of its mutations."""
     draw = random.Random(seed)
     files = {room: list_files(root, room) for room in rooms}
     lines = [sum(len((root / path).read_bytes().splitlines()) for path in files[room]) for room in rooms]

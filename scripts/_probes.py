@@ -1,4 +1,4 @@
-"""Which tests reach a statement: probes in a copy of the sources note the running test, in subprocesses as well."""
+"""Tests that reach each statement: probes in a copy of the sources record the running test, also in subprocesses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from _mutations import Mutation, find_mutations
 
 HITS = "SHESHA_PROBES"
-"""Variable of the environment that names the file of notes."""
+"""Environment variable that names the file in which reached statements are recorded."""
 MODULE = f'''"""Note each test that reaches a probe, once per process."""
 import os
 
@@ -31,7 +31,7 @@ def probe(place):
 
 
 def insert_probes(copy: Path, path: Path) -> None:
-    """Put a probe before each statement of a function that a mutation can change."""
+    """Insert a probe before each statement of a function that a mutation can change."""
     mutations = find_mutations(copy, path)
     tree = ast.parse((copy / path).read_bytes())
     places = {find_place(tree, one) for one in mutations} - {None}
@@ -45,7 +45,7 @@ def insert_probes(copy: Path, path: Path) -> None:
 
 
 def _is_prelude(statement: ast.stmt) -> bool:
-    """Whether a statement must stay at the top of a file: its docstring, imports from the future."""
+    """Return whether a statement must stay at the top of a file: a docstring or a future import."""
     if isinstance(statement, ast.ImportFrom):
         return statement.module == "__future__"
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
@@ -60,7 +60,7 @@ def _bodies(tree: ast.AST) -> Iterator[list[ast.stmt]]:
 
 
 def find_place(tree: ast.Module, one: Mutation) -> int | None:
-    """Return the line of the innermost statement of a function around a mutation, or None for code run on import."""
+    """Return the line of the innermost function statement with a mutation; None for code that runs on import."""
     covering = [
         statement.lineno
         for node in ast.walk(tree)
@@ -74,10 +74,10 @@ def find_place(tree: ast.Module, one: Mutation) -> int | None:
 
 
 class Recorder:
-    """Notes the seconds and the fixtures of each test, and names a shared fixture while it is made.
+    """Record the seconds and the fixtures of each test, and name a shared fixture while it is created.
 
-    After `most` seconds no further test begins. The first case of every test comes before the second of any, so that
-    what is left out repeats what was run.
+    No further test starts after `most` seconds. The first case of every test runs before the second case of any test,
+    so skipped cases only repeat tests that were run.
     """
 
     def __init__(self, most: float | None = None) -> None:
@@ -129,7 +129,7 @@ class Recorder:
 
 
 def read_hits(notes: Path, fixtures: dict[str, list[str]]) -> dict[str, set[str]]:
-    """Return the tests that reached each probe, directly or through a fixture that they share."""
+    """Return the tests that reached each probe, directly or through a shared fixture."""
     users = defaultdict(set)
     for test, names in fixtures.items():
         for name in names:

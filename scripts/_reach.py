@@ -1,4 +1,4 @@
-"""Which tests of a room reach which statements, kept from run to run for test files that did not change."""
+"""Statements that each test of a room reaches, kept between runs for test files that did not change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from _probes import MODULE, insert_probes, read_hits
 
 
 class BrokenTests(Exception):
-    """The tests of a room fail before anything is changed."""
+    """Raised if the tests of a room fail without any mutation."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Reach:
 
 
 def find_reach(root: Path, room: str, probed: Path, kept: Path, most: float | None) -> Reach:
-    """Run the test files that changed since the last time, and add what is known of the others."""
+    """Run the test files that changed since the last run, and add the stored results of the others."""
     files = [file for test in list_tests(root, room) for file in list_files_of(root, test)]
     shared = _digest([*(root / "src" / "shesha" / room).rglob("*.py"), *(root / "tests").rglob("conftest.py")])
     known = json.loads((kept / f"{room}.json").read_text()) if (kept / f"{room}.json").exists() else {}
@@ -62,7 +62,7 @@ def find_reach(root: Path, room: str, probed: Path, kept: Path, most: float | No
 
 
 def _whole(fresh: dict[str, dict[str, object]], most: float | None) -> dict[str, dict[str, object]]:
-    """Leave out the files whose turn did not come, and the last one, whose tests may not all have begun."""
+    """Omit the files that did not run, and the last one, some of whose tests may not have run."""
     begun = [name for name, entry in fresh.items() if entry["seconds"]]
     if not most or len(begun) == len(fresh):
         return fresh

@@ -1,4 +1,4 @@
-"""Data with one fault planted, for the scripts that write docs/pitfalls.md."""
+"""Simulated data with one problem each, for the scripts that write docs/pitfalls.md."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 
 N, D = 200, 32
 FAR = 7
-"""The row that lies far away."""
+"""Number of the row that is far from the others."""
 ONCE = np.r_[0 : N // 2, 0 : N // 2]
-"""Each of half of the rows twice."""
+"""Row numbers in which each of the first half of the rows occurs twice."""
 Rng = np.random.Generator
 
 
 def noise(rng: Rng, n: int = N, d: int = D) -> np.ndarray:
-    """Nothing but noise."""
+    """Independent noise."""
     return rng.standard_normal((n, d))
 
 
@@ -23,13 +23,13 @@ def offset(rng: Rng, X: np.ndarray) -> np.ndarray:
 
 
 def rogue(rng: Rng, X: np.ndarray, mean: float = 0) -> np.ndarray:
-    """One coordinate of 30 times the spread, or of a large mean, in place."""
+    """Give one coordinate 30 times the spread, or a large mean, in place."""
     X[:, 3] = mean + (1 if mean else 30) * rng.standard_normal(len(X))
     return X
 
 
 def far(X: np.ndarray) -> np.ndarray:
-    """One row is 60 times as long, in place."""
+    """Make one row 60 times as long, in place."""
     X[FAR] *= 60
     return X
 

@@ -1,4 +1,4 @@
-"""Update a saved monitor ten thousand times: its memory must not grow.
+"""Update a saved monitor ten thousand times, and check that its memory does not grow.
 
 python scripts/flat_memory.py [--updates 10000] [--in-directory 10000]
 """
@@ -17,7 +17,7 @@ from shesha.drift import DriftMonitor
 
 
 def resident() -> float:
-    """Return the memory that this process holds, in MB (Linux)."""
+    """Return the resident memory of this process in MB (Linux)."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096 / 1e6
 

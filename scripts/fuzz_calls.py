@@ -1,12 +1,12 @@
-"""Hostile arguments for every public function: which calls end in another library's error, hang, or change their input?
+"""Call every public function with invalid arguments, and report errors of other libraries, hangs, and changed inputs.
 
     python scripts/fuzz_calls.py --calls 5000 --seed 0
     python scripts/fuzz_calls.py --only shesha.rsa --calls 200
     python scripts/fuzz_calls.py --case 1234
 
-Each call is a good one (`_good_calls.py`) of which one or two arguments are replaced (`_hostile_values.py`). What may
-come of it is a result, or an error that the library raises itself and that names the argument. Everything else is
-reported once per place, with the number of the case, which alone makes the call again.
+Each call is a good call (`_good_calls.py`) in which one or two arguments are replaced (`_hostile_values.py`). It must
+return a result, or raise an error of the library that names the argument. Everything else is reported once per place in
+the code. The report contains the number of the case, with which `--case` repeats the call.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from _hostile_values import LABELS, MATRICES, SCALARS, pool
 from shesha import NotEstimable
 
 SECONDS = 10.0
-"""A call may take so much time of the processor."""
+"""Processor time allowed for a call, in seconds."""
 ROOM = 3 << 30
-"""Address space beyond what importing takes."""
+"""Address space allowed in addition to that used by imports."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a call: a word, where, and what was passed."""
+    """The outcome of a call: its kind, the place in the code, and the arguments."""
 
     word: str
     where: str
@@ -55,16 +55,16 @@ class Outcome:
 
     @property
     def is_fault(self) -> bool:
-        """Whether nobody should see this."""
+        """Return whether the outcome is a fault of the library."""
         return self.word not in ("result", "refused")
 
 
 class Late(BaseException):
-    """The time of a call is over; nothing catches it."""
+    """Raised if a call exceeds its time; the library cannot catch it."""
 
 
 def case(number: int, seed: int, good: Arguments, known: list[tuple[str, Callable[..., Any]]]) -> Outcome:
-    """Make the call of a number."""
+    """Make the call with a given number."""
     rng = np.random.default_rng([seed, number])
     path, function = known[int(rng.integers(len(known)))]
     arguments = good.of(path, function)
@@ -79,7 +79,7 @@ def case(number: int, seed: int, good: Arguments, known: list[tuple[str, Callabl
 def _replacement(
     function: Callable[..., Any], arguments: dict[str, Any], rng: np.random.Generator
 ) -> tuple[str, str, Any]:
-    """Choose an argument and an odd value for it: mostly of its own kind, at times of any."""
+    """Choose an argument and an invalid value for it: usually of the same kind, sometimes of any kind."""
     parameters = [one for one in inspect.signature(function).parameters.values() if one.kind != one.VAR_KEYWORD]
     chosen = parameters[int(rng.integers(len(parameters)))]
     if rng.random() < 0.5 and arguments:
@@ -107,7 +107,7 @@ def _odd(good: Any, rng: np.random.Generator) -> tuple[str, Any]:
 
 
 def outcome(path: str, function: Callable[..., Any], arguments: dict[str, Any], told: str) -> Outcome:
-    """Call a function within the time, and judge what comes of it."""
+    """Call a function with a time limit, and classify the outcome."""
     before = {name: _content(value) for name, value in arguments.items()}
     call = f"{path}({told})"
     with warnings.catch_warnings(record=True) as caught:
@@ -136,7 +136,7 @@ def outcome(path: str, function: Callable[..., Any], arguments: dict[str, Any], 
 
 
 def judged(error: BaseException) -> tuple[str, str]:
-    """Tell an error that the library raises itself, and that says what must be, from any other."""
+    """Distinguish an error that the library raises itself, with a message on the expected value, from any other."""
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1]
     where = f"{_place(error.__traceback__)}: {type(error).__name__}: {str(error)[:160]}"
@@ -157,7 +157,7 @@ def _raised(file: str) -> frozenset[int]:
 
 
 def _place(trace: TracebackType | None) -> str:
-    """Return the last line of the library that an error went through."""
+    """Return the last line of the library in the traceback of an error."""
     own = [frame for frame in traceback.extract_tb(trace) if "/shesha/" in frame.filename]
     return f"{_short(own[-1].filename)}:{own[-1].lineno}" if own else "outside"
 
@@ -167,7 +167,7 @@ def _short(file: str) -> str:
 
 
 def _content(value: Any) -> Any:
-    """Return what must be the same after a call."""
+    """Return the values that a call must not change."""
     if isinstance(value, np.ndarray) and value.dtype.kind not in "OV":
         return value.tobytes()
     if isinstance(value, dict):
@@ -180,7 +180,7 @@ def _content(value: Any) -> Any:
 
 
 def available(good: Arguments, only: str) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Yield the functions that can be called here: some need an extra that may be missing."""
+    """Yield the functions that can be called here; some need an extra that may be missing."""
     for path, function in functions():
         if path.startswith(only):
             with contextlib.suppress(ImportError):
@@ -189,7 +189,7 @@ def available(good: Arguments, only: str) -> Iterator[tuple[str, Callable[..., A
 
 
 def run(calls: range, seed: int, only: str) -> Counter[str]:
-    """Make calls and print each kind of fault once; return how many there were of each outcome."""
+    """Make calls, print each kind of fault once, and return the number of calls by outcome."""
     tally: Counter[str] = Counter()
     seen: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as place:
@@ -208,7 +208,7 @@ def run(calls: range, seed: int, only: str) -> Counter[str]:
 
 
 def sound(only: str = "") -> list[str]:
-    """Return the good calls that do not end in a result: their arguments here need mending."""
+    """Return the good calls that do not return a result, whose arguments must be corrected."""
     wrong = []
     with tempfile.TemporaryDirectory() as place:
         good = Arguments(Path(place))
@@ -228,7 +228,7 @@ def _end(*_: Any) -> None:
 
 
 def limit() -> None:
-    """Limit the time and the room of this process."""
+    """Limit the time and memory of this process."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -239,7 +239,7 @@ def limit() -> None:
 
 
 def main() -> int:
-    """Fuzz, or make one call again."""
+    """Make calls with invalid arguments, or repeat one call."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=5000)
     parser.add_argument("--first", type=int, default=0, help="number of the first call")

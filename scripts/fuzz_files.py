@@ -1,10 +1,10 @@
-"""Damaged files of every kind, read in processes with limits: which crash, end in a traceback, take long or much room?
+"""Read damaged files of every format in limited processes; report crashes, tracebacks, excessive time or memory.
 
     python scripts/fuzz_files.py --minutes 10 --seed 0
 
-Good files of each format are mutated (bytes flipped, cut, overwritten by interesting numbers, their text edited) and
-read with `open_file` and `read_labels`. What may come of it is a result, or one error of the library. Everything else
-is reported with what makes the file again: `--only FORMAT --case N` writes it to `fuzzed/` and reads it.
+Good files of each format are damaged (bytes flipped, deleted or replaced, or text edited) and read with `open_file` and
+`read_labels`. This must return a result, or raise one error of the library. Everything else is reported with its format
+and number. `--only FORMAT --case N` then writes the file to `fuzzed/` and reads it.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from typing import Any
 import numpy as np
 
 SECONDS, BYTES = 20, 3 << 30
-"""A reader has so much time of the processor and so much address space beyond what importing takes."""
+"""Processor time of a reader, and its address space in addition to that used by imports."""
 FAT = 1 << 30
-"""More memory than this is told."""
+"""Memory above which a file is reported."""
 NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 1 << 40, (1 << 63) - 1, (1 << 64) - 1)
 WORDS = (b"9" * 18, b"-1", b"1e999", b"NaN", b"|O8", b"[1000000000]", b"null", b'{"a":' * 50, b"../../x", b"\x00")
 
 
 def seeds(folder: Path) -> dict[str, Path]:
-    """Write one good file of each kind, with text, gaps, compression and several arrays where the kind has them."""
+    """Write one good file of each format, with text, missing values, compression and several arrays if supported."""
     import anndata
     import pandas as pd
     import pyarrow as pa
@@ -74,7 +74,7 @@ def seeds(folder: Path) -> dict[str, Path]:
 
 
 def mutated(data: bytes, rng: np.random.Generator) -> bytes:
-    """Change a few places of a file; its first and last bytes, where headers lie, more often."""
+    """Change a few bytes of a file, more often near its start and end, which contain headers."""
     found = bytearray(data)
     for _ in range(int(rng.choice([1, 1, 2, 5]))):
         if not found:
@@ -106,7 +106,7 @@ def mutated(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _edit_a_number(found: bytearray, rng: np.random.Generator) -> None:
-    """Replace a number written as text, as in headers of JSON, by another of any length."""
+    """Replace a number that is written as text, as in JSON headers, by another number of any length."""
     digits = [at for at in range(min(len(found), 4096)) if 48 <= found[at] < 58]
     if digits:
         at = digits[int(rng.integers(len(digits)))]
@@ -114,7 +114,7 @@ def _edit_a_number(found: bytearray, rng: np.random.Generator) -> None:
 
 
 def _edit_header(path: Path, rng: np.random.Generator) -> None:
-    """Change a value of the header of a safetensors file, so that all else fits."""
+    """Change a value in the header of a safetensors file, and adapt the header length."""
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
     header = json.dumps(_edited(json.loads(data[8 : 8 + length]), rng)).encode()
@@ -127,7 +127,7 @@ def _edit_document(path: Path, rng: np.random.Generator) -> None:
 
 
 def _edited(document: Any, rng: np.random.Generator) -> Any:
-    """Return a document with one value, at any depth, that is another."""
+    """Return a document in which one value, at any depth, is replaced."""
     if isinstance(document, dict | list) and document and rng.random() < 0.85:
         key = list(document)[int(rng.integers(len(document)))] if isinstance(document, dict) else None
         place = int(rng.integers(len(document))) if key is None else key
@@ -139,7 +139,7 @@ def _edited(document: Any, rng: np.random.Generator) -> Any:
 
 
 def _edit_hdf5(path: Path, rng: np.random.Generator) -> None:
-    """Change an attribute, or put another array or group in the place of one."""
+    """Change an attribute, or replace an array or group by another."""
     import h5py
 
     with h5py.File(path, "a") as file:
@@ -160,7 +160,7 @@ def _edit_hdf5(path: Path, rng: np.random.Generator) -> None:
 
 
 def write_case(kind: str, good: Path, number: int, seed: int, folder: Path) -> Path:
-    """Write the mutated file of a number; of a folder one or two of its files are mutated."""
+    """Write the damaged file of a number; in a folder, one or two files are damaged."""
     rng = np.random.default_rng([seed, sum(kind.encode()), number])
     target = folder / f"{number}.{kind}"
     if good.is_dir():
@@ -186,7 +186,7 @@ _STRUCTURED = {"safetensors": _edit_header, "h5ad": _edit_hdf5}
 
 
 def read_whole(path: Path) -> str:
-    """Read a file in every way; return what came of it in a word, or how it went wrong."""
+    """Read a file with every function, and return the outcome as a word, or a description of the fault."""
     import traceback
     import warnings
 
@@ -209,7 +209,7 @@ def read_whole(path: Path) -> str:
 
 
 def _told_by_the_library(error: BaseException) -> bool:
-    """Whether an error was raised by the library itself, which says what is wrong, not by one that it calls."""
+    """Return whether an error was raised by this library, not by a library that it calls."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -217,7 +217,7 @@ def _told_by_the_library(error: BaseException) -> bool:
 
 
 def _all_of(open_file):
-    """Read, and use every value, since some are read when they are used."""
+    """Read a file, and use every value, because some values are read only when they are used."""
 
     def read(path: Path) -> None:
         found = open_file(path)
@@ -230,7 +230,7 @@ def _all_of(open_file):
 
 
 def serve() -> None:
-    """Read the files that come as lines, and answer with a line each."""
+    """Read the files whose paths arrive as lines, and answer each with a line."""
     import shesha.io.read  # noqa: F401
 
     for module in ("anndata.io", "pyarrow.parquet", "safetensors", "zarr", "pandas", "h5py"):
@@ -248,13 +248,13 @@ def serve() -> None:
 
 
 def _status(field: str) -> int:
-    """Return what the system says of this process, in bytes."""
+    """Return memory statistics of this process in bytes, from the system."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
 
 class Reader:
-    """A process that reads; a new one takes the place of one that died."""
+    """A process that reads files; if it ends, a new one is started."""
 
     def __init__(self) -> None:
         command = [sys.executable, __file__, "--serve"]
@@ -263,7 +263,7 @@ class Reader:
         )
 
     def read(self, path: Path) -> tuple[str, float, int] | None:
-        """Return what came of a file; None if the process died."""
+        """Return the outcome for a file; None if the process ended."""
         assert self._process.stdin and self._process.stdout
         self._process.stdin.write(f"{path}\n")
         self._process.stdin.flush()
@@ -278,7 +278,7 @@ class Reader:
 
 
 def run(minutes: float, seed: int, only: str | None) -> int:
-    """Fuzz for a time; print what went wrong and how much was tried."""
+    """Test damaged files for a given time; print the faults and the number of files."""
     until, number, tally, wrong = time.monotonic() + 60 * minutes, 0, Counter(), 0
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -310,7 +310,7 @@ def run(minutes: float, seed: int, only: str | None) -> int:
 
 
 def main() -> int:
-    """Fuzz, or write one case again and read it here."""
+    """Test damaged files, or write one case again and read it in this process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--seed", type=int, default=0)

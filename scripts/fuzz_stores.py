@@ -1,10 +1,10 @@
-"""Damaged stores: saved results, monitors, moments, comparisons, audits, submissions, settings, encodings.
+"""Use damaged stores: saved results, monitors, moments, comparisons, audits, submissions, settings, encodings.
 
     python scripts/fuzz_stores.py --minutes 5 --seed 0
     python scripts/fuzz_stores.py --only monitor --case 12
 
-One file of a good store is mutated, as `fuzz_files.py` mutates files of data, and the store is used. What may come of
-it is a result, or an error that the library raises itself. Everything else is reported once per place.
+One file of a good store is damaged, as in `fuzz_files.py`, and the store is used. This must return a result, or raise
+an error of the library. Everything else is reported once per place in the code.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Use = Callable[[Path], Any]
 
 
 def make_results(folder: Path) -> None:
-    """Save one result of each of several kinds."""
+    """Save one result of each kind."""
     few: dict[str, Any] = {"n_permutations": 19, "seed": 0}
     found = {
         "audit": shesha.audit({"a": X, "b": Y}, np.arange(40) % 2, n_bootstrap=5, **few),
@@ -78,7 +78,7 @@ def make_monitor(folder: Path) -> None:
 
 
 def use_monitor(folder: Path) -> None:
-    """Check, update, and answer what a server is asked for."""
+    """Check, update, and answer the requests of a server."""
     from shesha.drift.monitor_server import server
 
     for place in (folder / "one.npz", folder / "monitor"):
@@ -98,7 +98,7 @@ def make_moments(folder: Path) -> None:
 
 
 def use_moments(folder: Path) -> None:
-    """Go on, and compare."""
+    """Continue counting, and compare."""
     found = shesha.Moments.load(folder / "moments.npz")
     found.update(X, Y)
     str(shesha.compare(found, "CKA"))
@@ -129,7 +129,7 @@ def make_submissions(folder: Path) -> None:
 
 
 def use_submissions(folder: Path) -> None:
-    """Make the table of all."""
+    """Make the table of all submissions."""
     from shesha.benchmark import leaderboard_page
 
     leaderboard_page(folder)
@@ -141,7 +141,7 @@ def make_settings(folder: Path) -> None:
 
 
 def use_settings(folder: Path) -> None:
-    """Read them as every command does."""
+    """Read the settings as every command does."""
     import typer
 
     from shesha.cli import _config_file
@@ -159,7 +159,7 @@ def make_encodings(folder: Path) -> None:
 
 
 def use_encodings(folder: Path) -> None:
-    """Make a monitor of them."""
+    """Make a monitor from the re-encodings."""
     files = tuple(sorted(folder.iterdir()))
     DriftMonitor(X, nulls=CanaryEncodings("layer", X, files, {}), false_alarm=0.4)
 
@@ -176,11 +176,11 @@ STORES: dict[str, tuple[Callable[[Path], None], Use]] = {
 
 
 def write_case(kind: str, good: Path, number: int, seed: int, folder: Path) -> Path:
-    """Write the damaged store of a number: a document or a row of a table is edited, or bytes are."""
+    """Write the damaged store of a number: edit a document, a row of a table, or bytes."""
     rng = np.random.default_rng([seed, sum(kind.encode()), number])
     target = folder / f"{kind}-{number}"
     shutil.copytree(good, target)
-    # What stores of comparisons were made of is written anew.
+    # Do not damage the input arrays of comparisons, because they are written again before each use.
     inside = sorted(path for path in target.rglob("*") if path.is_file() and (kind, path.suffix) != ("stores", ".npy"))
     chosen = inside[int(rng.integers(len(inside)))]
     if chosen.suffix == ".json" and rng.random() < 0.7:
@@ -213,7 +213,7 @@ def _edit_row(path: Path, rng: np.random.Generator) -> None:
 
 
 def outcome(use: Use, place: Path) -> tuple[str, str]:
-    """Use a store, and judge what comes of it."""
+    """Use a store, and classify the outcome."""
     import signal
 
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
@@ -231,7 +231,7 @@ def outcome(use: Use, place: Path) -> tuple[str, str]:
 
 
 def run(minutes: float, numbers: range, seed: int, only: str) -> int:
-    """Fuzz for a time; print each kind of fault once and how much was tried."""
+    """Test damaged stores for a given time; print each kind of fault once, and the number of stores."""
     until, tally, seen = time.monotonic() + 60 * minutes, Counter[str](), set()
     with tempfile.TemporaryDirectory() as place:
         kinds = [kind for kind in STORES if only in ("", kind)]
@@ -260,7 +260,7 @@ def run(minutes: float, numbers: range, seed: int, only: str) -> int:
 
 
 def main() -> int:
-    """Fuzz, or use one case again."""
+    """Test damaged stores, or use one case again."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--cases", type=int, default=1 << 31, help="damage so many of each kind at most")

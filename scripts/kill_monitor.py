@@ -1,8 +1,9 @@
-"""Kill a process that checks and updates, at random moments; history and state must stay readable and consistent.
+"""Kill a process that checks and updates a monitor, and test that its history and state stay readable and consistent.
 
     python scripts/kill_monitor.py [--kills 50]
 
-Every kill is followed by a look at the whole history, and by one more update that must go on where it ended.
+After every kill, the script reads the whole history, and makes one more update, which must continue from the saved
+state.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ while True:
 
 
 def look(folder: Path) -> tuple[int, int]:
-    """Require numbers without gaps in the history, and a state that belongs to the last event."""
+    """Check that the history has consecutive numbers, and that the state belongs to the last event."""
     monitor = DriftMonitor.load(folder)
     checks, updates = monitor.history(), monitor.history("update")
     assert [one["sequence"]["number"] for one in checks] == list(range(1, len(checks) + 1))

@@ -1,9 +1,9 @@
-"""Write tests/bio/public_values.json: what the public package gives for inputs that seeds make.
+"""Write tests/bio/public_values.json: values of the public package for seeded inputs.
 
     PYTHONPATH=FOLDER_OF_THE_PUBLIC_PACKAGE python scripts/make_bio_values.py
 
-The public package has this library's import name, so it must be the only one on the path. Its k-NN needs scikit-learn,
-its LOESS statsmodels.
+The public package has the same import name as this library, so this library must not be on the path. The k-NN score of
+the public package needs scikit-learn, and its LOESS needs statsmodels.
 """
 
 import json
@@ -18,7 +18,7 @@ import inputs  # noqa: E402
 from shesha import bio  # noqa: E402
 
 SHAPES = ((0, 80, 40, 12), (1, 30, 60, 40), (2, 120, 1100, 5))
-"""Seed, controls, perturbed cells, features; of the third a random thousand cells is used."""
+"""Seed, and numbers of controls, perturbed cells and features; a random thousand cells of the third are used."""
 OPTIONS = {
     "perturbation_coherence": (
         {},

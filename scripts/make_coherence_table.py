@@ -2,8 +2,8 @@
 
     python scripts/make_coherence_table.py [--runs 400] [--out docs/coherence_rates.md]
 
-Each line is a kind of noise, a size of the group beside 200 controls, and how chance and shifts are made. Binomial
-limits for a true rate of 5 %: 3.1 to 7.4 % of 400 runs, 2.4 to 9 % of 200.
+Each line of the table is a kind of noise, a group size (with 200 controls), and a method for chance levels and shifts.
+For a true rate of 5 %, the binomial limits are 3.1 to 7.4 % for 400 runs and 2.4 to 9 % for 200 runs.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     python scripts/make_covariates_table.py [--runs 200] [--rows 30 100] [--measures CKA RSA] [--split] [--write]
 
-X and Y share only the covariate (false positives), or also a part of rank 3 (power). `--split` counts false positives
-of `chance` of the feature split instead, at 100 rows x 200 features whose halves share only the covariate.
+X and Y share only the covariate (false positives), or also a part of rank 3 (power). With `--split`, the script instead
+counts false positives of `chance` for the feature split. These data have 100 rows and 200 features, whose halves share
+only the covariate.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "calibration.md"
 LEVEL = 0.05
 FEATURES, WIDE, DRAWS = 8, 200, 39
 _EFFECT = 1.5
-"""Size of the covariate's effect on a feature, beside noise of size 1."""
+"""Size of the effect of the covariate on a feature, relative to the noise."""
 _SHARED = 0.25
-"""Variance of each dimension of the shared part, beside that of the noise."""
+"""Variance of each dimension of the shared part, relative to that of the noise."""
 Covariates = dict[str, np.ndarray]
 Case = Callable[[np.random.Generator, int], tuple[Covariates, np.ndarray]]
 """Function that draws covariates, and the columns of their effects."""
@@ -81,7 +82,7 @@ def make(rng: np.random.Generator, case: Case, n: int, related: bool) -> tuple[n
 
 
 def significant(measure: str, case: Case, n: int, run: int, related: bool, given: bool) -> bool:
-    """Whether one pair is significant."""
+    """Return whether one pair is significant."""
     rng = np.random.default_rng([run, n, list(CASES.values()).index(case), related])
     X, Y, covariates = make(rng, case, n, related)
     options: dict[str, Any] = {"metric": "euclidean"} if measure == "RSA" else {}
@@ -91,7 +92,7 @@ def significant(measure: str, case: Case, n: int, run: int, related: bool, given
 
 
 def split_significant(case: Case, n: int, run: int) -> bool:
-    """Whether the halves of features that share only the covariate are significantly similar."""
+    """Return whether halves of the features that share only the covariate are significantly similar."""
     rng = np.random.default_rng([run, n, list(CASES.values()).index(case), 2])
     covariates, columns = case(rng, n)
     X = _EFFECT * columns @ rng.standard_normal((columns.shape[1], WIDE)) + rng.standard_normal((n, WIDE))
@@ -107,7 +108,7 @@ def rate(work: Callable[[int], bool], runs: int) -> tuple[float, str]:
 
 
 def percent(value: float) -> str:
-    """Write a rate as the page does."""
+    """Format a rate as on the page."""
     return f"{100 * value:.0f} %" if value >= 0.9 else f"{100 * value:.1f} %"
 
 

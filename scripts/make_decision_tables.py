@@ -1,4 +1,4 @@
-"""Rates and coverages of docs/decide.md, from the rows of the studies that measured them.
+"""Write the rates and coverages in docs/decide.md from the rows of the studies that measured them.
 
 python scripts/make_decision_tables.py
 """
@@ -73,11 +73,11 @@ CASES = (
         [{"data": name, "design": "row scale"} for name in ("row scale about an offset", "depth of counts")],
     ),
 )
-"""Which rows may swap, what to say, and the cells of the study without and with it."""
+"""Rows that may be permuted, the argument that declares this, and the cells of the study without and with it."""
 
 
 def rate(rows: pd.DataFrame, cells: list[dict[str, object]]) -> str:
-    """The share of runs of these cells in which nothing was called something, with its limits."""
+    """Share of runs in these cells with a false positive, with its limits."""
     if not cells:
         return "-"
     chosen = pd.concat([rows[(rows[list(cell)] == pd.Series(cell)).all(axis=1)] for cell in cells])

@@ -1,7 +1,7 @@
-"""Train a small network on the packaged digits and store what its hidden layers say of images it has not seen.
+"""Train a small network on the packaged digits and store the activations of its hidden layers for held-out images.
 
-The result ships as ``shesha/data/digits_network.npz``. Everything is drawn from one seed: a rerun
-gives the same arrays.
+The result is part of the package, as ``shesha/data/digits_network.npz``. The script has a fixed seed, so a rerun gives
+the same arrays.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SEED = 0
 HELD_OUT = 900
 SIZES = (64, 96, 64, 32, 10)
 GAINS = (2.0, 1.0, 1.0, 1.0)
-"""Pixels vary little around their mean; a doubled first layer keeps the untrained units out of tanh's linear middle."""
+"""The first layer is doubled, because pixels vary little and untrained units would stay in the linear range of tanh."""
 EPOCHS = 40
 BATCH = 32
 LEARNING_RATE = 2e-3
@@ -34,7 +34,7 @@ WEIGHT_DECAY = 0.5
 
 
 class Network:
-    """A tanh network with a linear read-out; ``parameters`` holds the weights of all layers, then their biases."""
+    """A tanh network with a linear read-out; ``parameters`` contains the weights of all layers, then their biases."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         shapes = zip(SIZES[:-1], SIZES[1:], GAINS, strict=True)
@@ -75,7 +75,7 @@ def _softmax(logits: Matrix) -> Matrix:
 
 
 def train(network: Network, pixels: Matrix, labels: Labels, rng: np.random.Generator) -> None:
-    """Run Adam with decoupled weight decay, the step falling linearly to zero."""
+    """Run Adam with decoupled weight decay and a learning rate that decreases linearly to zero."""
     starts = range(0, len(pixels), BATCH)
     n_steps = EPOCHS * len(starts)
     means = [np.zeros_like(parameter) for parameter in network.parameters]
@@ -92,7 +92,7 @@ def train(network: Network, pixels: Matrix, labels: Labels, rng: np.random.Gener
                 mean += 0.1 * (gradient - mean)
                 square += 0.001 * (gradient**2 - square)
                 unbiased = np.sqrt(square / (1.0 - 0.999**step))
-                # Biases are left undecayed: they shift units and do not make them saturate in the way large weights do.
+                # Biases have no weight decay, because they do not make units saturate as large weights do.
                 decay = WEIGHT_DECAY * parameter if parameter.ndim == 2 else 0.0
                 parameter -= rate * (mean / (1.0 - 0.9**step) / (unbiased + 1e-8) + decay)
 
@@ -102,7 +102,7 @@ def activations() -> tuple[Arrays, float]:
     rng = np.random.default_rng(SEED)
     images, labels = digits()
     order = rng.permutation(len(images))
-    # Drawn at random but kept in the order of the collection.
+    # The images are drawn at random, but stay in the order of the data set.
     held_out, training = np.sort(order[:HELD_OUT]), order[HELD_OUT:]
     pixels = (images - images[training].mean(axis=0)) / 16.0
     network = Network(rng)
@@ -117,7 +117,7 @@ def activations() -> tuple[Arrays, float]:
 
 
 def save(arrays: Arrays, path: Path) -> None:
-    """Write the arrays, so that no reader meets half a file."""
+    """Write the arrays to a temporary file first, so that no reader sees an incomplete file."""
     with replacing(path) as draft, draft.open("wb") as file:
         np.savez_compressed(file, **arrays)
 

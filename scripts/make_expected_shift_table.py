@@ -1,8 +1,8 @@
-"""Measure how often a stream of new rows alarms while only its mix changes, and how soon it finds more than that.
+"""Measure false alarm rates of stream monitors if only the mix of rows changes, and detection delays for other changes.
 
     python scripts/make_expected_shift_table.py [--streams 2000]
 
-It replaces the last section of docs/monitoring_rates.md.
+The script replaces the last section of docs/monitoring_rates.md.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SHARE = "share of the kind with the wider spread"
 
 
 def first_alarm(mix: str, change: str, how: str, seed: int) -> int:
-    """Return the row that raises the alarm, or 0."""
+    """Return the number of the row that raises the alarm; 0 without an alarm."""
     rng, (n_reference, n_new) = np.random.default_rng([17, seed]), SIZES[how]
     chances = np.r_[np.full(n_reference, 0.1), MIXES[mix](n_new)]
     kinds = (rng.random(len(chances)) < chances).astype(int)

@@ -1,4 +1,4 @@
-"""Tables of docs/what_does_0.7_mean.md: scores of data whose signal is known, and of real data (under SHESHA_DATA)."""
+"""Write the tables of docs/what_does_0.7_mean.md: scores of data with known signal, and of real data (SHESHA_DATA)."""
 
 from __future__ import annotations
 

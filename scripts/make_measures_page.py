@@ -1,4 +1,4 @@
-"""Write docs/measures.md from what the measures declare."""
+"""Write docs/measures.md from the declarations of the measures."""
 
 from pathlib import Path
 

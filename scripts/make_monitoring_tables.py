@@ -1,10 +1,10 @@
-"""Measure how often monitors alarm where nothing changed, and how soon else, into docs/monitoring_rates.md.
+"""Measure false alarm rates and detection delays of monitors, and write docs/monitoring_rates.md.
 
     SHESHA_DATA=... HF_HUB_OFFLINE=1 python scripts/make_monitoring_tables.py --cache FOLDER [--monitors 2000]
 
-Encodings are kept in the cache (minutes of computation for each pool); everything else takes a few minutes. Evidently's
-tests of embeddings are written out below from version 0.7.23 (`embedding_drift_methods.py`), because it cannot be
-imported without its dependencies; scikit-learn must be there for its classifier.
+Encodings are kept in the cache, because each pool takes minutes to compute. Everything else takes a few minutes. The
+embedding tests of Evidently 0.7.23 (`embedding_drift_methods.py`) are implemented below, because Evidently cannot be
+imported without its dependencies. Its classifier needs scikit-learn.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def cosine(before: np.ndarray, after: np.ndarray) -> np.ndarray:
 
 
 def evidently_distance(reference: np.ndarray, current: np.ndarray, quantile: float = 0.95) -> bool:
-    """`distance(bootstrap=True)`: both bootstrap samples come from the reference alone."""
+    """`distance(bootstrap=True)`, in which both bootstrap samples are drawn from the reference."""
     n, m = len(reference), len(current)
     first, second = int(n * n / (n + m)), int(m * n / (n + m))
     null = []
@@ -58,7 +58,7 @@ def evidently_distance(reference: np.ndarray, current: np.ndarray, quantile: flo
 
 
 def evidently_model(reference: np.ndarray, current: np.ndarray, threshold: float = 0.55) -> bool:
-    """`model()`: the area under the curve of a classifier against a fixed threshold."""
+    """`model()`, which compares the area under the ROC curve of a classifier with a fixed threshold."""
     data, target = np.concatenate([reference, current]), np.repeat([1, 0], [len(reference), len(current)])
     train, test, known, asked = train_test_split(data, target, test_size=0.5, random_state=42, shuffle=True)
     said = SGDClassifier(loss="log_loss", random_state=42).fit(train, known).predict_proba(test)[:, 1]
@@ -66,7 +66,7 @@ def evidently_model(reference: np.ndarray, current: np.ndarray, threshold: float
 
 
 def evidently_mmd(reference: np.ndarray, current: np.ndarray, quantile: float = 0.05) -> bool:
-    """`mmd(bootstrap=True)` with its default quantile, of samples of the reference that share rows."""
+    """`mmd(bootstrap=True)` with its default quantile, from samples of the reference that share rows."""
     from scipy.spatial.distance import cdist
 
     def unbiased(kernel: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
@@ -153,7 +153,7 @@ def scored(pool: np.ndarray) -> np.ndarray:
 def false_alarms(
     name: str, pool: np.ndarray, scores: np.ndarray, n_monitors: int, rng: np.random.Generator
 ) -> list[list]:
-    """One check of each of many monitors: reference, nulls and check are drawn anew."""
+    """One check of each of many monitors, with new draws of reference, nulls and check."""
     lines = []
     found = np.zeros((n_monitors, len(LEVELS), scores.shape[2]), dtype=bool)
     for i in range(n_monitors):
@@ -182,7 +182,7 @@ def rate(hits: np.ndarray) -> str:
 
 
 def run_lengths(scores: np.ndarray, target: float, n_monitors: int, rng: np.random.Generator) -> list:
-    """Checks to the first alarm of many monitors on unchanged encodings."""
+    """Number of checks until the first alarm, for many monitors of unchanged encodings."""
     lengths, slow, most, rule = [], [], int(20 * target), AlarmRule(target, K)
     for _ in range(n_monitors):
         reference = rng.integers(REFERENCES)
@@ -237,7 +237,7 @@ def shifted(cache: Path) -> dict[float, np.ndarray]:
 def delays(
     pool: np.ndarray, scores: np.ndarray, changed: dict[float, np.ndarray], rng: np.random.Generator
 ) -> list[list]:
-    """How often one check alerts, and after how many checks in a row, by the size of the change."""
+    """Share of single checks that alert, and number of checks until an alert, by the size of the change."""
     measures, lines = choose_measures(None, FEWER), []
     references = [Representation.build(pool[r].astype(float)) for r in range(REFERENCES)]
     for shift, encodings in changed.items():
@@ -268,7 +268,7 @@ def delays(
 
 
 def windows(n_runs: int) -> list[list]:
-    """New inputs: rows of one data set dealt into reference and window, unchanged or changed."""
+    """Tests of new inputs: rows of one data set are split into reference and window, unchanged or changed."""
     with np.load(minilm.data("minilm_sst2", "minilm_l6_sst2_validation.npz"), allow_pickle=False) as file:
         rows = file["embeddings"][:, -1].astype(float)
     changes: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
@@ -281,7 +281,7 @@ def windows(n_runs: int) -> list[list]:
     lines = []
     for told, change in changes.items():
         hits: dict[str, list[bool]] = {}
-        # The rate without a change wants more runs than what is found.
+        # The false alarm rate needs more runs than the detection rates.
         for run in range(n_runs if told != "none" else 5 * n_runs):
             rng = np.random.default_rng([11, run])
             order = rng.permutation(len(rows))
@@ -299,7 +299,7 @@ def windows(n_runs: int) -> list[list]:
 
 
 def many_deals(n_runs: int = 600) -> list[list]:
-    """One test of windows without a change, often enough to tell 5 % from 7 %; in few directions, which is fast."""
+    """False alarm rate for new inputs, with enough runs to distinguish 5 % from 7 %; few directions make this fast."""
     with np.load(minilm.data("minilm_sst2", "minilm_l6_sst2_validation.npz"), allow_pickle=False) as file:
         rows = file["embeddings"][:, -1].astype(float)
     rows = rows @ np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[2][:60].T
@@ -329,13 +329,13 @@ def main() -> None:
         write_text(kept, json.dumps(found))
     rates = [line for one in found["pools"].values() for line in one["rates"]]
     lengths = [line for one in found["pools"].values() for line in one["lengths"]]
-    # The last section is of another script, make_expected_shift_table.py.
+    # The last section is written by another script, make_expected_shift_table.py.
     _, heading, section = PAGE.read_text(encoding="utf-8").partition("\n## New inputs of a changing mix")
     write_text(PAGE, page(rates, lengths, found["later"], found["new"], asked.monitors) + heading + section)
 
 
 def measured(name: str, pool: np.ndarray, cache: Path, n_monitors: int, found: dict) -> dict:
-    """Measure one set of encodings of the same inputs, which is kept beside those that were measured earlier."""
+    """Measure one set of encodings of the same inputs, and keep the result with earlier ones."""
     rng, scores = np.random.default_rng(0), scored(pool)
     lengths = [[name, *run_lengths(scores, target, n_monitors // 10, rng)] for target in (20, 100)]
     kept = {"rates": false_alarms(name, pool, scores, n_monitors, rng), "lengths": lengths}

@@ -2,7 +2,7 @@
 
     python scripts/make_pitfall_scores.py [--seeds 20]
 
-Every trap is set in the same two kinds of data, and its remedy is tried on the same draws.
+Every trap is added to the same two kinds of data, and its remedy is tested on the same draws.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ MEASURES = ("CKA", "unbiased CKA", "RSA", "mutual kNN", "Procrustes similarity",
 SCORES = (*SPLITS, *MEASURES)
 DONORS = 20
 N_SHARED = 6
-"""Draws where much is shared, which vary little."""
+"""Number of draws for data with a large shared part, whose scores vary little."""
 MANY = 0.2
-"""Above this share of draws alarms are printed bold: 5 of 20 happen at a level of 5 % in one cell of 400."""
+"""Share of draws above which false positives are printed bold; 5 of 20 occur in one cell of 400 at a level of 5 %."""
 READING = """\
 Drift and donors are the most harmful: they affect every score, and look like a strong, significant result. Width and
 few rows raise raw scores, but a test corrects for them. An outlying row raises CKA and Procrustes to about 1 and leaves
@@ -40,11 +40,11 @@ score. It raises the basis-averaged score and SVCCA, although X and Y share no m
 nearest neighbours by cosine uninformative."""
 Pair = tuple[np.ndarray, np.ndarray]
 Data = tuple[np.ndarray, np.ndarray, dict[str, Any]]
-"""X, Y, and what is told of the rows."""
+"""X, Y, and the arguments that describe the rows."""
 
 
 def clean(rng: Rng, shared: bool, n: int = N, d: int = D) -> Pair:
-    """Two matrices of noise, or of six directions that both see through mixtures of their own, with less noise."""
+    """Two matrices of noise, or of six shared directions with different mixtures and less noise."""
     if not shared:
         return noise(rng, n, d), noise(rng, n, d)
     common = noise(rng, n, 6)
@@ -108,7 +108,7 @@ def within_donors(X: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Trap:
-    """One fault, how it is set, and what helps: for pairs, and for one representation where that is something else."""
+    """A problem, how it is simulated, and its remedy, for pairs and, if different, for one representation."""
 
     title: str
     use: str
@@ -116,7 +116,7 @@ class Trap:
     remedy: Callable[[Pair], Data] = field(default=lambda pair: (*pair, {}))
     alone: Callable[[np.ndarray], np.ndarray] | None = None
     changes: bool = True
-    """Whether the remedy changes values, and not only what they are held against."""
+    """Whether the remedy changes values, not only their null distribution."""
     size: tuple[int, int] = (N, D)
 
 
@@ -148,7 +148,7 @@ def value(score: str, X: np.ndarray, Y: np.ndarray) -> float:
 
 
 def alarm(score: str, X: np.ndarray, Y: np.ndarray, told: dict[str, Any]) -> bool:
-    """Whether the score is called above chance at 5 %."""
+    """Return whether the score is significant at 5 %."""
     if score in SPLITS:
         return shesha.chance(X, variant=SPLITS[score], n_permutations=19, seed=0).p_value <= 0.05
     return shesha.calibrate(X, Y, score, n_permutations=19, seed=0, **told).p_value <= 0.05
@@ -156,7 +156,7 @@ def alarm(score: str, X: np.ndarray, Y: np.ndarray, told: dict[str, Any]) -> boo
 
 @dataclass
 class Line:
-    """What was found of one trap."""
+    """The results for one trap."""
 
     nothing: dict[str, list[float]]
     alarms: dict[str, list[bool]]
@@ -240,7 +240,7 @@ def after_cell(line: Line) -> str:
 
 
 def group_sizes() -> str:
-    """How coherent groups of cells are that nothing moved, by their size."""
+    """Coherence of groups of cells without an effect, by group size."""
     lines = []
     for size in (10, 25, 100, 400):
         rng = np.random.default_rng(size)

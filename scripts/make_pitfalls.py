@@ -1,9 +1,9 @@
-"""Twenty traps, what a naive score says of each, what doubts say, what is left after their advice; docs/pitfalls.md.
+"""Write docs/pitfalls.md: naive scores for twenty traps, the doubts that are raised, and scores after their advice.
 
     python scripts/make_pitfalls.py [--seeds 10] [--runs 200] [--out FILE]
 
-`--seeds` counts the samples of each trap, `--runs` those of each clean condition, in which any doubt is a false alarm.
-Where SHESHA_DATA names the folder of real data, the page ends with what is left of headlines there.
+`--seeds` is the number of samples of each trap. `--runs` is the number of samples of each clean condition, where any
+doubt is a false alarm. If SHESHA_DATA names a folder of real data, the last section reports how their scores change.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ Data = dict[str, Any]
 
 @dataclass(frozen=True)
 class Trap:
-    """Data with one planted fault: X (and Y), and what `doubts` is told."""
+    """Data with one simulated problem: X (and Y), and the arguments of `doubts`."""
 
     title: str
     causes: tuple[str, ...]
-    """Names of the doubts that tell the fault; several where the fault has two faces."""
+    """Names of the doubts that describe the problem; there may be several."""
     make: Callable[[Rng], Data]
     after: Callable[[Data], float]
     """The score after the advice was followed."""
@@ -47,7 +47,7 @@ class Trap:
 
 
 def split(X: np.ndarray) -> float:
-    # Pairs that sparse rows leave undefined within a half are left out.
+    # Sparse rows can be zero within a half. Pairs with such rows have no distance and are omitted.
     return shesha.estimate(X, seed=0, n_bootstrap=0).value
 
 
@@ -107,7 +107,7 @@ def confounded(rng: Rng) -> Data:
 
 
 def without(X: np.ndarray, quantity: np.ndarray) -> float:
-    """The split of what a quantity, numbers or labels, does not explain."""
+    """Feature split of the residuals after regression on a quantity, numbers or labels."""
     labels = quantity.dtype.kind == "i"
     design = np.eye(int(quantity.max()) + 1)[quantity] if labels else np.vander(quantity / np.abs(quantity).max(), 4)
     return split(X - design @ np.linalg.lstsq(design, X, rcond=None)[0])
@@ -124,7 +124,7 @@ def standardised(data: Data) -> float:
 
 
 def beside_scale(data: Data) -> float:
-    """What the score is worth among rows of like length: 0 is what the scale alone gives."""
+    """Score corrected for row length; 0 is the value that the scale alone gives."""
     lengths = np.linalg.norm(data["X"], axis=1)
     found = shesha.chance(data["X"], within=lengths, n_permutations=99, seed=0)
     return found.observed - found.level
@@ -261,7 +261,7 @@ def clean_line(title: str, make: Callable[[Rng, int, int], Data], n_runs: int) -
 
 
 def real_lines(folder: Path) -> list[str]:
-    """What is doubted of real data, and what is left of the headline."""
+    """Doubts about real data, and the headline scores after their advice."""
     rng = np.random.default_rng(0)
 
     def line(name: str, X: np.ndarray, after: Callable[[np.ndarray], float], remedy: str, **told: Any) -> str:

@@ -1,4 +1,4 @@
-"""How often intervals of steering hold the truth, and how often noise is called steerable: tables of docs/steering.md.
+"""Measure the coverage and the false positive rate of steering scores: tables of docs/steering.md.
 
 python scripts/make_steering_table.py [--runs 150]
 """
@@ -13,14 +13,14 @@ from shesha import steering
 
 ALPHAS = (-0.2, 0.0, 0.2)
 CASES = ((60, 10, None), (200, 30, None), (120, 10, 4))
-"""Rows, features, rows of a template."""
+"""Numbers of rows, of features, and of rows per template."""
 LEVEL = 0.05
 
 
 def data(
     seed: int, n: int, d: int, size: int | None, distance: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Two classes that lie apart; rows of a template share an offset, and hold both."""
+    """Two separated classes; rows of a template share an offset, and contain both classes."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 2
     X = rng.standard_normal((n, d)) + distance * np.eye(d)[y]
@@ -39,14 +39,14 @@ def coverage(n: int, d: int, size: int | None, runs: int) -> str:
         )
         found.append([(s.value, s.ci_low, s.ci_high) for s in (one.accuracy, one.max_drop)])
     value, low, high = np.moveaxis(np.array(found), 2, 0)
-    # What an interval is for: the mean over samples of so many rows.
+    # The true value of an interval is the mean over samples with the same number of rows.
     truth = value.mean(axis=0)
     held = ((low <= truth) & (truth <= high)).mean(axis=0)
     return f"| {n} | {d} | {size or '-'} | {held[0]:.0%} | {held[1]:.0%} |"
 
 
 def false_positives(runs: int) -> str:
-    """Five layers without any signal: the best of them, and each as if it had been named beforehand."""
+    """False positive rates for five layers without signal: of the best layer, and of layers chosen in advance."""
     hits = []
     for seed in range(runs):
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""How often `shesha.diff` calls an unchanged layer changed, and finds a change: the tables of start/fine_tuned.md.
+"""Measure the false positive rate and the power of `shesha.diff`: the tables of start/fine_tuned.md.
 
 $ python scripts/measure_diff_rates.py [RUNS]
 """
@@ -21,17 +21,17 @@ Rows = NDArray[np.float64]
 
 
 def rows(rng: np.random.Generator) -> Rows:
-    """Draw an anisotropic cloud, as layers have: few directions carry most."""
+    """Draw anisotropic rows, as in layers: few directions contain most of the variance."""
     return rng.standard_normal((N, RANK)) @ rng.standard_normal((RANK, D)) + 0.3 * rng.standard_normal((N, D))
 
 
 def noisy(X: Rows, rng: np.random.Generator, share: float) -> Rows:
-    """Encode again: noise in units of each row's spread."""
+    """Simulate a re-encoding by adding noise in units of the spread of each row."""
     return X + share * X.std(axis=1, keepdims=True) * rng.standard_normal(X.shape)
 
 
 def re_encoded(k: int, share: float, change: float = 0.0) -> Draw:
-    """Return a model with k re-encodings, whose change is so many times the noise."""
+    """Return a model with k re-encodings, and a change of a given multiple of the noise."""
 
     def draw(rng: np.random.Generator) -> dict[str, object]:
         X = rows(rng)
@@ -42,13 +42,13 @@ def re_encoded(k: int, share: float, change: float = 0.0) -> Draw:
 
 
 def of_several_kinds(rng: np.random.Generator) -> dict[str, object]:
-    """Return a model re-encoded in another batch size, order and precision; the new encoding differs in one of them."""
+    """Return a model re-encoded with another batch size, order and precision; the new encoding changes one of them."""
     X, kinds = rows(rng), (1e-6, 1e-6, 1e-2)
     return {"before": X, "after": noisy(X, rng, kinds[rng.integers(3)]), "again": [noisy(X, rng, s) for s in kinds]}
 
 
 def other_seeds(n_also: int, distance: float, change: float = 0.0) -> Draw:
-    """Return runs of one training, of which `before` is one as well unless there is a change."""
+    """Return runs of one training; `before` is one of these runs unless there is a change."""
 
     def draw(rng: np.random.Generator) -> dict[str, object]:
         X = rows(rng)
@@ -73,7 +73,7 @@ def alone(share: float) -> Draw:
 
 
 def some_rows(share: float) -> Draw:
-    """Return a model of which a share of the rows went elsewhere."""
+    """Return a model in which a share of the rows moved."""
 
     def draw(rng: np.random.Generator) -> dict[str, object]:
         X = rows(rng)
@@ -117,7 +117,7 @@ def verdicts(draw: Draw, runs: int) -> Counter[str]:
 
 
 def class_rates(runs: int) -> str:
-    """Count classes that moved, and separations that changed, where noise knows no labels."""
+    """Count false positives for moved classes and changed separations, for noise independent of the labels."""
     families = pairs = tests = separations = 0
     for run in range(runs):
         rng = np.random.default_rng(run)

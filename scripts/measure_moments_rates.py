@@ -1,11 +1,11 @@
-"""How often intervals of moments hold the mean value of such samples, and how often unrelated data get p <= 0.05.
+"""Measure the coverage of intervals from moments, and the rate of p <= 0.05 for unrelated data.
 
     python scripts/measure_moments_rates.py [--runs 400]
 
-Prints the tables of docs/any_size.md. The mean value is that over all runs of one condition: measures such as CCA are
-biased for finite rows, and an interval says how far other rows would move the value, not how far it is biased. A second
-table has the value of two million rows instead: of the intervals, of the intervals about the jackknife's corrected
-value, and how often the result notes a bias.
+The script prints the tables of docs/any_size.md. The mean value is over all runs of one condition. Measures such as CCA
+are biased for finite rows, and an interval describes variation over samples, not bias. A second table therefore uses
+the value for two million rows. It contains the coverage of the intervals, the coverage of intervals around the
+bias-corrected jackknife value, and how often the result notes a bias.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def compare_samples(runs: int, n: int, kind: str, strength: float, n_draws: int)
 
 
 def coverage_row(found: list[shesha.Comparison]) -> list[str]:
-    """Share of the intervals that hold the mean value, by measure."""
+    """Share of the intervals that contain the mean value, by measure."""
     cells = []
     for name in MEASURES:
         mean = float(np.mean([one[name].value for one in found]))
@@ -63,7 +63,7 @@ def coverage_row(found: list[shesha.Comparison]) -> list[str]:
 
 
 def limit_values(kind: str) -> dict[str, float]:
-    """Values of two million rows."""
+    """Values for two million rows."""
     rng, moments = np.random.default_rng(99), shesha.Moments()
     for _ in range(20):
         moments.update(*draw(rng, 100_000, kind, 0.5))
@@ -71,7 +71,7 @@ def limit_values(kind: str) -> dict[str, float]:
 
 
 def limit_row(found: list[shesha.Comparison], corrected: list[dict[str, float]], limits: dict[str, float]) -> list[str]:
-    """Share of the intervals that hold the value of many rows, as they are and corrected, and share noted."""
+    """Share of the intervals, raw and corrected, that contain the value for many rows, and share with a note."""
     cells = []
     for name in MEASURES:
         scores = [one[name] for one in found]

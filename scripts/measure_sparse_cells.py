@@ -1,9 +1,10 @@
-"""Time and memory of coherence on a sparse matrix: 100,000 cells x 20,000 genes, in memory, backed and lazily read.
+"""Measure time and memory of coherence for 100,000 cells x 20,000 genes: sparse in memory, backed, or read lazily.
 
     python scripts/measure_sparse_cells.py [memory|backed|lazy] [CELLS] [GENES] [SHARE]
 
-5 % of the entries are nonzero by default (0.75 GiB), in 500 perturbations and 10 % controls. Prints the size of the
-matrix, seconds, and the highest resident memory of the process before and after. Backed and lazy write a file first.
+By default, 5 % of the entries are nonzero (0.75 GiB). The cells are 10 % controls and 500 perturbations. The script
+prints the size of the matrix, seconds, and the peak resident memory of the process before and after. "backed" and
+"lazy" write a file first.
 """
 
 import resource
@@ -27,7 +28,7 @@ def made(n_cells: int, n_genes: int, share: float) -> anndata.AnnData:
     indices = np.empty(n_cells * per_cell, dtype=np.int32)
     data = rng.random(n_cells * per_cell, dtype=np.float32)
     for cell in range(n_cells):
-        # One gene of every stretch, so that a row's indices are distinct and sorted.
+        # Draw one gene from each interval of genes, so that the indices of a row are distinct and sorted.
         width = n_genes // per_cell
         own = slice(cell * per_cell, (cell + 1) * per_cell)
         indices[own] = np.arange(per_cell) * width + rng.integers(width, size=per_cell)

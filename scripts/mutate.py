@@ -1,12 +1,12 @@
-"""Change one operator or constant at a time, and see whether the tests of its room notice.
+"""Change one operator or constant at a time, and check whether the tests of its room fail.
 
     python scripts/mutate.py nulls --number 20 --seed 1
     python scripts/mutate.py all --number 200
 
-Rooms are drawn by their lines. All runs are in copies of the checkout. A first run notes which tests reach each
-statement (build/mutations keeps that until a file changes). Then each mutation is made, and the tests that reach it
-run until the first fails, the quickest first. A mutation of code that runs on import meets all tests of its room.
-A survivor either changes nothing that matters, or a test is missing.
+Rooms are drawn with probabilities proportional to their lines. All runs use copies of the checkout. The first run
+records which tests reach each statement, and build/mutations keeps this until a file changes. Then each mutation is
+made, and the tests that reach it run until the first fails, the quickest first. For code that runs on import, all tests
+of the room run. If no test fails, either the mutation does not alter results, or a test is missing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KEPT = ROOT / "build" / "mutations"
 
 
 def choose_tests(copy: Path, one: Mutation, reach: Reach, most: float) -> list[str]:
-    """List the tests of a mutation: those of the room's folder, others, examples; the quickest of each first."""
+    """List the tests of a mutation: tests of the room, other tests, then examples; within each, the quickest first."""
     place = find_place(ast.parse((copy / one.path).read_bytes()), one)
     reached = reach.tests_of(one.path) if place is None else reach.tests_at(f"{one.path}:{place}")
     own = f"tests/{one.path.relative_to(PACKAGE).parts[0]}/"
@@ -53,13 +53,13 @@ def choose_tests(copy: Path, one: Mutation, reach: Reach, most: float) -> list[s
 
 
 def judge(copy: Path, one: Mutation, tests: list[str], seconds: float, count: int) -> tuple[str, str]:
-    """Make one mutation, run its tests, and take it back: the verdict, and the test that noticed."""
+    """Make one mutation, run its tests, and undo it. Return the verdict and the test that failed."""
     if not tests:
         return "survived", "no test reaches it"
     file = copy / one.path
     source, stat = file.read_bytes(), file.stat()
     file.write_bytes(one.apply(source))
-    # Compiled files are recognised by second and size: each mutant needs a time of its own.
+    # Python recognises outdated compiled files by time in seconds and size, so each mutant needs a different time.
     os.utime(file, (stat.st_mtime + 10 * (count + 1),) * 2)
     began = time.monotonic()
     outcome = run_tests(copy, tests, 60 + 5 * seconds)

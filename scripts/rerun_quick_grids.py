@@ -2,9 +2,9 @@
 
     python scripts/rerun_quick_grids.py [STUDY ...] [--seconds 60] [--pages docs/studies]
 
-All studies by default, the cheapest first. `--seconds` is the processor time for each study; cells that do not fit are
-counted as left. Prints a line per study, and each value that differs from the six digits of the table. Ends with status
-1 if one differs. Cells whose data or weights are missing are counted apart.
+By default, all studies are computed, the cheapest first. `--seconds` is the processor time for each study; the
+remaining cells are counted as left. The script prints a line per study, and each value that differs from the six digits
+of the table. Its exit status is 1 if a value differs. Cells with missing data or weights are counted separately.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ import pandas as pd
 from shesha.studies import Study, Unreachable, find, studies
 
 RELATIVE, ABSOLUTE = 2e-5, 1e-6
-"""A table has six digits."""
+"""Tolerances, because tables have six digits."""
 
 
 def parameter_text(value: Any) -> str:
-    """Return a parameter as text: a column of 0.0 and 1.0 is read back as one of 0 and 1."""
+    """Return a parameter as text; 0.0 and 1.0 become 0 and 1, as in columns that are read back."""
     missing = value is None or (isinstance(value, float) and math.isnan(value))
     return "" if missing else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def committed_cells(study: Study, rows: pd.DataFrame) -> Iterator[tuple[dict[str, Any], Mapping[str, Any]]]:
-    """Return the cells of the quick grid that have a committed row, each with it."""
+    """Return the cells of the quick grid that have a committed row, with this row."""
     names = [name for name in rows.columns if any(name in cell for cell in study.full)]
     lines = rows.to_dict("records")
     known = {tuple(parameter_text(line[name]) for name in names): line for line in lines}
@@ -44,7 +44,7 @@ def committed_cells(study: Study, rows: pd.DataFrame) -> Iterator[tuple[dict[str
 
 
 def differences(found: Mapping[str, Any], line: Mapping[str, Any]) -> list[str]:
-    """Return what differs between a computed row and the committed one."""
+    """Return the differences between a computed row and the committed row."""
     pairs = [(name, value, line.get(name)) for name, value in found.items()]
     return [f"{name}: {value!r}, committed {other!r}" for name, value, other in pairs if not same(value, other)]
 
@@ -58,7 +58,7 @@ def same(value: Any, other: Any) -> bool:
 
 
 def rerun(study: Study, rows: pd.DataFrame, seconds: float) -> tuple[dict[str, int], list[str]]:
-    """Compute cells until the time is spent; return the counts and what differs."""
+    """Compute cells until the time is used up; return the counts and the differences."""
     counts = {"cells": len(study.quick), "committed": 0, "computed": 0, "differ": 0, "missing data": 0, "left": 0}
     found, start = [], time.process_time()
     for cell, line in committed_cells(study, rows):
@@ -79,7 +79,7 @@ def rerun(study: Study, rows: pd.DataFrame, seconds: float) -> tuple[dict[str, i
 
 
 def expected_seconds(folder: Path) -> float:
-    """Return the seconds of one cell, by the summary of the study."""
+    """Return the expected seconds per cell, from the summary of the study."""
     about = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     return float(about["seconds"]) / max(1, about["rows"])
 

@@ -3,7 +3,7 @@ Magnitude and coherence, with null groups
 =========================================
 
 Of forty groups of cells, a quarter have an effect. Without any effect, small groups are far from the controls and look
-coherent. The grey points are null groups: as many controls as each group has cells.
+coherent. The grey points are null groups, which consist of control cells and have the same sizes.
 """
 
 import numpy as np

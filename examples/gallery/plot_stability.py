@@ -2,8 +2,8 @@
 Stability over layers
 =====================
 
-Do random halves of the features give the same geometry, layer by layer? Bars are intervals; the dashed line is the
-value that chance rarely exceeds.
+Do random halves of the features give the same geometry in each layer? Bars are intervals, and the dashed line is the
+chance threshold.
 """
 
 import shesha

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 OBSERVED = "#c55a11"
 EXPECTED = "#7f7f7f"
-# On coloured cells: pages put their own ink and paper in the place of pure black and white.
+# Text colours for coloured cells. Pages replace pure black and white by their own text and background colours.
 ON_LIGHT, ON_DARK = "#010101", "#fefefe"
-# Okabe and Ito's colours: they differ for the colour-blind as well.
+# The palette of Okabe and Ito, which colour-blind readers can distinguish.
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#7f7f7f", "#000000", "#c5b000")
 
 
@@ -42,7 +42,7 @@ def sequence_of_colours(n: int) -> tuple[str, ...]:
     """
     colours = require("matplotlib", "plot", "plots need matplotlib").colormaps["viridis"]
     to_hex = require("matplotlib.colors", "plot").to_hex
-    # The lightest yellow is hard to see on paper.
+    # Omit the lightest yellow, which is hard to see on a white background.
     return tuple(to_hex(colours(0.8 * place / max(1, n - 1))) for place in range(n))
 
 

@@ -22,16 +22,16 @@ def boxes(ax: Axes, values: Mapping[str, Vector], colours: Sequence[str], *, lab
     ax : matplotlib Axes
         Where to draw.
     values : mapping of str to array
-        The values of each box, by its name.
+        The values of each box, by the name of the box.
     colours : sequence of str
-        One per box.
+        The colour of each box.
     label : str
         Label of the axis of values.
 
     Returns
     -------
     matplotlib Axes
-        Boxes from the first to the third quartile with the median, whiskers to the extremes.
+        Boxes extend from the first to the third quartile, with a line at the median. Whiskers reach the extremes.
     """
     places = range(len(values))
     drawn = ax.boxplot(

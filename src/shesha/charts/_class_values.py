@@ -30,9 +30,9 @@ def class_values(
     names : sequence of str
         The classes, from top to bottom.
     values, chance : array of shape (n,)
-        One each; NaN draws nothing.
+        The value and the chance level of each class. NaN is not drawn.
     above : sequence of bool
-        Classes above chance: a filled dot, the others a hollow one.
+        Whether each class is above chance, which is drawn as a filled dot; other dots are hollow.
     label : str
         Label of the axis of values.
     ax : matplotlib Axes, optional

@@ -25,11 +25,11 @@ def curves(
     Parameters
     ----------
     x : sequence of float
-        Where the values stand.
+        Horizontal positions of the values.
     values : mapping of str to sequence of float
-        One curve per name.
+        The values of each curve, by name.
     labels : pair of str
-        Labels of both axes.
+        Labels of the horizontal and the vertical axis.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 

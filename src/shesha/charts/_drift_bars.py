@@ -23,9 +23,9 @@ def drift_bars(
     Parameters
     ----------
     names : sequence of str
-        The measures.
+        Names of the measures.
     drifts, thresholds : sequence of float
-        One each; zero and less is drawn at the left edge.
+        The drift and the threshold of each measure. Values of 0 or less are drawn at the left edge.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 

@@ -42,21 +42,21 @@ def heat_map(
     Parameters
     ----------
     values : array of shape (n_rows, n_columns)
-        NaN where there is no value: the cell stays empty.
+        The values. Cells with NaN stay empty.
     rows, columns : sequences of str
-        Their names.
+        Names of the rows and columns.
     title : str
         Title of the picture.
     closer : {'higher', 'lower'}
         Which values are dark.
     framed : iterable of (row, column)
-        Cells with a frame.
+        Cells to draw with a frame.
     limits : (low, high)
-        Values of the ends of the colours, so that pictures can be compared; None: the smallest and the largest.
+        Values at the ends of the colour scale. Set them to compare pictures. None: the smallest and the largest value.
     cmap : str
-        Name of a colour map of matplotlib that runs from dark to light.
+        Name of a matplotlib colour map that runs from dark to light.
     annotate : bool, optional
-        Whether values are written into the cells; default: where they fit.
+        Whether to write values into the cells. Default: if they fit.
     size : (width, height), optional
         Size of a new figure, in inches.
     ax : matplotlib Axes, optional
@@ -77,7 +77,7 @@ def heat_map(
     ax.set_title(literal(fill(title, max(28, round(7 * n_columns)))), fontsize="medium")
     figure = ax.get_figure(root=True)
     if is_new and figure is not None:
-        # The layout decides how large cells are.
+        # The size of the cells is known only after the layout is computed.
         figure.draw_without_rendering()
     font = _largest_font(ax, cells.shape)
     fits = font >= _SMALLEST_FONT and max(n_rows, n_columns) <= _WRITTEN
@@ -118,7 +118,7 @@ def _write(ax: Axes, cells: Matrix, image: AxesImage, font: float) -> None:
     for i, j in np.ndindex(cells.shape):
         known = np.isfinite(cells[i, j])
         text = f"{cells[i, j]:.2f}" if known and abs(cells[i, j]) < 100 else f"{cells[i, j]:.3g}" if known else "-"
-        # The luminance of the colour decides, so that any map can be written on.
+        # The text colour follows from the luminance of the cell, so that text is legible with any colour map.
         red, green, blue, _ = image.cmap(image.norm(cells[i, j])) if known else (1.0, 1.0, 1.0, 1.0)
         dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
         ax.text(j, i, text, ha="center", va="center", fontsize=font, color=ON_DARK if dark else ON_LIGHT)

@@ -41,13 +41,13 @@ def intervals(
     names : sequence of str
         Names of the scored items, from left to right.
     scores : mapping of str to Series
-        Each score's values and intervals, one per name.
+        Values and intervals of each score, with one entry per scored item.
     thresholds : sequence of float, optional
-        The chance threshold of each; NaN where there is none.
+        The chance threshold of each item, NaN if there is none.
     label : str
         Label of the axis of scores.
     joined : bool
-        Lines join what was scored from left to right; else each threshold is a dash of its own.
+        Whether to connect items by lines from left to right. If False, each threshold is a separate dash.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 
@@ -82,7 +82,7 @@ def intervals(
     ax.set_ylabel(literal(label))
     ax.set_ylim(min(-0.05, ax.get_ylim()[0]), 1.02)
     ax.spines[["top", "right"]].set_visible(False)
-    # Apart from each other, points leave no corner free.
+    # Points that are not joined may lie in every corner, so the legend is placed above the axes.
     placement: dict[str, Any] = {} if joined else {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 2}
     ax.legend(frameon=False, fontsize="small", **placement)
     return ax
@@ -96,11 +96,11 @@ def chance_band(ax: Axes, chances: Sequence[float], null: Sequence[float], thres
     ax : matplotlib Axes
         Axes with one tick per item.
     chances : sequence of float
-        The chance level of each.
+        The chance level of each item.
     null : sequence of float
-        The best of all, draw by draw.
+        The best score of all items in each draw.
     threshold : float
-        Score that the best of unrelated data rarely exceeds.
+        Critical value of the best score for unrelated data.
     """
     low, high = np.nanquantile(np.asarray(null, dtype=float), [0.05, 0.95])
     ax.axhspan(low, high, color=EXPECTED, alpha=0.2, linewidth=0, label="best of all under the null (5 to 95 %)")

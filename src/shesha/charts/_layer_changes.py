@@ -30,13 +30,13 @@ def depth_profile(
     Parameters
     ----------
     names : sequence of str
-        Layers, from the first to the last.
+        Names of the layers, from the first to the last.
     changes : sequence of float
-        One each; no change at all is a triangle at the lower edge.
+        The change of each layer. A layer without any change is drawn as a triangle at the lower edge.
     ends : pair of sequences of float
-        Lower and upper ends of the intervals, NaN where there are none.
+        Lower and upper ends of the intervals, NaN if there are none.
     limits : sequence of float
-        Largest change that noise explains, for each layer; NaN if unknown.
+        Noise limit of each layer, NaN if unknown.
     label : str
         Label of the axis of changes.
     ax : matplotlib Axes, optional

@@ -13,9 +13,14 @@ def leaf_order(values: Matrix, closer: str) -> list[int]:
     Parameters
     ----------
     values : array of shape (n, n)
-        Where rows do not agree about a pair, their mean counts.
+        Similarities or distances of all pairs. An asymmetric table is averaged with its transpose.
     closer : {"higher", "lower"}
-        Which values are alike. Tables of fewer than three rows, or with gaps, keep their order.
+        Whether higher or lower values are more similar.
+
+    Returns
+    -------
+    list of int
+        The order of the rows. Tables with fewer than three rows or with NaN keep their order.
 
     Examples
     --------

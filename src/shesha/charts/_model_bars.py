@@ -33,17 +33,18 @@ def model_bars(
     Parameters
     ----------
     names : sequence of str
-        The models, from left to right.
+        Names of the models, from left to right.
     values : sequence of float
-        One each.
+        The value of each model.
     intervals : sequence of pairs of float
-        One each; NaN where there is none.
+        The interval of each value, NaN if there is none.
     band : pair of float, optional
-        Lower and upper end of the noise ceiling.
+        Lower and upper end of the noise ceiling. Default: no band.
     different : sequence of pairs of int
-        Places of models that differ significantly; of more than 15 those of neighbours are drawn.
+        Positions of the models in each significantly different pair. If there are more than 15 pairs, only pairs of
+        neighbouring bars are drawn.
     above_chance : sequence of bool
-        Models that a dot marks.
+        Whether each model is above chance, which is marked by a dot.
     label : str
         Label of the axis of values.
     ax : matplotlib Axes, optional

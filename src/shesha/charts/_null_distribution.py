@@ -26,13 +26,13 @@ def null_distribution(
     Parameters
     ----------
     null : sequence of float
-        The draws; those without a value are left out.
+        The draws. NaN and infinite values are omitted.
     observed, threshold : float
-        Lines across; NaN draws none.
+        Values at which vertical lines are drawn. NaN is not drawn.
     label : str
         Name of the measured value.
     drawn : str
-        How the null was drawn, for the legend.
+        Description of the null distribution for the legend.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 

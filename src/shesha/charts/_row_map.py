@@ -34,11 +34,11 @@ def row_map(
     Parameters
     ----------
     planes : sequence of points
-        One plane or two, row i the same thing in both.
+        One or two sets of positions. Row i is the same input in both.
     labels : sequence of str
-        One per row, shown by colour; the smallest classes share a grey. Empty without.
+        The label of each row, shown by colour; the smallest classes share a grey. Empty if there are no labels.
     moved : sequence of int
-        Rows, those that moved most first.
+        Row numbers, starting with the rows that moved most.
     names : sequence of str
         Titles of the planes.
     ax : matplotlib Axes, optional

@@ -29,9 +29,9 @@ def against_chance(
     Parameters
     ----------
     values, chance : pairs of arrays of shape (n,)
-        Horizontal and vertical numbers.
+        Horizontal and vertical coordinates of the points and of their chance levels.
     names : sequence of str
-        Names of the items, printed next to the dots if there are at most thirty.
+        Names of the items, printed next to the points if there are at most thirty.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 
@@ -46,7 +46,7 @@ def against_chance(
     ax.scatter(x0, y0, s=26, facecolors="none", edgecolors=EXPECTED, zorder=2, label="chance, groups of the same size")
     ax.scatter(x, y, s=26, color=PALETTE[0], linewidths=0, zorder=3, label="groups")
     if len(names) <= _NAMED:
-        # Only the upper half is named: below, names would cover one another.
+        # Only the upper half is named, because names in the crowded lower half would overlap.
         for place in np.flatnonzero(y >= np.nanmedian(y)).tolist():
             if place < len(names):
                 ax.annotate(

@@ -30,13 +30,14 @@ def similarity_map(
 
     Parameters
     ----------
-    coordinates : array of shape (n_things, 2)
+    coordinates : array of shape (n_items, 2)
+        Positions of the items.
     names : sequence of str
-        Printed next to the points.
+        Names of the items, printed next to the points.
     explained : float, optional
-        Share of the squared distances that the plane shows, said below it: a map that shows half of them misleads.
+        Share of the squared distances that the plane shows, printed below it. A plane that shows only half misleads.
     groups : sequence of str, optional
-        One per item, shown by colour and shape.
+        The group of each item, shown by colour and shape.
     title : str
         Title of the picture.
     ax : matplotlib Axes, optional
@@ -61,7 +62,7 @@ def similarity_map(
         ax.scatter(points[:, 0], points[:, 1], s=36, label=literal(kind), color=colour, marker=mark)
     for (x, y), name in zip(places, names, strict=True):
         ax.annotate(literal(name), (x, y), xytext=(5, 4), textcoords="offset points", fontsize="small")
-    # Distances are the message: both axes have one scale, and no numbers, which mean nothing.
+    # Only distances are meaningful, so both axes have the same scale and no tick labels.
     ax.set_aspect("equal", adjustable="datalim")
     ax.margins(0.15)
     ax.set(xticks=[], yticks=[], title=literal(title))

@@ -24,9 +24,9 @@ def spectra(shares: Mapping[str, Vector], *, ordered: bool = False, ax: Axes | N
     Parameters
     ----------
     shares : mapping of str to array of shape (n_directions,)
-        Largest first, adding up to 1.
+        Shares of the variance in descending order, with the sum 1.
     ordered : bool
-        Whether they are in an order, as layers are: colours then run from dark to light.
+        Whether the spectra are in a meaningful order, as layers are. If so, colours run from dark to light.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 

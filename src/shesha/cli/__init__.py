@@ -22,7 +22,7 @@ def main() -> None:
 
         run()
     except KeyboardInterrupt:
-        # While the library is imported, and before the command begins.
+        # Ctrl-C may arrive during imports, before the command begins.
         sys.stderr.write("shesha: interrupted\n")
         sys.exit(_INTERRUPTED)
 

@@ -46,7 +46,7 @@ app = typer.Typer(
     help="Measure how stable and how similar representations are, and whether the results exceed chance.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    # Panels would cut words at the edge of the terminal.
+    # Rich panels break words at the edge of the terminal.
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
@@ -81,7 +81,7 @@ def _print_version(requested: bool) -> None:
 
 def _silence_progress(requested: bool) -> None:
     if requested:
-        # In the environment, so that worker processes know as well.
+        # Set it in the environment, which worker processes inherit.
         os.environ[progress.QUIET] = "1"
 
 
@@ -160,7 +160,7 @@ def _why_no_command(name: str, function: Any) -> str:
     try:
         alone.command(name)(function)
         typer.main.get_command(alone)
-    except Exception as error:  # Whatever another package offers must not take the program down.
+    except Exception as error:  # An invalid command of another package must not stop the program.
         return f"{type(error).__name__}: {error}"
     return ""
 
@@ -174,7 +174,7 @@ def _move_quiet_first(words: list[str]) -> list[str]:
 
 def main() -> None:
     """Run the program; invalid input gives status 2 and a message (a traceback if SHESHA_DEBUG is set)."""
-    # Without a standard output (`>&-`) there is nothing to print to; files are still written.
+    # If standard output is closed (`>&-`), discard the text, and still write files.
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
     warnings.showwarning = _print_warning
     logging.getLogger("shesha").handlers = [_Notes()]
@@ -187,10 +187,10 @@ def main() -> None:
         _say(name_options(str(error)) or type(error).__name__, "red")
         sys.exit(BAD_INPUT)
     except SystemExit as stop:
-        # A reader who left, as `head` does, has seen enough; to the command line library it is a failure.
+        # A reader that closes the pipe early, as `head` does, is no error, although Typer treats it as one.
         if isinstance(stop.__context__, BrokenPipeError):
             sys.exit(0)
-        # The command line library turns Ctrl-C into this status without a word.
+        # Typer converts Ctrl-C into this status without a message.
         if stop.code == INTERRUPTED:
             _say("interrupted")
         raise

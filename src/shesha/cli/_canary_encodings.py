@@ -24,12 +24,13 @@ class Canaries:
     Attributes
     ----------
     model : str
-        As it was typed.
+        The value of `--model`, as typed.
     file : Path
         The file of the texts.
     texts : list of str
+        The canary texts.
     encoding : dict
-        Options of `shesha.extract.encode`.
+        Arguments for `shesha.extract.encode`.
     """
 
     model: str

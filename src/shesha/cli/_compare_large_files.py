@@ -14,7 +14,7 @@ import typer
 def needs_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: bool) -> bool:
     """Whether two files are too large for every requested measure, and can be read in stretches.
 
-    `plain` says that nothing was asked for that needs single rows.
+    `plain` states that no requested option needs single rows.
     """
     from shesha.comparison.memory_needs import none_fits
     from shesha.comparison.sampled_scores import reason_against
@@ -29,7 +29,7 @@ def needs_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: bo
         possible = any(takes_moments(measure) or not reason_against(measure) for measure in chosen)
         return possible and none_fits(first, second, chosen)
     except ValueError:
-        # What is wrong with the files is for their readers to say.
+        # The functions that read the files later report what is wrong with them.
         return False
 
 
@@ -65,8 +65,8 @@ def compare_large(
 ) -> Any:
     """Compare the matrices of two files.
 
-    Measures that sums over the rows suffice for are exact: the sums are kept until all rows have been counted, so that
-    the same command resumes. Others are estimated from a sample.
+    Measures that can be computed from sums over the rows are exact. These sums are saved, so the same command resumes
+    after an interruption. Other measures are estimated from a sample.
     """
     from shesha.comparison.compare import seed_measures
     from shesha.comparison.estimation_choice import compare_stored
@@ -98,7 +98,7 @@ def _count_rows(files: Sequence[Path], names: Sequence[str], state: Path) -> Any
         typer.echo("shesha: interrupted; rerun the same command to resume", err=True)
         raise
     except ValueError:
-        # The files must change, and a state of other files is of no use.
+        # The user must change the files, and the saved state does not apply to changed files.
         state.unlink(missing_ok=True)
         raise
 

@@ -30,15 +30,17 @@ class ArrayComparison:
     Attributes
     ----------
     measures : list of str
+        Names of the requested measures.
     files : list of Path
-        Where the arrays come from.
+        Files that contain the arrays.
     models : list of str or None
         Models that produced the arrays, if there are no files.
-    exchanged : Asked
-        Which rows may take each other's place, and what is taken out.
+    exchanged : DesignLabels
+        The design of the permutations, and the covariates.
     permutations, confidence, seed
         Settings of chance levels and intervals.
     outputs : Outputs
+        The requested output files.
     """
 
     measures: list[str]

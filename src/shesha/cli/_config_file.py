@@ -6,7 +6,8 @@
     [bench.run]
     workers = 4
 
-The nearest file counts, from the working folder upwards; the command line wins. Nothing in it is executed.
+The first file that is found in the working folder or its parents is used. Options on the command line override it.
+Nothing in the file is executed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def find_settings(folder: Path) -> tuple[Path, Settings] | None:
     Raises
     ------
     ValueError
-        If `shesha.toml` is no TOML. A broken `pyproject.toml` is others' concern, and passed over.
+        If `shesha.toml` is not valid TOML. An invalid `pyproject.toml` is ignored, because other tools report it.
     """
     for place in (folder, *folder.parents):
         if (place / OWN).is_file():
@@ -59,21 +60,22 @@ def default_map(program: Any, settings: Settings, path: Path) -> dict[str, Any]:
     Parameters
     ----------
     program : click group
+        The command line program.
     settings : mapping
-        Options by their long names without the hyphens in front, in tables of commands or outside them.
+        Values by the long names of options without hyphens in front. Values for one command are in its table.
     path : Path
-        For messages.
+        Path of the settings file, for messages.
 
     Returns
     -------
     dict
-        Nested by command, with the names of parameters.
+        Defaults by parameter name, nested by command.
 
     Raises
     ------
     ValueError
-        If a name is no option of its command, or a value is of another kind than the option takes; close names are
-        listed.
+        If a command has no option of a given name (the message lists similar names), or if a value has the wrong
+        type.
     """
     leaves = dict(_leaves(program))
     defaults: dict[str, Any] = {}
@@ -125,7 +127,7 @@ def _check_value(option: Any, value: Any, path: Path, name: str) -> Any:
         raise ValueError(f"{path}: {name} must be {'true or false' if option.is_flag else 'a value'}, got {value!r}")
     if isinstance(value, list) != option.multiple:
         raise ValueError(f"{path}: {name} must be {'a list' if option.multiple else 'one value'}, got {value!r}")
-    # Texts, as on the command line, so that the same words refuse what is wrong.
+    # Options receive strings, as on the command line, so that invalid values give the same messages.
     return value if isinstance(value, bool) else [str(entry) for entry in value] if option.multiple else str(value)
 
 

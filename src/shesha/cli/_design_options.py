@@ -84,11 +84,11 @@ def read_design(
     Parameters
     ----------
     files : sequence of paths
-        The command's files; a column is one of the first.
+        Files of the command. Columns are read from the first file.
     blocks, groups, within, shift, block_length, covariates
-        The options as given.
+        The values of the options, as typed.
     by_position : bool
-        Whether labels belong to rows as they stand, whatever names the rows have.
+        Whether to match labels to rows by position, even if the rows have names.
     """
     named = {"blocks": blocks, "groups": groups, "within": within}
     every = [*(value for value in named.values() if value is not None), *covariates]

@@ -45,11 +45,11 @@ def read_representations(
 ) -> dict[str, Any]:
     """Read every array of every file; if two files use the same name, add the file name.
 
-    What has fewer columns than `fewest` is left out, unless it was named, or its file holds nothing else.
-    Where a file names its rows, the arrays carry these names, so that whatever takes them can match the rows.
+    Arrays with fewer columns than `fewest` are skipped, unless they were named or their file contains no other array.
+    If a file names its rows, its arrays keep these names, so that later steps can match the rows.
 
-    Reports how arrays of three dimensions were read, so that functions need not guess again: they get
-    ``layer_axis=None``.
+    Three-dimensional arrays are split into layers here, so callers pass ``layer_axis=None`` to later functions. If the
+    layer axis had to be guessed, a message reports the guess.
     """
     from shesha.comparison.input_manifest import too_narrow
     from shesha.inputs import NamedRows

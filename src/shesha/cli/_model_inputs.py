@@ -57,11 +57,11 @@ class FromModels:
     Attributes
     ----------
     models : sequence of str
-        Names or folders.
+        Names or folders of the models.
     file : Path
-        The file of the texts, where columns of labels are looked for as well.
+        The file of the texts, which may also contain columns of labels.
     column : str or None
-        The column of the texts.
+        Name of the column of the texts. None: found automatically.
     """
 
     models: Sequence[str]

@@ -23,7 +23,7 @@ def markdown(verdict: DriftVerdict) -> str:
     ]
     table = markdown_table(["", "measure", "drift", "threshold", "p", ""], rows)
     sentences = [verdict.reason, verdict.advice, *verdict.notes]
-    # What comes from files must not be taken for markup.
+    # Text from files must not be interpreted as markup.
     plain = [text.replace("<", "&lt;").replace("`", "'") for text in sentences if text]
     return "\n\n".join([f"### shesha monitor: {verdict.state}", table, *plain]) + "\n"
 

@@ -70,9 +70,9 @@ def name_options(text: str, command: str | None = None) -> str:
     Parameters
     ----------
     text : str
-        A message, or a report.
+        A message or a report.
     command : str, optional
-        The command; default: the one that runs.
+        Name of the command. Default: the running command.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def name_options(text: str, command: str | None = None) -> str:
         return _OPTIONS[name]
 
     replaced = _SET.sub(_option, _SUBJECT.sub(replace_name, text))
-    # Some messages name both.
+    # Some messages name both the argument and the option, which would repeat the option.
     return _TWICE.sub(r"\1", replaced).replace("--layer-axis None", "--layer-axis none")
 
 

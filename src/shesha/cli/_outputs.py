@@ -83,24 +83,24 @@ class Outputs:
         Parameters
         ----------
         result : Result
-            The result, whose page, card and plain values are made if requested.
+            The result. Its page, card and plain values are computed only if requested.
         files : sequence of Path
-            Inputs, whose fingerprints are reported.
+            Input files, whose fingerprints are reported.
         report, content : optional
-            Text and values that replace those of the result.
+            Text and plain values to write instead of those of the result.
         picture : callable, optional
-            Returns the axes of the picture; by default the result's own `plot`.
+            Function that draws the picture and returns its axes. Default: the `plot` method of the result.
         row_map : callable, optional
-            Returns the page with a map of the rows, for commands that have one.
+            Function that returns the page with a map of the rows. Default: no map.
         data, model : str, optional
-            Names of the data and the model on a card.
+            Names of the data and of the model on the card.
         brief : bool
-            Whether the sentence for a paper is left to the page.
+            Whether to omit the sentence for a paper from the printed report.
 
         Raises
         ------
         typer.Exit
-            The work was interrupted: what was found until then is written, and the status says so.
+            If the work was interrupted. The incomplete result is written first, and the exit status is 130.
         """
         from shesha.report import as_text
         from shesha.results.paper_sentences import sentence_sections
@@ -110,7 +110,7 @@ class Outputs:
         text = str(result) if report is None else report
         complete = not (brief or getattr(result, "interrupted", False))
         shown = "\n\n".join(filter(None, [text, as_text(sentence_sections(result)) if complete else ""]))
-        # The numbers come first, and each output fails alone: what took an hour must not be lost for a picture.
+        # Write the numbers first, and continue if one output fails, so that a picture that fails does not lose them.
         failures = [
             *([] if str(self.json) == "-" else print_report(shown)),
             *write_output("--json", self.json, lambda: emit_numbers(numbers, self.json)),
@@ -130,7 +130,7 @@ def print_report(report: str) -> Iterable[str]:
     try:
         say(report)
     except BrokenPipeError:
-        # What is left in the buffer has nowhere to go either.
+        # The rest of the buffer cannot be printed either, so discard it.
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
     except OSError as error:
         yield f"the report was not printed: {error.strerror or error}"
@@ -192,7 +192,7 @@ def require_writable(path: Path | None) -> None:
         raise FileNotFoundError(f"output must be in an existing folder, got {path}")
     atomic_files.require_replaceable(path)
     if not atomic_files.is_stream(path) and not os.access(path.absolute().parent, os.W_OK):
-        # A file is written beside its place first.
+        # A file is first written under a temporary name in the same folder.
         raise PermissionError(f"output must be in a writable folder, got {path}")
 
 
@@ -212,7 +212,7 @@ def require_page(path: Path | None, option: str = "--html") -> None:
 def save_page(path: Path | None, page: Callable[[Mapping[str, str]], Page] | None, files: Sequence[Path]) -> None:
     """Write a page with the command and the fingerprints of its files, if requested.
 
-    `page` takes further information about the run; it is called only if there is a page.
+    `page` is a function of further information about the run. It is called only if a page was requested.
     """
     if path is None or page is None:
         return
@@ -224,7 +224,7 @@ def save_page(path: Path | None, page: Callable[[Mapping[str, str]], Page] | Non
 def save_card(path: Path | None, card: Callable[..., str], files: Sequence[Path], data: str, model: str = "") -> None:
     """Write a card, if requested; print a note if there is no number for it.
 
-    `card` takes the names of the data and of the model, and further information about the run.
+    `card` is a function of the names of the data and of the model, and of further information about the run.
     """
     if path is None:
         return

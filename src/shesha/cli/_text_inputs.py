@@ -16,7 +16,8 @@ _NAMES = ("text", "texts", "sentence", "sentences")
 def parse_texts(texts: str | None, files: list[Path]) -> tuple[Path, str | None]:
     """Return the file and column of the texts, from `--texts` and FILE.
 
-    ``--texts`` is a file, a file and a column (``reviews.csv:sentence``), or a column of FILE; without it FILE is read.
+    ``--texts`` is a file, a file and a column (``reviews.csv:sentence``), or a column of FILE. Without ``--texts``, the
+    texts are read from FILE.
     """
     if len(files) > 1:
         raise ValueError(f"FILE must be one file of texts with --model, got {', '.join(map(str, files))}")
@@ -71,7 +72,7 @@ def _table(path: Path) -> pd.DataFrame:
     if path.suffix.lower() == ".parquet":
         require("pyarrow.parquet", "files")
         return pd.read_parquet(path, engine="pyarrow")
-    # "None" and "NA" are words here.
+    # In a column of texts, "None" and "NA" are words, not missing values.
     return csv_frame(path, "\t" if path.suffix.lower() == ".tsv" else ",", keep_default_na=False)
 
 

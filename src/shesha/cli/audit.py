@@ -98,8 +98,8 @@ def audit_command(
 ) -> None:
     """Audit representations: problems in the data, stability of the geometry, and whether it is above chance.
 
-    Several representations of the same rows (layers, checkpoints) are ranked, and their drift in the
-    given order is measured. The exit status is 2 if a representation cannot be scored.
+    If there are several representations of the same rows (layers, checkpoints), the report ranks them and measures
+    their drift in the given order. The exit status is 2 if a representation cannot be scored.
     """
     from shesha.auditing import audit
 

@@ -76,7 +76,7 @@ def run_command(
     """Train the models of a suite, compare them, and store every number; rerun to resume.
 
     Data sets and pretrained networks are read from the folder in SHESHA_DATA, or downloaded to the folder in
-    SHESHA_CACHE. `shesha doctor` shows what is there.
+    SHESHA_CACHE. `shesha doctor` lists the available ones.
     """
     from shesha.benchmark import run, status
     from shesha.benchmark.html_report import report_page

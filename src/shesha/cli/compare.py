@@ -111,8 +111,8 @@ def compare_command(
 ) -> None:
     """Compare representations of the same rows by one or more similarity measures.
 
-    The table has one line per measure for two arrays, and every pair for more. The exit status is 2 if no measure has
-    a value.
+    For two arrays, the table has one line per measure. For more arrays, it contains every pair. The exit status is 2
+    if no measure has a value.
     """
     inputs = (*(files or ()), *(model or ()), texts, labels, blocks, groups, within, *(covariates or ()), store)
     outputs = _outputs.Outputs(json, plot, html, card, inputs, explore)
@@ -192,7 +192,7 @@ def _read_arrays(
     by_position: bool,
     rdm: bool,
 ) -> dict[str, Any]:
-    """Return at least two representations, of models or of files; columns that hold labels are no features."""
+    """Return at least two representations, of models or of files; columns of labels are not features."""
     if models is not None:
         arrays, source = models.last_layers(), "--model must give"
     else:

@@ -151,7 +151,7 @@ def _require_two(files: list[Path], texts: str | None, layers: list[str] | None)
 def _read(
     path: Path, key: list[str] | None, columns: tuple[str | None, ...], layer_axis: str, by_position: bool
 ) -> dict[str, Any]:
-    """Read the arrays of a file; columns that hold labels are no features."""
+    """Read the arrays of a file; columns of labels are not features."""
     inside = [column for column in columns if column is not None and not Path(column).exists()]
     arrays = _file_inputs.read_representations([path], key, inside, layer_axis, by_position=by_position)
     if not arrays:

@@ -66,7 +66,7 @@ def _owners(names: list[str]) -> list[str]:
     from shesha._version import DISTRIBUTION
 
     recorded = packages_distributions().get("shesha", [])
-    # An editable install of an earlier name, of this very source, is no stranger: it has no files of its own here.
+    # An editable install of this source under an earlier name has no files of its own here, and causes no conflict.
     other = [name for name in dict.fromkeys(recorded) if name not in (DISTRIBUTION, *names) and _has_files(name)]
     return [*names, *other]
 
@@ -105,7 +105,7 @@ def _blas() -> str:
     import scipy.linalg.blas
     from threadpoolctl import threadpool_info
 
-    # Loaded now, so that they are seen.
+    # threadpoolctl reports only libraries that are loaded, so load both.
     _ = np.ones((2, 2)) @ np.ones((2, 2)), scipy.linalg.blas.ddot([1.0], [1.0])
     libraries = {
         f"{blas['internal_api']} {blas['version']} ({blas.get('architecture', '?')}, {blas['num_threads']} threads)"

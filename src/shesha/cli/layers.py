@@ -54,8 +54,8 @@ def layers_command(
 ) -> None:
     """Compare every layer of one model with every layer of another, and calibrate the maximum or another summary.
 
-    With --model given twice, both models read --texts batch by batch and no activations are kept, so any number of
-    texts fits in memory. P-values are corrected for the number of pairs.
+    If --model is given twice, both models read --texts batch by batch, and activations are not kept. Any number of
+    texts then fits in memory. p-values are corrected for the number of pairs.
     """
     from shesha.calibration import calibrate_layers
 

@@ -3,7 +3,8 @@
     ax = shesha.plot.stability(shesha.audit(layers))
     shesha.plot.representations(shesha.compare_all(models, "CKA"), "CKA", ax=ax2)
 
-One quiet style, told apart by shape and shade as well as by colour. Needs the extra `plot`.
+All plots have the same style, which distinguishes items by shape and shade as well as by colour. The extra `plot` is
+required.
 """
 
 from shesha.plot.heat_maps import Style, layer_grid, similarity, times

@@ -43,24 +43,26 @@ def similarity(
 ) -> Axes:
     """Draw all pairs as a heat map, with frames around pairs above chance.
 
-    If pairs were calibrated, those whose corrected p-value reaches the level are framed; `p_values` overrides these.
+    If pairs were calibrated, pairs with a corrected p-value of at most `level` are framed. `p_values` overrides the
+    p-values in `pairs`.
 
     Parameters
     ----------
     pairs : PairwiseComparison
-        As `shesha.compare_all` or `shesha.compare` of several returns it.
+        A result of `shesha.compare_all`, or of `shesha.compare` for several representations.
     measure : str
-        One of those that were compared.
+        One of the measures in `pairs`.
     cluster : bool
-        Put alike ones beside one another (average linkage); asymmetric measures count as their mean.
+        Whether to place similar representations next to each other (average linkage). Asymmetric measures are averaged
+        over both orders for this.
     p_values : mapping of (str, str) to float, optional
-        By pair of names, as `shesha.calibrate` gives one each.
+        p-value of each pair of names, for example from `shesha.calibrate`. Default: the p-values in `pairs`.
     level : float
-        Of significance; `p_values` are corrected for the number of pairs first (Benjamini and Hochberg).
+        Significance level. `p_values` are corrected for the number of pairs first (Benjamini and Hochberg).
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
     **style
-        How it looks: `title`, `annotate`, `cmap`, `vmin`, `vmax` and `size`, as in `Style`.
+        Appearance: `title`, `annotate`, `cmap`, `vmin`, `vmax` and `size`, as in `Style`.
 
     Returns
     -------
@@ -95,11 +97,12 @@ def layer_grid(
     Parameters
     ----------
     result : CalibratedLayers
-        P-values of pairs are corrected for their number; where none is above chance the closest pair is framed.
+        The comparison. p-values are corrected for the number of pairs. If no pair or every pair is above chance, only
+        the closest pair is framed.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
     **style
-        How it looks: `title`, `annotate`, `cmap`, `vmin`, `vmax` and `size`, as in `Style`.
+        Appearance: `title`, `annotate`, `cmap`, `vmin`, `vmax` and `size`, as in `Style`.
 
     Returns
     -------
@@ -117,7 +120,7 @@ def times(result: OverTime, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     result : OverTime
-        As `shesha.neuro.over_time` returns it.
+        A result of `shesha.neuro.over_time`.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 

@@ -3,7 +3,8 @@
     ax = shesha.plot.stability(shesha.audit(layers))
     shesha.plot.representations(shesha.compare_all(models, "CKA"), "CKA", ax=ax2)
 
-One quiet style, told apart by shape and shade as well as by colour. Needs the extra `plot`.
+All plots have the same style, which distinguishes items by shape and shade as well as by colour. The extra `plot` is
+required.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def null(result: NullComparison, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    result : result of `calibrate`, `chance` or anything else that keeps its null
+    result : NullComparison
+        A result with a null distribution, for example of `shesha.calibrate` or `shesha.chance`.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 
@@ -64,7 +66,8 @@ def drift(path: DriftPath | Sequence[Mapping[str, Any]], measure: str | None = N
 
     Parameters
     ----------
-    path : DriftPath, or what `DriftMonitor.history` returns
+    path : DriftPath or sequence of dict
+        Drift over checkpoints, or the value of `DriftMonitor.history`.
     measure : str, optional
         Measure of the checks of a monitor; default: the first measure.
     ax : matplotlib Axes, optional
@@ -92,8 +95,9 @@ def coherence(table: CoherenceTable, *, unbiased: bool = False, ax: Axes | None 
     Parameters
     ----------
     table : CoherenceTable
+        Coherence of groups.
     unbiased : bool
-        The score that does not grow as groups shrink.
+        Whether to draw the unbiased score, which does not grow as groups get smaller.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 
@@ -111,9 +115,9 @@ def ranks(results: pd.DataFrame, axes: Any = None) -> Any:
     Parameters
     ----------
     results : DataFrame
-        As `shesha.benchmark.published` or `shesha.benchmark.table` return it.
+        A table of `shesha.benchmark.published` or `shesha.benchmark.table`.
     axes : sequence of matplotlib Axes, optional
-        One per domain; default: a new figure.
+        The axes of each domain. Default: a new figure.
 
     Returns
     -------
@@ -132,17 +136,18 @@ def representations(
     Parameters
     ----------
     pairs : PairwiseComparison
+        A comparison of all pairs of representations.
     measure : str
-        One of those that were compared.
+        One of the measures in `pairs`.
     groups : sequence of str, optional
-        One per representation (a family of models), shown by colour and shape.
+        The group of each representation, such as a family of models, shown by colour and shape.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 
     Returns
     -------
     matplotlib Axes
-        Its label says which share of the distances the plane shows.
+        The axis label states the share of the squared distances that the plane shows.
     """
     kinds.instance(pairs, PairwiseComparison, "pairs", "a PairwiseComparison")
     placed = pairs.embed(measure)
@@ -159,8 +164,9 @@ def spectra(representations: Mapping[str, Any], ax: Axes | None = None, *, order
     Parameters
     ----------
     representations : mapping of str to array of shape (n_rows, n_features)
+        The representations, by name.
     ordered : bool
-        Whether they are in an order, as layers are: colours then run from dark to light.
+        Whether they are in a meaningful order, as layers are. If so, colours run from dark to light.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 

@@ -19,14 +19,14 @@ def fingerprint(data: Any) -> str:
     Parameters
     ----------
     data : array, table or tensor
-        Labels may be words. The names of rows do not count.
+        The values; labels may be words. Row names do not affect the hash.
 
     Returns
     -------
     str
-        The hash is of the values in the order of the rows, as little-endian bytes. A sparse matrix is never made dense
-        and says "sparse": its hash is of its values, columns (int64) and starts of rows (int64) in the form of
-        compressed rows without zeros, the same for every format, and not that of the equal dense matrix.
+        Shape, type and hash of the little-endian bytes of the values, row by row. A sparse matrix is marked "sparse".
+        Its hash is that of the CSR form without zeros: values, column indices (int64) and row pointers (int64). It is
+        the same for all sparse formats, and differs from the hash of the equal dense matrix.
 
     Examples
     --------

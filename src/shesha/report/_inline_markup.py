@@ -9,7 +9,7 @@ from typing import Literal
 _MARKS = re.compile(
     r"`(?P<code>[^`]+)`"
     r"|\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)"
-    # Stars with a space inside, or in the midst of a word, are signs of multiplication.
+    # Asterisks next to an inner space, or within a word, are multiplication signs.
     r"|(?<![\w*])\*\*(?=[^\s*])(?P<strong>[^*]+)(?<=[^\s*])\*\*(?![\w*])"
     r"|(?<![\w*])\*(?=[^\s*])(?P<em>[^*]+)(?<=[^\s*])\*(?![\w*])"
 )
@@ -31,7 +31,7 @@ class Span:
 def spans(text: str) -> tuple[Span, ...]:
     """Split a text at its marks: bold, emphasis, code, and links to the web, relative addresses, or the page itself.
 
-    Nothing is read as HTML, and a link to anything else (a script, say) stays the text that it is.
+    HTML is not interpreted. A link to any other target, such as a script, remains plain text.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def safe(target: str) -> bool:
     >>> [safe(one) for one in ("https://host/a", "../page.md#b", "#c", "javascript:1", "//host", "data:,")]
     [True, True, True, False, False, False]
     """
-    # Browsers take backslashes for slashes, and pass over control characters.
+    # Browsers read backslashes as slashes, and ignore control characters.
     if any(ord(sign) <= 32 or sign == "\\" for sign in target) or target.startswith("//"):
         return False
     return target.lower().startswith(("https://", "http://")) or not _SCHEME.match(target)

@@ -14,14 +14,14 @@ def markdown_table(head: Sequence[object], rows: Iterable[Sequence[object]], *, 
     head : sequence
         The names of the columns.
     rows : iterable of sequences
-        One cell per column, printed by `str`.
+        The rows, with one cell per column, converted by `str`.
     numbers : int
-        The last columns, this many, hold numbers and are aligned right.
+        Number of columns at the end that contain numbers; they are aligned right.
 
     Raises
     ------
     ValueError
-        A row has more or fewer cells than the head.
+        If a row has more or fewer cells than the head.
 
     Examples
     --------

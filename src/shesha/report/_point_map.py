@@ -42,7 +42,7 @@ def _groups(part: PointMap) -> tuple[list[str], list[int]]:
     if not part.labels:
         return [], [0] * len(part.rows)
     known = [name for name, _ in sorted(Counter(part.labels).items(), key=lambda item: (-item[1], item[0]))]
-    # One class too many gets the grey that the smallest ones share otherwise.
+    # If there is one class more than colours, this class alone is grey, the colour that the smallest classes share.
     shown = len(_COLOURS) + (len(known) == len(_COLOURS) + 1)
     known[:shown] = sorted(known[:shown], key=_place)
     number = {name: i for i, name in enumerate(known)}

@@ -25,7 +25,7 @@ def draw_svg(draw: Callable[[], Axes], name: str) -> str:
     """Draw, and return the picture as an element; `name` keeps its identifiers distinct from other pictures."""
     settings = require("matplotlib", "report", "pages need matplotlib").rc_context(_SETTINGS)
     with settings, warnings.catch_warnings():
-        # Text stays text: whoever reads it has the letters that the fonts here may lack.
+        # The SVG contains text, not glyphs, and readers may have fonts for the characters that are missing here.
         warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
         figure: Any = draw().figure
         text = io.StringIO()
@@ -34,5 +34,5 @@ def draw_svg(draw: Callable[[], Axes], name: str) -> str:
     svg = _NAMED.sub(rf"\g<1>{name}-", _UNWANTED.sub("", text.getvalue())).strip()
     for plain, ink in _INKS.items():
         svg = svg.replace(plain, ink)
-    # On a phone a picture shrinks until its letters would be too small, and scrolls from there.
+    # On small screens, a picture shrinks until its text would become too small. Below that size, it scrolls.
     return svg.replace("<svg ", f'<svg style="--natural:{figure.get_figwidth():g}in" ', 1)

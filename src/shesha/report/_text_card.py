@@ -20,7 +20,7 @@ CHANGES = {
 
 
 def card(head: str, entries: Iterable[tuple[str, str]]) -> str:
-    """Return a header, and a title and text for each entry; entries without text are left out.
+    """Return a header, and a title and text for each entry; entries without text are omitted.
 
     Examples
     --------

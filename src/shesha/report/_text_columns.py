@@ -11,16 +11,16 @@ def columns(rows: Sequence[Sequence[str]], align: str, *, indent: str = "") -> l
     Parameters
     ----------
     rows : sequence of sequences of str
-        The cells, the head among them if there is one.
+        The cells, including the head if there is one.
     align : str
-        One of '<' (left) and '>' (right) per column.
+        The alignment of each column: '<' (left) or '>' (right).
     indent : str
         Text at the beginning of every line.
 
     Raises
     ------
     ValueError
-        A row has more or fewer cells than there are alignments.
+        If the number of cells in a row differs from the number of alignments.
 
     Examples
     --------

@@ -49,11 +49,11 @@ def table(names: Sequence[str], groups: Sequence[Sequence[Column]], width: int) 
     Parameters
     ----------
     names : sequence of str
-        Names of the rows; a name of more than half the page has a separate line.
+        Names of the rows. A name that is wider than half the page is printed on a separate line.
     groups : sequence of sequences of Column
-        Columns of a group stay together. Columns without any cell are left out.
+        Groups of columns that stay in the same table. Empty columns are omitted.
     width : int
-        Columns of the page.
+        Width of the page in characters.
 
     Examples
     --------

@@ -10,7 +10,7 @@ NARROWEST, WIDEST = 40, 100
 
 
 def page_width() -> int:
-    """Return the columns of a report: those of the terminal within limits, 80 where there is no terminal.
+    """Return the columns of a report: those of the terminal within limits, or 80 without a terminal.
 
     Examples
     --------
@@ -21,7 +21,7 @@ def page_width() -> int:
 
 
 def wrap(text: str, width: int, indent: str = "", hanging: str = "  ") -> list[str]:
-    """Break a text between words; what is longer than a line, such as a path, stays whole.
+    """Break a text between words; a word that is longer than a line, such as a path, is not broken.
 
     Examples
     --------

@@ -33,11 +33,12 @@ def as_html(page: Page) -> str:
     Parameters
     ----------
     page : Page
+        The contents of the page.
 
     Raises
     ------
     ImportError
-        Jinja2 is not there, or matplotlib for a picture.
+        If Jinja2, or matplotlib for a picture, is not installed.
 
     Examples
     --------
@@ -110,10 +111,10 @@ def _ends(heat: HeatMap) -> tuple[str, str]:
 def _short(value: float, digits: int) -> str:
     if not isfinite(value):
         return "none" if value != value else f"{value}"
-    # Minus nothing is nothing.
+    # Values that round to -0 are printed as 0.
     value = value if round(value, digits) else 0.0
     text = f"{value:.{digits}f}" if abs(value) < 100 else f"{value:.3g}"
-    # Many cells lie between -1 and 1: without the zero they are narrower, as in the tables of papers.
+    # Omit the leading zero, as tables in papers do, because most cells have values between -1 and 1.
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
@@ -128,10 +129,10 @@ def _scale(column: Column) -> tuple[float, float] | None:
     ]
     low, high = min(0.0, *ends, 0.0), max(ends, default=0.0)
     if low == 0.0 and 0.4 < high <= 1.0:
-        # Most scores end at 1, and a reader takes the right end for it.
+        # Most scores have the maximum 1, and readers assume that this is the right end.
         return low, 1.02
     if ends and min(ends) > 0.5 * high:
-        # Far from 0 all would lie at one end.
+        # If all values are far from 0, a scale from 0 would place them at one end.
         low = min(ends) - 0.1 * (high - min(ends))
     return (low, high + 0.02 * (high - low)) if high > low else None
 

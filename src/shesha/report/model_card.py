@@ -31,14 +31,14 @@ class Metric:
 def as_card(page: Page, metrics: Sequence[Metric], data: str) -> str:
     """Return Markdown with a YAML header (`model-index`), as model hubs read it.
 
-    Every text of the header is written as JSON, which is valid YAML, so that no name can change the structure.
+    The texts in the header are written as JSON strings, which are valid YAML, so names cannot change its structure.
 
     Parameters
     ----------
     page : Page
         The contents of the card.
     metrics : sequence of Metric
-        Numbers of the header; numbers that are not finite are left out.
+        Numbers for the header. Numbers that are not finite are omitted.
     data : str
         The data from which the representations were computed.
 

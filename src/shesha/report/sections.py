@@ -1,7 +1,7 @@
 """Sections of a report and their parts, independent of the output format.
 
-Text and page show the same parts. Parts that need space or colour (heat maps, pictures) are on the page
-only; `Either` also has a form for a terminal.
+Text and HTML output contain the same parts. Heat maps and pictures, which need space or colour, appear only in HTML.
+`Either` has a second form for terminals.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ def as_text(sections: Iterable[Section], width: int | None = None) -> str:
     Parameters
     ----------
     sections : iterable of Section
-        Sections of the report; parts that only a page can show are left out.
+        Sections of the report. Parts that only an HTML page can show are omitted.
     width : int, optional
-        Columns of the page; default: those of the terminal.
+        Line width in characters. Default: the width of the terminal.
     """
     columns = page_width() if width is None else width
     return "\n\n".join(_section(section, columns) for section in sections)

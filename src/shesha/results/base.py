@@ -46,7 +46,7 @@ class Result:
         """Prevent dataclass from defining an equality in which NaN differs from NaN."""
         super().__init_subclass__(**options)
         owner = next(base for base in cls.__mro__ if "__eq__" in base.__dict__)
-        # A class that calculates with `==` of arrays keeps that.
+        # A class that defines its own `==`, for example an element-wise one, keeps it.
         if owner is not cls and issubclass(owner, Result):
             cls.__eq__ = Result.__eq__  # type: ignore[method-assign]
             cls.__hash__ = Result.__hash__  # type: ignore[method-assign]
@@ -61,7 +61,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        # What results have in common is declared last, and read last.
+        # The fields that all results share are keyword-only, and come last in the output.
         order = sorted(fields(self), key=lambda field: bool(field.kw_only))  # type: ignore[arg-type]
         return {name: as_plain_data(getattr(self, name)) for name in (*(field.name for field in order), *self.aliases)}
 
@@ -72,7 +72,7 @@ class Result:
         Parameters
         ----------
         plain : mapping of str to any
-            Second names and what else is no field is passed over. Where JSON has null for a number, it is NaN.
+            Values by field name. Other names, including aliases, are ignored. A null in place of a number becomes NaN.
         """
         return cast(Self, restore(cls, plain))
 
@@ -85,12 +85,12 @@ class Result:
     def to_json(self, *, indent: int | None = None) -> str:
         """Return the plain values as standard JSON for other programs, with null for missing numbers.
 
-        `save` writes what comes back exactly.
+        Use `save` for files that `shesha.load` reads back exactly.
 
         Parameters
         ----------
         indent : int, optional
-            Spaces of each level; default: all on one line.
+            Number of spaces per level. Default: everything on one line.
         """
         return json.dumps(replace_non_json({"shesha": __version__, **self.to_dict()}), indent=indent, allow_nan=False)
 
@@ -100,7 +100,7 @@ class Result:
         Parameters
         ----------
         path : path
-            An existing file is replaced.
+            The file to write; an existing file is replaced.
 
         Returns
         -------
@@ -117,12 +117,12 @@ class Result:
         Raises
         ------
         ValueError
-            The result is a part of another, and that one has the sentence.
+            If the result is a part of another result, which has the sentence.
         """
         return paper_sentence(self)
 
     def full_text(self) -> str:
-        """Return what `print` shows, and the sentence for a paper where there is one."""
+        """Return the printed text, and the sentence for a paper if there is one."""
         return "\n\n".join(filter(None, [str(self), as_text(sentence_sections(self))]))
 
     def save_html(self, path: str | os.PathLike[str], *, about: Mapping[str, str] | None = None) -> Path:
@@ -131,9 +131,9 @@ class Result:
         Parameters
         ----------
         path : path
-            An existing file is replaced.
+            The file to write; an existing file is replaced.
         about : mapping of str to str, optional
-            Further information about the run: the data, the revision of a model.
+            Further information about the run, such as the data or the revision of a model.
 
         Returns
         -------
@@ -142,7 +142,7 @@ class Result:
         Raises
         ------
         ImportError
-            Jinja2 or matplotlib is not there.
+            If Jinja2 or matplotlib is not installed.
         """
         place = Path(path)
         write_text(place, as_html(self.page(about)))
@@ -168,12 +168,12 @@ class Result:
         Parameters
         ----------
         path : path
-            An existing file is replaced.
+            The file to write; an existing file is replaced.
         data : str
             Name of the data set.
         model : str
-            Name of the model, if the result does not name it: the first model of a grid of layers, the model that a
-            monitor watches. Default: 'model'.
+            Name of the model, for results that do not contain it. It is the first model of a grid of layers, or the
+            model that a monitor watches. Default: 'model'.
         about : mapping of str to str, optional
             Further information about the run.
 
@@ -184,7 +184,7 @@ class Result:
         Raises
         ------
         ValueError
-            The result is of a kind that is no property of a model, or has no number with its chance level.
+            If the result does not describe a model, or has no number with a chance level.
         """
         place = Path(path)
         write_text(place, self.card(data=data, model=model, about=about))

@@ -16,7 +16,7 @@ def remember_source(name: str, reference: str) -> None:
 
 
 def add_source(name: str, words: str = "") -> str:
-    """Return the words, or the name, followed by the source in parentheses where it is known."""
+    """Return the words, or the name, followed by the source in parentheses if it is known."""
     _fill_sources()
     reference = _sources.get(name.partition("(")[0].strip(), "")
     shown = words or name

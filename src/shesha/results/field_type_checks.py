@@ -24,7 +24,7 @@ def fits(value: Any, kind: Any) -> bool:
         return any(fits(value, option) for option in inner)
     if origin is Literal:
         return value in inner
-    # An alias from NumPy 2.5 on, the class itself before.
+    # From NumPy 2.5 on, NDArray is a type alias; before, it is the class np.ndarray.
     if origin in (np.ndarray, NDArray):
         return isinstance(value, np.ndarray)
     if origin in _INSIDE:

@@ -108,7 +108,7 @@ def as_table(frame: pd.DataFrame, title: str) -> Table:
         column = shown.iloc[:, place]
         numbers = bool(column.map(lambda value: isinstance(value, float | int)).all())
         columns.append(Column(name.replace("_", " "), _cells(column, numbers=numbers), ">" if numbers else "<"))
-    # One group: the first columns may together name a row, so none is parted from them.
+    # All columns form one group, which is never split, because several first columns may together name a row.
     return Table(tuple(map(_cell, shown.iloc[:, 0])), (tuple(columns),), title, head.replace("_", " "))
 
 

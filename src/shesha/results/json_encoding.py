@@ -57,7 +57,7 @@ def kind_name(result: type) -> str:
     Raises
     ------
     TypeError
-        The class is none of this library.
+        If the class is not part of this library.
     """
     package, room, *_ = [*result.__module__.split("."), ""]
     if package != "shesha":

@@ -1,7 +1,7 @@
 """Results as JSON files that keep every digit and cannot run code.
 
-Values that JSON does not know carry a mark, an object with one key that begins with a dollar sign. Reading builds
-results of this library from their fields and nothing else: no code is run and nothing is imported that a file names.
+Values that JSON cannot represent are stored as an object with one key that begins with a dollar sign. Reading only
+builds results of this library from their fields. It never runs code, and imports nothing that a file names.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ def load(path: str | os.PathLike[str]) -> Any:
     Parameters
     ----------
     path : path
-        A file of JSON. It is data and nothing else: no code is run, and what is no result of this library is refused.
+        A JSON file. No code in it is run, and only results of this library are read.
 
     Returns
     -------
     Result
-        Equal to the one that was saved: every number to the last bit, NaN, infinities and arrays among them.
+        Equal to the saved result. All numbers are exact, including arrays, NaN and infinities.
 
     Raises
     ------
     ValueError
-        The file holds no saved result, one of a format that this version does not know, or one of an unknown kind.
+        If the file contains no saved result, or if this version does not know its format or kind.
 
     Examples
     --------
@@ -116,11 +116,11 @@ def _subclasses(result: type[Result]) -> list[type[Result]]:
 def _class(kind: Any) -> type[Result]:
     room, _, name = kind.rpartition(".") if isinstance(kind, str) else ("", "", "")
     if (room or "results") in (*_ROOMS, "results"):
-        # Asking for the name imports it where a part of the library does not import it by itself.
+        # Some parts of the library import a class only when its name is accessed.
         getattr(import_module(f"shesha.{room or 'results'}"), name, None)
     known = kinds()
     if not isinstance(kind, str) or kind not in known:
-        # To name all that there are, those that nobody has asked for yet must be there.
+        # The message lists all kinds, so import those that have not been used yet.
         package = import_module("shesha.results")
         _ = [getattr(package, export) for export in package.__all__]
         raise ValueError(

@@ -14,7 +14,7 @@ _ROOMS = ("audit", "changes", "coherence", "drift", "neuro", "similarity", "stab
 
 @singledispatch
 def claim(result: object) -> str:
-    """Return what a paper would say of a result, without the version and the full stop."""
+    """Return the sentence of a result for a paper, without the version and the full stop."""
     raise ValueError(f"result must be a whole result to have a sentence, got {type(result).__name__}, a part of one")
 
 
@@ -31,7 +31,7 @@ def has_sentence(result: object) -> bool:
 
 
 def sentence_sections(result: object) -> tuple[Section, ...]:
-    """Return the section with the sentence, where there is one."""
+    """Return the section with the sentence, if there is one."""
     return (Section(_TITLE, (Text(paper_sentence(result), hanging=""),)),) if has_sentence(result) else ()
 
 

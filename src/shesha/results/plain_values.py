@@ -15,7 +15,7 @@ def replace_non_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [replace_non_json(item) for item in value]
     if hasattr(value, "tolist"):
-        # Arrays and numbers of NumPy.
+        # NumPy arrays and scalars.
         return replace_non_json(value.tolist())
     if isinstance(value, float):
         return value if value - value == 0 else None

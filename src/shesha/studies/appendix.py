@@ -61,6 +61,7 @@ def write_appendix(folder: Path, summaries: list[dict[str, Any]], checks: pd.Dat
     Parameters
     ----------
     folder : path
+        Folder of the results, where the files are written.
     summaries : list of dict
         Summaries of the studies in the folder.
     checks : DataFrame
@@ -122,7 +123,7 @@ def _study_tables(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iter
 
 
 def _paper_tables(checks: pd.DataFrame) -> Iterator[str]:
-    """Count the verdicts of each table and section of the papers, with the studies that hold its numbers."""
+    """Count the verdicts of each table and section of the papers, with the studies that contain its numbers."""
     yield "## Table by table"
     yield "The pages of the studies show every published number beside ours."
     for paper, paper_checks in _group_by_paper(checks):

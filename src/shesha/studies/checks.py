@@ -44,25 +44,25 @@ class Check:
     Parameters
     ----------
     where : str
-        Paper and table or section: "Geometric Stability, Table 11".
+        Paper and table or section, such as "Geometric Stability, Table 11".
     what : str
-        Row and column, or the claim in words.
+        Row and column of a number, or the claim in words.
     published, ours : float, str or None
-        Numbers or words; ours is None if we have no value.
+        The published value and ours, as numbers or words; `ours` is None if we have no value.
     verdict : {"agrees", "differs", "does not hold", "inconclusive", "not reachable", "not run"}
-        "does not hold" is a claim that is not repeated or fails its control, even if its numbers agree. On stand-ins it
-        becomes "not found on stand-ins", because other models and data cannot refute a claim. "inconclusive" is a
-        claim that our interval neither supports nor rules out: a p-value above 0.05 is neither support nor refutation.
+        "does not hold": the claim is not repeated or fails its control, even if its numbers agree. On stand-ins this
+        becomes "not found on stand-ins", because other models and data cannot refute a claim. "inconclusive": our
+        interval neither supports the claim nor rules it out. A p-value above 0.05 neither supports nor refutes a claim.
     why : str
-        Reason for every verdict except "agrees": what differs, which control fails, or what is missing. For "agrees",
-        a note if nearly any value would agree.
+        Reason for every verdict except "agrees", such as the failed control or the missing data. For "agrees", a note
+        if nearly any value would agree.
     basis : {"", "the paper's data", "its recipe", "other models", "its own printed numbers"}
         Basis of our value; "its own printed numbers" is arithmetic and not an experiment. "" if we have no value.
 
     Raises
     ------
     ValueError
-        If the verdict is another word.
+        If the verdict is none of these words.
     """
 
     where: str
@@ -78,7 +78,7 @@ class Check:
         if self.verdict not in VERDICTS:
             raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, got {self.verdict!r}")
         if self.basis == STAND_IN and self.verdict == HOLDS_NOT:
-            # Other models can fail to show a claim; they cannot take it away.
+            # A claim that other models do not show is not refuted by them.
             object.__setattr__(self, "verdict", NOT_FOUND)
 
     @property
@@ -103,21 +103,22 @@ def judge_number(
 
     Parameters
     ----------
-    where, what, published, ours : as in `Check`
-        NaN or None as ours: not run.
+    where, what, published, ours
+        As in `Check`. If `ours` is NaN or None, the verdict is "not run".
     error, published_error : float
-        One standard error of the two numbers (standard deviation of a draw, where the published one is one draw).
+        Standard errors of our number and of the published one. If the published number is a single draw, pass the
+        standard deviation of a draw.
     decimals : int
         Number of printed decimals of the published number.
     why : str
-        Reason, kept only if the numbers differ or there is none of ours.
+        Reason, used only if the numbers differ or ours is missing.
     admissible : (float, float), optional
-        Range of our values over the choices that the paper leaves open.
+        Range of our values over the choices that the paper leaves open. Default: no such range.
 
     Returns
     -------
     Check
-        With a reason if it agrees loosely: where over a quarter of the range of such a number would.
+        If values in more than a quarter of the plausible range would agree, `why` states this.
 
     Examples
     --------

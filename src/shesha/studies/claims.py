@@ -1,9 +1,9 @@
 """Claims as data, and the engine that judges them.
 
-A claim is an entry of a file in the folder `published/claims` of a package of studies: the verbatim quotation and its
-place, what we tested it on, and up to three rules. *Repeated?* asks whether we find the claim as the paper makes it;
-*survives?* whether it still holds when a control removes another explanation. A rule names one fact, an operator, a
-threshold with its reason, and words for each answer.
+A claim is an entry of a file in the folder `published/claims` of a package of studies. It consists of the verbatim
+quotation and its place, the data on which we tested it, and up to three rules. *Repeated?* asks whether we find the
+claim as the paper states it. *Survives?* asks whether it still holds if a control excludes another explanation. A rule
+names one fact, an operator, a threshold with its reason, and words for each answer.
 
 Lesser claims have their place and label in a study's table of published lines. Their rules are in the folder
 `published/rules`, one file per table, by the key of the line.
@@ -115,26 +115,27 @@ class Claim:
     Parameters
     ----------
     paper, where, quote : str
-        Verbatim; "..." stands for words left out.
+        Name of the paper, place in it, and verbatim quotation; "..." marks omitted words.
     name, study : str
-        The study that decides it.
+        Name of the claim, and name of the study that decides it.
     on : str
-        What ours rests on: one of `BASES`, or "" where the study says it.
+        Basis of our finding: one of `BASES`, or "" if the study declares it.
     found : str
         Sentence on the finding, with the names of facts in braces.
     repeated, survives : Rule or None
-        None: not possible here; no control needed.
+        Rules for the two answers. None for `repeated`: the claim cannot be tested here. None for `survives`: no
+        control is needed.
     check : str
-        Words in the name of the check that the claim decides, "" if there is none.
+        Words in the name of the check that the claim decides; "" if there is none.
     card : bool
         Whether it is on the paper's scorecard.
     missing : str
         The reason if we cannot test the claim here: missing data, or an experiment that we did not run.
     premise : Rule or None
-        Condition that must be true before the claim can be tested, such as a correlation that is said to vanish. If it
-        is not true, both answers are inconclusive.
+        Condition for testing the claim. For example, a correlation must exist before one can test whether it vanishes.
+        If the condition is not met, both answers are inconclusive.
     otherwise : str
-        Verdict if an answer is no, unless it is that of `on`.
+        Verdict if an answer is no; "" for the default verdict, which depends on `on`.
     """
 
     paper: str
@@ -153,7 +154,7 @@ class Claim:
     otherwise: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse other bases, which nobody would count."""
+        """Refuse unknown bases, which would not be counted."""
         if self.on not in ("", *BASES):
             raise ValueError(f"on must be one of {', '.join(BASES)}, got {self.on!r}")
 
@@ -188,7 +189,9 @@ def judge(claim: Claim, facts: Facts) -> Judged:
     Parameters
     ----------
     claim : Claim
+        The claim, with its rules.
     facts : mapping of str to Fact
+        Facts by the names that the rules use.
 
     Returns
     -------
@@ -208,7 +211,7 @@ def judge(claim: Claim, facts: Facts) -> Judged:
     survives = NOT_NEEDED if claim.survives is None else claim.survives.answer(facts)
     rules = [(claim.repeated, repeated), (claim.survives, survives)]
     if claim.premise is not None and (premise := claim.premise.answer(facts)) != YES:
-        # What is not found needs no control.
+        # Without the premise, neither question can be answered.
         repeated = survives = premise if premise == ABSENT else OPEN
         rules = [(claim.premise, premise)]
     words = [rule.words.get(answer, _UNDECIDED.get(answer, "")) for rule, answer in rules if rule is not None]
@@ -219,7 +222,7 @@ def judge(claim: Claim, facts: Facts) -> Judged:
 
 
 def fact_names(text: str) -> set[str]:
-    """Return the names of facts that a text holds in braces."""
+    """Return the names of facts in braces in a text."""
     return {name for _, name, _, _ in Formatter().parse(text) if name}
 
 

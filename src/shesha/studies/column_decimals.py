@@ -18,10 +18,10 @@ _EXACT = 1e-9
 def column_cells(values: Sequence[Any]) -> list[str]:
     """Format the cells of a column.
 
-    Numbers get four digits or three decimals by the largest of them, fewer where all are exact with fewer (so integers
-    stay integers), and more where the smallest would read as zero. One that is far smaller is written with a power of
-    ten. Columns of which that is a third or more, and those that hold words beside numbers (of another quantity in each
-    line), are written cell by cell with four digits.
+    The largest number determines the decimals, so that it has four digits or three decimals. Fewer decimals are used if
+    all numbers are exact with fewer, and more if the smallest would be printed as zero. A much smaller number is
+    written with a power of ten. If this applies to a third of the numbers or more, or if the column also contains
+    words, each cell is formatted separately with four digits.
 
     Examples
     --------
@@ -66,6 +66,6 @@ def _cell(value: Any, decimals: int | None) -> str:
         return str(value)
     if decimals is None:
         return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
-    # Zero has no sign.
+    # Adding 0.0 turns -0.0 into 0.0.
     written = f"{value + 0.0:.{decimals}f}"
     return written if float(written) or not value else f"{value:.3g}"

@@ -23,7 +23,7 @@ _COLUMNS = ("value", "low", "high", "words")
 class Fact:
     """A number with its 95 % interval; limits are NaN if nothing was sampled.
 
-    Words, if there are any, are printed in its place.
+    If `words` is not empty, it is printed instead of the number.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class Fact:
     words: str = field(default="", kw_only=True)
 
     def __format__(self, spec: str) -> str:
-        """Print the number, and its interval where there is one."""
+        """Print the number, and its interval if there is one."""
         if self.words:
             return self.words
         text = format(self.value, spec)
@@ -99,10 +99,11 @@ def resampled(statistic: Callable[[Index], float], units: int | Sequence[Index],
     Parameters
     ----------
     statistic : callable
-        Takes places of rows.
+        Function of row positions that returns the statistic of these rows.
     units : int or sequence of array of int
-        Number of rows, each of which is a unit, or the places of the rows of each. One unit has no interval.
+        Number of rows if each row is a unit; otherwise the row positions of each unit. A single unit has no interval.
     draws : int
+        Number of bootstrap draws.
 
     Examples
     --------

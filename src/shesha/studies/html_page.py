@@ -29,14 +29,14 @@ _CHECKS = (
 
 
 def study_page(run: StudyRun, about: Mapping[str, str]) -> report.Page:
-    """Return the sections of a study: its answer, its first picture, its main limits, then everything.
+    """Return the sections of a study: its answer, its first picture, its main limits, then all details.
 
     Parameters
     ----------
     run : StudyRun
-        With at least one row.
+        The run, with at least one row.
     about : mapping of str to str
-        Further information on the run.
+        Further information about the run.
     """
 
     study = run.study
@@ -89,7 +89,7 @@ def _incomplete(run: StudyRun) -> tuple[report.Part, ...]:
 def _checks(page: Page) -> list[report.Section]:
     if not page.checks:
         return []
-    # What could not be computed here comes last: it is most of some tables.
+    # Checks that could not be computed come last, because they are most of some tables.
     checks = sorted(page.checks, key=lambda check: VERDICTS.index(check.verdict))
     title, frame = "Comparison with published numbers", _omit_empty_reasons(checks_table(checks))
     first = ["what", "published", "ours", "verdict", "where"]

@@ -36,12 +36,12 @@ def write_index(out: str | os.PathLike[str] = "studies") -> Path:
     Returns
     -------
     Path
-        Of `index.md`.
+        Path of `index.md`.
 
     Raises
     ------
     ValueError
-        If the folder holds no page.
+        If the folder contains no page.
     """
     folder = Path(out)
     paths = sorted(folder.glob(f"*/{SUMMARY}"))
@@ -68,7 +68,7 @@ def write_index(out: str | os.PathLike[str] = "studies") -> Path:
 
 
 def _collect_checks(folder: Path, names: list[str]) -> pd.DataFrame:
-    """Return the checks of all studies, with how each counts."""
+    """Return the checks of all studies, with the kind of each."""
     import pandas as pd
 
     tables = [pd.read_csv(folder / name / CHECKS, keep_default_na=False).assign(study=name) for name in names]

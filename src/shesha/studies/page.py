@@ -35,11 +35,13 @@ class Page:
     answer : str
         Answer to the study's question in a few sentences with numbers; "" if the rules of the study contain it.
     tables : sequence of (title, table)
+        Titles and tables, in the order of the page.
     pictures : sequence of Picture
+        Pictures, in the order of the page.
     notes : sequence of str
         Explanations of differences, limits of the comparison, and cautions.
     checks : sequence of Check
-        Every published number and claim on the subject of the study, including those that it cannot repeat.
+        Every published number and claim on the subject of the study, including those that the study cannot repeat.
     """
 
     answer: str = ""
@@ -55,8 +57,9 @@ def save_page(page: Page, folder: Path, title: str, question: str, ran: str) -> 
     Parameters
     ----------
     page : Page
+        The findings.
     folder : path
-        Created if it does not exist.
+        Folder for the page; created if it does not exist.
     title, question, ran : str
         Heading, question of the study, and description of the run.
     """

@@ -40,7 +40,7 @@ def lines(
 ) -> None:
     """Draw the mean of y against x, one line per value of `by`, with one standard deviation of the draws.
 
-    Dashed: each line that lies on an earlier one has dashes, so that both are seen.
+    If `dashed` is True, lines that coincide with an earlier line are dashed, so that both are visible.
     """
     earlier: list[Any] = []
     for place, name in enumerate(rows[by].unique() if order is None else order):
@@ -85,7 +85,7 @@ def curves(ax: Any, table: pd.DataFrame, titles: Mapping[str, str], style: str =
 
 
 def _overlap(first: pd.Series, second: pd.Series) -> bool:
-    """Return whether two lines are too close to be told apart in a picture of scores between 0 and 1."""
+    """Return whether two lines are too close to be distinguished in a picture of scores between 0 and 1."""
     return first.index.equals(second.index) and bool((first - second).abs().max() < 0.01)
 
 

@@ -1,12 +1,12 @@
 """Turn published lines into checks.
 
-A line of a published table says *where*, *what* and what is *published*: a number, or a claim in words. A study says
-what it `Found`: *ours*, by which rule it is judged (a distance within errors and rounding, or a verdict), and *why* it
-does not agree.
+A line of a published table states *where*, *what* and what is *published*, which is a number or a claim in words. The
+answer of a study is `Found`. It contains *ours*, the error or verdict by which ours is judged, and *why* the two
+disagree.
 
-A file holds lines of two kinds (see `split_numbers_and_claims`): lines with a `key`, which a study answers one by one
-(`against`), and lines with a `row` and a `number`, as in a printed table, which are judged together (`stand_ins`,
-`models`, `text_checks`).
+A file contains lines of two kinds (see `split_numbers_and_claims`). Lines with a `key` are answered one by one
+(`against`). Lines with a `row` and a `number`, as in a printed table, are judged together (`stand_ins`, `models`,
+`text_checks`).
 """
 
 from __future__ import annotations
@@ -44,17 +44,18 @@ class Found:
     Parameters
     ----------
     ours : float, str or None
+        Our number or words; None if we have no value.
     error : float
         Standard deviation of a single draw, if the published number is one draw.
     why : str
-        Reason, reported unless the numbers agree.
+        Reason, which is reported unless the numbers agree.
     verdict : str, optional
-        Verdict if the data decide nothing. Otherwise numbers are judged by their difference, and words by equality.
-        Claims in words are answered by rules: see `rules_file`.
+        Verdict if the data cannot decide. By default, numbers are judged by their difference, and words by equality.
+        Rules answer claims in words (see `rules_file`).
     decimals : int, optional
-        Number of printed decimals; default: as in the published line, otherwise 3.
+        Number of printed decimals. Default: the number in the published line, or 3 if the line has none.
     note : str
-        Note that the check shows even if the numbers agree.
+        Note that is shown even if the numbers agree.
     """
 
     ours: float | str | None
@@ -86,15 +87,17 @@ def against(
     Parameters
     ----------
     published : DataFrame
-        Columns `where`, `what`, `key`, `published` (a number or words); if need be `error`, and `decimals` (default 3).
+        Columns `where`, `what`, `key`, `published` (a number or words), and if needed `error` and `decimals` (default
+        3).
     answers : mapping of key to Found
+        Our answers by key.
     missing : mapping of str to str
-        Prefixes of keys that cannot be repeated, and what is missing for them.
+        Reasons by prefix of the keys that cannot be repeated, such as missing data.
 
     Returns
     -------
     tuple of Check
-        In the order of the lines. Lines whose keys are in neither are "not run".
+        One check per line, in the same order. Lines whose keys are in neither mapping are "not run".
 
     Examples
     --------
@@ -116,11 +119,12 @@ def _missing(key: str, reasons: Mapping[str, str]) -> Found:
 def judge_line(line: Any, answer: Found, unit: str = "") -> Check:
     """Judge one published line.
 
+    Words agree if they are equal. A number agrees with a bound, such as "< 0.001", if it is below the bound.
+
     Raises
     ------
     TypeError
-        If words are published and numbers found without a verdict, or the other way round. Words agree if they are
-        the same, and a number agrees with a bound, such as "< 0.001", that it is below.
+        If there is no verdict, and words are published but a number was found, or the other way round.
     """
     where, what, number = str(line["where"]), _what(line, unit), as_number(line["published"])
     if answer.verdict is not None:
@@ -169,13 +173,13 @@ def count_decimals(text: str) -> int:
 
 
 def claim_key(line: Any) -> str:
-    """Return the key by which a claim in words is answered, "" for a line that has none."""
+    """Return the key by which a claim in words is answered; "" if the line has none."""
     key = line.get("key")
     return key.removeprefix(_WORDED) if isinstance(key, str) else ""
 
 
 def line_label(line: Any) -> tuple[str, str]:
-    """Return the place and the label of a published line, as its check has them."""
+    """Return the place and the label of a published line, as in its check."""
     return str(line["where"]), _what(line, "")
 
 

@@ -19,16 +19,17 @@ def compare_with_published(
 ) -> pd.DataFrame:
     """Compare means of our draws with published numbers, with the difference and a verdict.
 
-    A published number is one draw: it agrees if it lies among 95 % of our single draws, or up to rounding.
+    A published number is a single draw. It agrees with ours if it is within the range of 95 % of our single draws, or
+    equal up to rounding.
 
     Parameters
     ----------
     rows : DataFrame
-        One line per cell.
+        Our results, with one line per cell.
     published : DataFrame
-        One line per combination of `by`, with columns called like ours.
+        Published numbers, with one line per combination of `by`, and the same column names as in `rows`.
     by : sequence of str
-        Parameters that say which belong together.
+        Names of the parameters that match published lines to our rows.
     numbers : sequence of str
         Columns to compare.
     decimals : int

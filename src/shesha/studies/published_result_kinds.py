@@ -48,12 +48,12 @@ _NUMBER = r"^(?:rho )?[<>]?\s?[-+]?\d|^n\.s\.$"
 
 
 def kinds(checks: pd.DataFrame) -> pd.Series[str]:
-    """Set how each check counts.
+    """Return the kind of each check, which determines how it is counted.
 
     Parameters
     ----------
     checks : DataFrame
-        Columns `study`, `where`, `what`, `published`, `ours`, `basis`.
+        The checks, with the columns `study`, `where`, `what`, `published`, `ours` and `basis`.
 
     Returns
     -------

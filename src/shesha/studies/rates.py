@@ -6,7 +6,7 @@ from shesha.studies.facts import Fact, rate
 
 
 def binomial_limits(rate: float, n: int) -> tuple[float, float]:
-    """Limits within which a share counted over n independent draws lies with probability 0.95.
+    """Limits that contain a share over n independent draws with probability 0.95.
 
     Examples
     --------
@@ -36,7 +36,8 @@ def rate_interval(hits: int, n: int) -> tuple[float, float]:
 def sign_difference(more: int, less: int, n: int) -> Fact:
     """Share of n paired cases with more minus the share with less; the interval is that of the exact sign test.
 
-    Ties decide nothing. Where every case is tied, the limits are those of a share of which none was counted.
+    Ties are excluded from the test. If all cases are ties, the limits are plus and minus the upper limit of the share
+    0 of n.
 
     Examples
     --------

@@ -54,12 +54,12 @@ def find(name: str) -> Study:
     Parameters
     ----------
     name : str
-        A module is also found as a file in the current folder.
+        Name of the study. A module may also be a file in the current folder.
 
     Raises
     ------
     ValueError
-        If there is none; close names are listed.
+        If there is no such study. The message lists similar names.
     """
     module, colon, attribute = name.rpartition(":")
     if not colon:

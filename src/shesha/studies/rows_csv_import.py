@@ -16,16 +16,18 @@ from shesha.studies.study_definition import Study
 def adopt(study: Study, store: ResultStore, folder: Path, key: Any) -> int:
     """Add the rows of `rows.csv` to a store without rows of this study, and return their number.
 
-    Rows of another version of the study are left alone. They have the six digits of the table.
+    Rows of another version of the study are ignored. Adopted values have the six digits of the table.
 
     Parameters
     ----------
     study : Study
+        The study whose rows are added.
     store : ResultStore
+        The store to which the rows are added.
     folder : path
         Folder with the table and the summary of the study.
     key : callable
-        From the parameters of a cell to its key.
+        Function that returns the key of a cell from its parameters.
     """
     table, summary = folder / ROWS, folder / SUMMARY
     if next(iter(store.items(study.kind)), None) is not None or not (table.exists() and summary.exists()):

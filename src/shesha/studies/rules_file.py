@@ -1,10 +1,10 @@
 """Texts of a study's page as data: rules of its lesser claims, sentences of its answer, headings of its tables.
 
-The file is `published/rules/NAME.toml`. An entry of `[claim]` has the key of a published line in words, which says its
-place and its label, and what decides it; the fields of the first rule may stand at the top of the entry. A key with a
-star is that of several lines, and a star in the fields is what it stands for. An entry of `[[answer]]` is a text with
-the names of facts in braces, or a rule whose words are the sentence. An entry of `[columns]` is the heading that
-replaces the name of a column in the page's tables.
+The file is `published/rules/NAME.toml`. An entry of `[claim]` has the key of a published line in words, and contains
+the rules that decide this claim. The published line contains its place and its label. The fields of the first rule may
+be at the top level of the entry. A star in a key matches several lines; a star in the fields is replaced by the matched
+text. An entry of `[[answer]]` is a text with the names of facts in braces, or a rule whose words are the sentence. An
+entry of `[columns]` is the heading that replaces a column name in the tables of the page.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def lesser_claims(study: Study) -> dict[Line, Claim]:
     Raises
     ------
     ValueError
-        If a rule has a key that no published line has.
+        If no published line has the key of a rule.
     """
     rules: dict[str, Any] = read_rules(study).get("claim", {})
     published = read_published(study)

@@ -15,7 +15,7 @@ from shesha.support.plurals import count
 
 
 def describe_run(run: StudyRun, rows: str) -> Iterator[str]:
-    """Describe what was run, and what was not."""
+    """Describe the cells that were run, and those that were not."""
     study, grid = run.study, "quick" if run.quick else "full"
     if study.stand_ins:
         yield f"Stand-ins: {study.stand_ins}."

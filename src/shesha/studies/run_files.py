@@ -24,8 +24,8 @@ PAGE, FAILED_PAGE, FAILED_ROWS = "page.md", "page_not_made.md", "rows_without_pa
 def write(run: StudyRun, folder: Path) -> Path:
     """Write the rows, and the page if there are any; return the path of the page.
 
-    Where no page can be made, an earlier one keeps its files, rows included. The new rows and the reason then have
-    files of their own.
+    If the page cannot be made, the files of an earlier page are kept, including its rows. The new rows and the reason
+    are then written to separate files.
     """
     study, place = run.study, folder / run.study.name
     place.mkdir(parents=True, exist_ok=True)
@@ -36,7 +36,7 @@ def write(run: StudyRun, folder: Path) -> Path:
     try:
         page, found_facts = build_page(study, run.rows)
     except Exception as error:
-        # Pages are made for whole grids; what a part lacks must not cost the rows, nor the studies after this one.
+        # Pages assume complete grids. An error in an incomplete one must not lose its rows or stop later studies.
         need = "" if run.complete else " It may need more cells than this run has."
         _write_failure_page(run, place, f"The page could not be made: {_error_location(error)}.{need}")
         if run.complete:
@@ -55,7 +55,7 @@ def write(run: StudyRun, folder: Path) -> Path:
 
 
 def _summary(run: StudyRun, answer: str) -> dict[str, Any]:
-    """Return what the overview of all studies shows of a run."""
+    """Return the values of a run that the overview of all studies shows."""
     study = run.study
     return {
         "name": study.name,
@@ -75,7 +75,7 @@ def _summary(run: StudyRun, answer: str) -> dict[str, Any]:
 
 
 def _write_rows(run: StudyRun, place: Path) -> None:
-    # Six digits are more than any draw is good for, and a quarter of the size.
+    # Six digits exceed the precision of any draw, and the file is a quarter as large as with all digits.
     write_text(place, run.rows.to_csv(index=False, float_format="%.6g"))
 
 
@@ -91,13 +91,13 @@ def has_page(study: Study, folder: Path) -> bool:
 
 
 def page_path(study: Study, folder: Path) -> Path:
-    """Return the path of the latest page in a folder, or of the file that says why none could be made."""
+    """Return the path of the latest page in a folder, or of the file that explains why none could be made."""
     failed = folder / study.name / FAILED_PAGE
     return failed if failed.exists() else folder / study.name / PAGE
 
 
 def _write_failure_page(run: StudyRun, place: Path, why: str) -> Path:
-    """Write the rows and a page about the run if no full page can be made, beside an earlier one if there is one."""
+    """Write the rows and a page about the run if no full page can be made, next to an earlier page if there is one."""
     earlier = (place / SUMMARY).exists()
     page, rows = (FAILED_PAGE, FAILED_ROWS) if earlier else (PAGE, ROWS)
     kept = "The other files in this folder come from an earlier run." if earlier else ""

@@ -40,18 +40,18 @@ def run(
     Parameters
     ----------
     names : iterable of str or Study
-        Names, `module:attribute`, or studies.
+        The studies, by name, as `module:attribute`, or as `Study` objects.
     quick : bool
-        Only the cells of the quick grid.
+        Whether to compute only the cells of the quick grid.
     out : path
-        Folder of the results: one store for all, one folder per study with `rows.csv`, `page.md` and pictures. Rows of
-        this version without a store, such as those of a repository, are kept and completed.
+        Folder of the results. It contains one store, and a folder per study with `rows.csv`, `page.md` and pictures.
+        Rows of the same study version, such as those in a repository, are kept and completed, even without a store.
     workers, scheduler : int, str, optional
-        Processes of this machine (None: one per core), or the address of a Dask cluster.
+        Number of processes on this machine (None: one per core), or the address of a Dask cluster.
     again : bool
-        Compute existing rows again.
+        Whether to compute existing rows again.
     only : mapping of str to str, optional
-        Parameters and values, as text; other cells are not computed.
+        Parameters and their values, as text. Only cells with these values are computed. Default: all cells.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def run(
     ValueError
         If a study is unknown, or no cell of its grid has the parameters of `only`.
     StoreError
-        If the folder holds a store of another version of shesha.
+        If the folder contains a store of another version of shesha.
     """
     chosen = [name if isinstance(name, Study) else find(name) for name in names]
     runs.require_workers(workers, scheduler)
@@ -78,7 +78,7 @@ def run(
                 adopt(study, store, folder / study.name, _key)
             failures = _compute(study, cells, store, workers, scheduler, again)
             study_runs.append(_as_run(study, store, quick, failures))
-            # Before the next study, which may be interrupted.
+            # Write the results now, because the next study may be interrupted.
             write(study_runs[-1], folder)
     return study_runs
 
@@ -89,10 +89,11 @@ def write_page(name: str | Study, out: str | os.PathLike[str] = "studies", *, qu
     Parameters
     ----------
     name : str or Study
+        The study.
     out : path
         Folder of the results.
     quick : bool, optional
-        Whether the page is of the quick grid; by default only if only cells of the quick grid exist.
+        Whether to use the quick grid. By default, it is used if no further cells of the full grid were computed.
 
     Raises
     ------
@@ -115,7 +116,7 @@ def load_run(name: str | Study, out: str | os.PathLike[str], *, quick: bool | No
     with _store_with_rows(study, Path(out)) as store:
         if quick is None:
             known = dict(store.items(study.kind))
-            # A full grid that is not complete says more than a quick one that is.
+            # An incomplete full grid with more cells is more informative than the quick grid.
             n_full, n_quick = (sum(_key(cell) in known for cell in cells) for cells in (study.full, study.quick))
             quick = n_full <= n_quick < len(study.full)
         study_run = _as_run(study, store, quick)

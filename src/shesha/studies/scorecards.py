@@ -103,7 +103,7 @@ def _study(judgement: Judged, words: str) -> str:
 
 
 def _brief(judgement: Judged) -> str:
-    """Return what was found up to the number that decides whether the claim is repeated: a sentence, as a rule."""
+    """Return the finding up to the number that decides whether the claim is repeated, usually a sentence."""
     rule, parts, template = judgement.claim.repeated, sentences(judgement.found), sentences(judgement.claim.found)
     if rule is None or len(parts) != len(template):
         return first_sentence(judgement.sentence)

@@ -27,7 +27,7 @@ Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]
 class Unreachable(Exception):
     """Raised by a cell if data or weights are missing; the message names them and how to get them.
 
-    The cell is listed on the page, and tried again by the next run.
+    The page lists the cell, and the next run tries it again.
     """
 
 
@@ -116,33 +116,34 @@ def study(
     Parameters
     ----------
     name : str
-        Words joined by hyphens.
+        Name of the study: words joined by hyphens.
     paper : str
-        Section that it repeats, or "new".
+        Section of the paper that the study repeats, or "new".
     version : int
-        Raise it when the function's numbers change.
+        Version of the study. Increase it if the numbers of the function change.
     full, quick : Grid
-        The cells of the paper, and a selection that takes less than two minutes on two cores.
+        The cells of the paper, and a selection of cells that takes less than two minutes on two cores.
     published : str, optional
-        A CSV file of published numbers, in the folder of the study or at any path.
+        CSV file of published numbers, in the folder of the study or at any path. Default: none.
     stand_ins : str
-        Which models or data replace those of the paper, in words. Pages and the index distinguish agreement on
+        Description of the models or data that replace those of the paper. Pages and the index distinguish agreement on
         stand-ins from repeated numbers.
     own_numbers, repeated : sequence of str
-        Words in the names of checks (paper, table, row) that follow from other numbers of the paper, without an
-        experiment; and of those that use the paper's own models or data although the study has stand-ins.
+        Words in the names of checks (paper, table, row). `own_numbers`: checks that follow from other numbers of the
+        paper, without an experiment. `repeated`: checks that use the paper's own models or data although the study has
+        stand-ins.
     on : str
         Default basis of our numbers.
 
     Returns
     -------
     callable
-        Takes the function, returns a `Study` under the function's name.
+        Decorator that turns the function into a `Study`.
 
     Raises
     ------
     ValueError
-        If a grid has no cells, or names parameters that the function does not take.
+        If a grid has no cells, or has parameters that the function does not take.
 
     Examples
     --------

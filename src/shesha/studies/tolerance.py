@@ -1,9 +1,9 @@
 """The rule by which our number agrees with a published one.
 
-Two numbers agree if they differ by no more than their joint uncertainty at 95 %, or by rounding. The uncertainty of
-ours comes from resampling or repeated draws of what is independent; theirs from the interval that the paper prints, or
-from the sampling error of the statistic at its n. Where the paper leaves its recipe open, all that its admissible
-readings give is the range that agrees. An agreement is loose if more than a quarter of the plausible range of the
+Two numbers agree if they differ by no more than their joint 95 % uncertainty, or by rounding. The uncertainty of our
+number comes from resampling or repeated draws of independent units. The uncertainty of the published number comes from
+its printed interval, or from the sampling error of the statistic for its n. If the paper leaves its recipe open, all
+values from admissible readings agree. An agreement is loose if more than a quarter of the plausible range of the
 statistic would agree.
 """
 
@@ -28,7 +28,7 @@ def allowed_difference(error: float = 0.0, published_error: float = 0.0, decimal
     """
     unit = 10.0**-decimals
     errors = [0.0 if isnan(value) else value for value in (error, published_error)]
-    # A rounded number lies anywhere within its last digit.
+    # The error of a rounded number is uniform over one unit of its last digit.
     joint = JOINT * sqrt(sum(value * value for value in errors) + unit * unit / 12) if any(errors) else 0.0
     return max(joint, 0.5 * unit + 1e-12)
 
@@ -52,8 +52,9 @@ def interval_error(low: float, high: float) -> float:
 def loosely(published: float, within: float, ours: float = float("nan")) -> str:
     """Return a note if so many values would agree that agreement means little.
 
-    The plausible range is 0 to 1 for numbers of which both lie there, -1 to 1 for those, and half of the number to
-    half as much again for any other.
+    The plausible range is 0 to 1 if neither number nor `published - within` is negative, otherwise -1 to 1. Agreement
+    in more than a quarter of this range is loose. If a number is outside -1 to 1, agreement is loose if `within`
+    exceeds half of the published number.
 
     Examples
     --------
@@ -77,7 +78,7 @@ UNDECIDED = "P-values above 0.05 cannot be compared between different numbers of
 def p_values_agree(published: str, ours: float) -> bool | None:
     """Return whether a p-value is as printed: below a bound, or within a factor of three; None if undecided.
 
-    P-values above 0.05 of different numbers of observations say nothing of one another.
+    p-values above 0.05 cannot be compared between different numbers of observations.
 
     Examples
     --------

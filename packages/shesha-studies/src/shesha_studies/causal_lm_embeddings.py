@@ -60,7 +60,7 @@ def pool_layers(texts: Sequence[str], depths: Sequence[int]) -> dict[tuple[str, 
     model = smollm2()
     names = {depth: f"layers.{depth - 1}" for depth in depths}
     layers: dict[tuple[str, int], list[Matrix]] = {}
-    # States of all tokens of some texts at a time: those of all texts would be gigabytes.
+    # Process a few texts at a time, because the token states of all texts would take gigabytes.
     for start in range(0, len(texts), _AT_ONCE):
         states = encode(
             model.network,

@@ -25,7 +25,7 @@ def place(*names: str, source: str = "") -> Path:
     Raises
     ------
     Unreachable
-        If it is not there; says where it was looked for, and the source it comes from.
+        If the file is missing. The message names the expected path and the source of the file.
     """
     folder, deposit = os.environ.get("SHESHA_DATA"), f"; {source}" if source else ""
     if folder is None:
@@ -45,7 +45,7 @@ def library(name: str, package: str | None = None) -> Any:
     Raises
     ------
     Unreachable
-        If it is not installed; says how to get it.
+        If the library is not installed. The message explains how to install it.
     """
     try:
         return import_module(name)

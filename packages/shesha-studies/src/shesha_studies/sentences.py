@@ -40,7 +40,7 @@ def read_set(name: str) -> tuple[tuple[Text, ...], Words]:
     Raises
     ------
     Unreachable
-        If the file is not there.
+        If the file is missing.
     """
     if name == "Synthetic":
         return tuple((str(text), "") for text in grammar()["text"]), grammar()["label"]

@@ -14,8 +14,8 @@ N, LATENT, D = 200, 50, 256
 def mixture(share: float, rng: np.random.Generator) -> Matrix:
     """Draw a mixture of a low-rank signal with entries of unit variance and isotropic noise (7.1.1).
 
-    The text divides the signal by its Frobenius norm, which would drown it at every share but 1; unit variance is the
-    reading that gives the published scores.
+    The text of the paper divides the signal by its Frobenius norm, but noise would then dominate at every share below
+    1. Unit variance gives the published scores.
     """
     signal = rng.standard_normal((N, LATENT)) @ rng.standard_normal((LATENT, D))
     return np.asarray(share * signal / signal.std() + (1 - share) * rng.standard_normal((N, D)))

@@ -103,7 +103,7 @@ class RepresentationAudit(Result):
 
     @property
     def n_used(self) -> int:
-        """Number of scored rows: all except those left out, or none."""
+        """Number of scored rows; 0 if nothing was scored."""
         return 0 if self.reason else self.n_samples - len(self.left_out)
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class RepresentationAudit(Result):
         field_names = {entry.name for entry in fields(cls)}
         rest = {name: value for name, value in plain.items() if name not in field_names | {"chance"}}
         scores = {name: value for name, value in rest.items() if isinstance(value, Mapping)}
-        # Both are there, or neither is: what was not scored has names without values.
+        # A representation without scores has no further numbers: its remaining fields are names without values.
         numbers = {name: value for name, value in rest.items() if name not in (*scores, *_LEADING)} if scores else {}
         chances = {} if plain.get("chance") is None else {"feature_split": plain["chance"]}
         record = {**plain, "scores": scores, "chances": chances, "descriptors": numbers}
@@ -199,8 +199,8 @@ class Audit(Result):
     def ranking(self) -> tuple[str, ...]:
         """Names from most to least stable (feature split), without those that have no score.
 
-        More features alone raise stability. If representations differ in their number of features, the ranking uses
-        scores at equal numbers of features (`equal_width_scores`).
+        Stability rises with the number of features alone. If representations differ in their number of features, the
+        ranking therefore uses scores at equal numbers of features (`equal_width_scores`).
         """
         scored = [
             audit

@@ -35,8 +35,9 @@ def first_screen(audit: Audit, words: Callable[[str], str] = str, more: Section 
     Parameters
     ----------
     audit : Audit
+        The audit to report.
     words : callable
-        Rewords reasons for the caller, for example with the option names of the command line.
+        Function that rewords reasons for the caller, for example with the option names of the command line.
     more : Section
         The last section: what to do next, and where to find the remaining numbers.
     """

@@ -25,8 +25,8 @@ class LabelClasses(Result):
     def highest_alignment(self) -> float:
         """Approximate maximum of alignment with the labels, for distances without ties.
 
-        It is the largest rank correlation with a variable of two values, one of which has the share q:
-        sqrt(3 q (1 - q)).
+        It is the largest rank correlation with a binary variable, sqrt(3 q (1 - q)), in which q is the share of one
+        of the two values.
 
         Examples
         --------

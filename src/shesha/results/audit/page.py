@@ -84,7 +84,7 @@ def _score_table(audit: Audit) -> tuple[Part, ...]:
 
 
 def _full_width_scores(known: Sequence[RepresentationAudit]) -> list[Column]:
-    """The feature split of all features, which the headline names, where the ranking score uses as many of each."""
+    """The feature split of all features, as in the headline, if the ranking score uses equal numbers of features."""
     if all(row.same_width is None for row in known):
         return []
     values = tuple("" if row.feature_split is None else f"{row.feature_split.value:.3f}" for row in known)

@@ -89,7 +89,7 @@ def _has_full_rank(finding: RepresentationAudit) -> bool:
 def _has_too_few_rows(finding: RepresentationAudit) -> bool:
     """Return whether the population of rows has more directions than these rows show."""
     corrected = finding.descriptors.get("corrected_participation_ratio", float("nan"))
-    # Without an estimate there are too few rows for any.
+    # The estimate is missing if there are too few rows to compute it.
     unknown = corrected != corrected and finding.participation_ratio == finding.participation_ratio
     return unknown or finding.participation_ratio < (1 - _SHORT) * corrected
 

@@ -84,7 +84,7 @@ def _describe_drift(value: float) -> str:
 
 
 def notes(audit: Audit) -> Section | None:
-    """Notes on brackets, p-values, and what was left out."""
+    """Notes on brackets, p-values, and omitted pairs."""
     names_by_note: dict[str, list[str]] = {}
     for finding in audit.representations:
         for score in (*finding.scores.values(), *finding.supervised.values()):

@@ -100,7 +100,7 @@ def choose_layers(result: Diff, most: int) -> list[LayerChange]:
     largest = [max(known, key=lambda i: layers[i].change)] if known else []
     first = [max(0, index - before) for index in changes[:1] for before in (0, 1)]
     needed = {0, len(layers) - 1, *first, *largest}
-    # One line states how many layers are left out.
+    # One line states the number of omitted layers.
     for place in (round(i * (len(layers) - 1) / (most - 2)) for i in range(most - 1)):
         if len(needed) < most - 1:
             needed.add(place)

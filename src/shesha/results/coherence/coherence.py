@@ -72,7 +72,7 @@ class Coherence(NullComparison):
         p = self.p_adjusted if self.p_adjusted == self.p_adjusted else self.p_value
         if not reaches_level(p, self.alpha):
             return "not above chance"
-        # The null draws other controls, and the interval draws other rows or units of this group, so they may disagree.
+        # The null resamples controls, and the interval resamples rows or units of this group, so they may disagree.
         return _UNSURE if self.unbiased_ci_low <= 0 else _TOGETHER
 
     def __str__(self) -> str:
@@ -196,7 +196,7 @@ class CoherenceTable(Result):
         ax : matplotlib Axes, optional
             Where to draw; default: a new figure.
         unbiased : bool
-            Whether to draw the unbiased scores.
+            Whether to draw the unbiased magnitude and coherence, which do not depend on group size.
 
         Returns
         -------

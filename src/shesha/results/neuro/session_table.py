@@ -147,7 +147,7 @@ class SessionTable(Result):
         Parameters
         ----------
         score : str
-            The score; default: the first.
+            Name of the score. Default: the first score.
         ax : matplotlib Axes, optional
             Where to draw; default: a new figure.
 

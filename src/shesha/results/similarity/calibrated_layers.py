@@ -132,7 +132,7 @@ class CalibratedLayers(NullComparison):
         return calibrated_layers_page(self)
 
     def _metrics(self, model: str) -> list[Metric]:
-        # The grid has the names of the layers, but not of their models.
+        # The grid contains the names of the layers, but not of their models.
         what = f"{self.aggregate} {self.measure} over {len(self.rows)} x {len(self.columns)} layers"
         null = {"chance": self.null_mean, "threshold": self.threshold, "p_value": self.p_value}
         return [Metric(model, what, self.observed, **null)]

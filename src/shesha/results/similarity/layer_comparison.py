@@ -27,7 +27,7 @@ class LayerComparison(PairTables, Result):
     seed: int | None = None
     interrupted: bool = False
     names: tuple[str, str] | tuple[()] = ()
-    """Names of the two models, where they are known."""
+    """Names of the two models, if they are known."""
     n_rows: int = 0
     """Number of rows (inputs)."""
 
@@ -60,7 +60,7 @@ class LayerComparison(PairTables, Result):
 
     @property
     def pair_of_best(self) -> str:
-        """The closest layers, with their models where these are known."""
+        """The closest layers, with their models if these are known."""
         pair = (self.best.first, self.best.second)
         return " and ".join(map(" of ".join, zip(pair, self.names, strict=True)) if self.names else pair)
 

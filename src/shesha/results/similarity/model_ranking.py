@@ -46,7 +46,7 @@ class RankedModel(Result):
 
     @property
     def shared(self) -> float:
-        """Share that the model explains together with others; below 0 where models suppress one another's noise."""
+        """Share that the model explains together with others; below 0 if models suppress the noise of one another."""
         return self.alone - self.unique
 
 
@@ -155,6 +155,7 @@ class ModelRanking(Result):
         Parameters
         ----------
         pair : ModelDifference
+            One of the differences in `pairs`.
         """
         return reaches_level(pair.corrected_p_value, self.alpha)
 

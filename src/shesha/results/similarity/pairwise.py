@@ -105,7 +105,7 @@ class PairwiseComparison(PairTables, Result):
         measure : str
             Name of a measure that was compared.
         what : {'value', 'calibrated', 'p_value', 'corrected_p_value', 'null_mean'}
-            The numbers: all but the first are NaN where nothing was calibrated, and on the diagonal.
+            The numbers to return. All except 'value' are NaN on the diagonal and for pairs that were not calibrated.
         """
         self._require_known(what)
         values = self._grid(measure, self.names, self.names, what)
@@ -135,7 +135,7 @@ class PairwiseComparison(PairTables, Result):
         ax : matplotlib Axes, optional
             Where to draw; default: a new figure.
         what : {'value', 'calibrated', 'p_value', 'corrected_p_value', 'null_mean'}
-            As for `matrix`.
+            The numbers to draw, as for `matrix`.
 
         Returns
         -------
@@ -149,14 +149,14 @@ class PairwiseComparison(PairTables, Result):
     def embed(self, measure: str, n_dimensions: int = 2) -> pd.DataFrame:
         """Place the representations in a plane so that distances show one measure (classical scaling).
 
-        A similarity s counts as the distance (best value - s); an asymmetric measure is averaged over both orders.
+        A similarity s is converted to the distance (best value - s). Asymmetric measures are averaged over both orders.
 
         Parameters
         ----------
         measure : str
             Name of a measure that was compared.
         n_dimensions : int
-            Number of coordinates.
+            Number of coordinates of each representation.
 
         Returns
         -------
@@ -234,7 +234,7 @@ def _classical_scaling(distances: NDArray[np.float64], n_dimensions: int) -> tup
     kept = np.argsort(values)[::-1][:n_dimensions]
     coordinates = np.zeros((n, n_dimensions))
     coordinates[:, : len(kept)] = vectors[:, kept] * np.sqrt(np.maximum(values[kept], 0.0))
-    # Signs are free: the largest entry of each coordinate is positive.
+    # The signs of coordinates are arbitrary, so make the largest entry of each positive.
     signs = np.sign(coordinates[np.abs(coordinates).argmax(axis=0), np.arange(n_dimensions)])
     total = float(np.abs(values).sum())
     return coordinates * np.where(signs == 0, 1.0, signs), (

@@ -85,7 +85,7 @@ def choose_printed_pairs(result: PairwiseComparison, measure: str) -> list[PairS
     pairs = select_pairs(result, measure)
     if len(pairs) <= _MOST_LINES:
         return pairs
-    # NaN comes last.
+    # NaN values come last.
     return sorted(
         pairs, key=lambda pair: (not pair.score.has_null, pair.score.deciding_p_value, -pair.score.calibrated)
     )[:_MOST_LINES]

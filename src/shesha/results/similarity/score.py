@@ -86,5 +86,5 @@ def format_range(low: float, high: float) -> str:
 def plain_name(name: str) -> str:
     """Return a measure's name in the form used for look-up."""
     base, bracket, options = kinds.text(name, "measure").lower().partition("(")
-    # Among options signs count: 1e-16 is not 1e16.
+    # Keep the signs in options, because 1e-16 differs from 1e16.
     return "".join(c for c in base if c.isalnum()) + bracket + "".join(c for c in options if not c.isspace())

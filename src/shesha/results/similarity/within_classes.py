@@ -112,7 +112,7 @@ class WithinClasses(Result):
         Parameters
         ----------
         measure, name : str
-            The measure, and the class.
+            Names of the measure and of the class.
         """
         return reaches_level(self.corrected[measure].get(name, float("nan")), _LEVEL)
 

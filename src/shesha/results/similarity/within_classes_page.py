@@ -93,7 +93,7 @@ def measure_table(result: WithinClasses, measure: str) -> Table:
 
 
 def several_table(result: SeveralWithinClasses, measure: str) -> Table:
-    """Return a line per class and a column per representation: calibrated scores, marked where above chance."""
+    """Return a line per class and a column per representation: calibrated scores, marked if above chance."""
     return Table(
         result.classes, (several_columns(result, measure),), f"{measure}, calibrated (* above chance)", "class"
     )

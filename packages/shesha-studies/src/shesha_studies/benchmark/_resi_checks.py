@@ -1,4 +1,4 @@
-"""Checks of the published tables of the benchmark, and whether our order of the measures is theirs."""
+"""Checks of the published tables of the benchmark, and whether our order of the measures agrees."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def table_checks(table: pd.DataFrame) -> Iterator[Check]:
 
 
 def _order_check(where: str, domain: str, test: str, quality: str, lines: pd.DataFrame) -> Check:
-    """Whether the order of the measures is that of the published columns, beyond chance."""
+    """Return a check on whether the order of the measures agrees with the published columns beyond chance."""
     n_numbers = 24 * len(lines) if domain == "graph" else 24
     mean, ceiling = lines.agreement.mean(), lines.published_agreement.mean()
-    # Columns of one domain are no independent witnesses, so the limit is that of a single one.
+    # Columns of one domain are not independent, so the limit is that of a single column.
     same = "the same networks on Cora" if domain == "graph" else "our networks and data"
     what = f"{test.replace('_', ' ')}, {quality}: order of the measures, {same}, {n_numbers} numbers"
     printed, result = (

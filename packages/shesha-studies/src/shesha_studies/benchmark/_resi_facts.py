@@ -37,7 +37,7 @@ class Places:
         return sorted(names, key=lambda name: self.place(name, domain, source))
 
     def share(self, measure: str, domain: str, source: str = "published") -> float:
-        """Return how often a measure is first when data sets and networks are drawn anew."""
+        """Return how often a measure is first if data sets and networks are resampled."""
         return float(self.of[domain, source][f"{measure} first"])
 
 
@@ -134,7 +134,7 @@ def _column_scores() -> dict[str, Any]:
         facts[f"layers_{source}"] = Fact(float(layers[["EOS", "GULP"]].min()))
         facts[f"shortcuts_{source}"] = Fact(float((cuts[["EOS", "GULP"]] - cuts.median()).max()))
     for name, selection in (("layers", ("layer_monotonicity", "conformity")), ("shortcuts", ("shortcut", "auprc"))):
-        # Data sets are the units: a column has no spread of its own.
+        # The interval is over data sets, because a single column has no spread.
         table = tables.columns("published", "graph", *selection).xs("SAGE", level="architecture", axis=1)
         table = table - table.median() if name == "shortcuts" else table
         ends = table.loc[["EOS", "GULP"]]

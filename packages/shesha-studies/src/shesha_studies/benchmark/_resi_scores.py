@@ -49,6 +49,7 @@ def order(ranks: Matrix) -> np.ndarray:
     Parameters
     ----------
     ranks : array of shape (n_cells, n_measures)
+        Rank of each measure in each cell; NaN if there is none.
 
     Examples
     --------
@@ -62,14 +63,14 @@ def order(ranks: Matrix) -> np.ndarray:
 
 
 def positions(found: pd.DataFrame, seed: int = 0) -> dict[str, tuple[int, float]]:
-    """Return each measure's position, and how often it is first when data sets and networks are drawn anew.
+    """Return each measure's position, and how often it is first if data sets and networks are resampled.
 
     Parameters
     ----------
     found : DataFrame
         Scores of one domain.
     seed : int
-        Of the draws, with replacement, of pairs of data set and network.
+        Seed of the draws. Pairs of data set and network are drawn with replacement.
     """
     names, places, drawn = _places(found, seed)
     return {name: (int(places[index]), float((drawn[:, index] == 1).mean())) for index, name in enumerate(names)}

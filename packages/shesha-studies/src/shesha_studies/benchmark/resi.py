@@ -33,7 +33,7 @@ NAMES = ("part", "domain", "dataset", "architecture", "pooling", "test", "qualit
 
 
 def _grid() -> list[dict[str, Any]]:
-    # P-GNN has no training whose edges are left out.
+    # The augmentation test drops edges, which would change the distances that P-GNN uses.
     cells = [
         ("table", domain, *column, test, quality)
         for domain, columns in OURS.items()
@@ -74,11 +74,12 @@ def resi(
 ) -> dict[str, float]:
     """Do our small suites rank the measures as the published benchmark does, and do its claims hold there?
 
-    A table's cell: our scores of the 24 measures, their rank correlation with the published columns of the same test
-    and domain (on Cora: of the same network), and that of the published columns with each other. A cell of ranks:
-    position of each measure over all tests, and how often it is first where data sets and networks are drawn anew. A
-    cell of options trains nine small networks and scores three measures raw, calibrated, and calibrated with rows
-    exchanged within classes only, and the difference of stabilities on the given axes and averaged over bases.
+    There are three kinds of cells. A cell of a table contains our scores of the 24 measures, and their rank correlation
+    with the published columns of the same test and domain (on Cora: of the same network). It also contains the rank
+    correlation of the published columns with each other. A cell of ranks contains the position of each measure over all
+    tests, and how often it is first if data sets and networks are resampled. A cell of options trains nine small
+    networks. It scores three measures raw, calibrated, and calibrated with permutations within classes. It also scores
+    the difference of stabilities on the given axes and averaged over bases.
     """
     if part == "options":
         return option_scores(dataset, architecture, test)

@@ -46,9 +46,10 @@ FULL = _grid()
 def which_measure(data: str, widths: str, measure: str, seed: int) -> dict[str, float]:
     """Does calibrating the scores change which measure one should trust?
 
-    Two groups of four models that belong together by design: a shared part of rank 4 in noise, or features drawn from
-    one layer of a network of digits; of equal or unequal widths. How well raw and calibrated scores tell pairs of a
-    group from pairs of two (AUPRC and conformity of the benchmark).
+    There are two groups of four models with equal or unequal widths. Models of a group share a part of rank 4 in noise,
+    or their features are drawn from the same layer of a network trained on digits. The scores are AUPRC and conformity
+    of the benchmark. They measure how well raw and calibrated scores separate pairs within a group from pairs of two
+    groups.
     """
     rng = np.random.default_rng([seed, len(data), len(widths)])
     groups = _noise(WIDTHS[widths], rng) if data == "noise" else _digits(WIDTHS[widths], rng)
@@ -141,7 +142,7 @@ def _readable(lines: pd.DataFrame) -> pd.DataFrame:
 
 
 def _benchmark() -> pd.DataFrame:
-    """Positions of the three measures and of their calibrated variants, and how alike their scores are."""
+    """Positions of the three measures and of their calibrated variants, and the agreement of their scores."""
     scores, rows = tables.scores("all"), []
     ranks = rank(scores)
     place = {(line.domain, line.measure): int(line.position) for _, line in ranks.iterrows()}

@@ -127,7 +127,7 @@ def _compare_row(data: str, x: str, y: str, covariates: Sequence[str] = ()) -> R
     def statistic(frame: pd.DataFrame) -> float:
         return correlation(frame, x, y, covariates=covariates, n_bootstrap=0).rho
 
-    # Correlations below zero are asked for on their own side.
+    # The comparison is one-sided, so negative correlations are reversed for it.
     side = -1.0 if rho.rho < 0 else 1.0
     fake = compare_with_null_tables(table, null_tables, lambda frame: side * statistic(frame))
     low, high = sorted((side * fake.low, side * fake.high))

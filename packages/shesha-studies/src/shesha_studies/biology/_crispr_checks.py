@@ -58,7 +58,7 @@ class Found:
         return self.rows[(self.rows.part == part) & (self.rows.data == data)].set_index("setting")
 
     def get(self, name: str, part: str, setting: str, data: str = SCREEN) -> float:
-        """Return one number, NaN where it was not computed."""
+        """Return one number; NaN if it was not computed."""
         table = self.build(part, data)
         known = setting in table.index and name in table
         return float(cast(Any, table.loc[setting, name])) if known else float("nan")
@@ -177,7 +177,7 @@ def _number(line: Any, what: str, value: float, why: str, statistics: Found) -> 
     published_error = tolerance.interval_error(float(line.low), float(line.high))
     if key.startswith("null"):
         published_error, decimals = 0.0, min(decimals, 2)
-    # Both numbers have the sampling error of a correlation over the targets.
+    # Unless an interval is printed, both numbers have the sampling error of a correlation over the targets.
     error = tolerance.correlation_error(value, len(statistics.build("group"))) if key.startswith("rho_") else 0.0
     null = statistics.build("null model", data=GAUSSIAN)
     wanted = key == "null_magnitude" and len(null) > 0

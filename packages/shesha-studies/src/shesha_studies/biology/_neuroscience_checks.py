@@ -125,7 +125,7 @@ def _regions(rows: pd.DataFrame) -> dict[str, Number]:
         values[f"n {region}"] = Number(len(group))
         for score in ("shesha", "drift", "wuc"):
             number = Number.build(over_sessions(group, score))
-            # Few areas of few sessions: no smaller than their own spread says.
+            # If there are few areas or sessions, the error is at least the standard error over areas.
             spread = float(group[score].std() / np.sqrt(len(group)))
             values[f"{score} {region}"] = Number(
                 number.value, max((e for e in (number.error, spread) if e == e), default=float("nan"))

@@ -51,7 +51,7 @@ READINGS = ("median counts", "10,000 counts", "genes of unit variance")
 
 @cache
 def components(k: int = 100, reading: str = READINGS[0]) -> Matrix:
-    """Return the first k principal components of the screen's counts: scaled to one total, log1p, centred."""
+    """Return the first k principal components of the screen after scaling to equal totals, log1p and centring."""
     with _file("papalexi2021", "GEO GSE153056") as file:
         parts = tuple(file[f"counts_{name}"] for name in ("data", "indices", "indptr"))
         counts = sparse.csr_matrix(parts, shape=tuple(file["counts_shape"])).toarray().astype(float)

@@ -52,7 +52,7 @@ def session(name: str) -> Session:
     Raises
     ------
     Unreachable
-        If the recordings are not there.
+        If the recordings are missing.
     """
     mouse, number = name.split()
     mice = {int(line["session"]): line["mouse"] for line in lines(FOLDER, "sessions.csv", source=_DEPOSIT)}

@@ -40,8 +40,9 @@ SPECTRA = ("equal", "as cells")
 def coherence_and_size(spectrum: str, n: int, effect: float, seed: int) -> dict[str, float]:
     """Is the coherence of a perturbation insensitive to the number of its cells, as the paper says?
 
-    n cells among 2,000 controls in 50 components, of equal variance or falling as one over the component; a step of the
-    given size along the third, in units of that component, or none.
+    A group of n cells is compared with 2,000 controls in 50 components. The variances are equal, or fall as one over
+    the component. The effect shifts the cells along the third component, in units of its standard deviation; 0 means no
+    effect.
     """
     rng = np.random.default_rng([seed, n, round(10 * effect), SPECTRA.index(spectrum)])
     scale = np.ones(50) if spectrum == "equal" else 1 / np.sqrt(np.arange(1, 51))

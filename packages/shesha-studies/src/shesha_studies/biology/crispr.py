@@ -66,8 +66,9 @@ _FULL = [
 def crispr(part: str, data: str, setting: str) -> Row:
     """Do larger perturbations shift cells more coherently, beyond the effect of group size on both numbers?
 
-    25 knocked-out targets of Papalexi et al. (2021), and seven types of blood cells with and without interferon-beta
-    (Kang et al. 2018, no CRISPR); every number with the same of control cells that pose as groups of the same sizes.
+    The data are 25 knocked-out targets of Papalexi et al. (2021), and seven types of blood cells with and without
+    interferon-beta (Kang et al. 2018, no CRISPR). Every number is compared with that of null groups, which consist of
+    control cells and have the same sizes.
     """
     return PARTS[part](data, setting)
 

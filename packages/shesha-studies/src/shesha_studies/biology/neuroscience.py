@@ -55,8 +55,9 @@ SHRINKAGE = 0.1
 def neuroscience(session: str, area: str) -> dict[str, float | int]:
     """Is the geometry of neural responses reliable, does it drift, and is it related to behaviour?
 
-    Areas with 10 neurons or more of 18 sessions of four mice (Steinmetz et al. 2019): split of odd and even trials,
-    halves and thirds of the session, whitened unbiased cosine, and coupling with the outcome, each with chance.
+    The data are areas with at least 10 neurons in 18 sessions of four mice (Steinmetz et al. 2019). The numbers are the
+    split of odd and even trials, halves and thirds of the session, the whitened unbiased cosine, and the relation to
+    the outcome. Each has its chance level.
     """
     area_trials, nine = one_area(session, area), one_area(session, area, nine=True)
     line = session_line(area_trials, scores=FOUR, n_permutations=99, trials_per_half="all")

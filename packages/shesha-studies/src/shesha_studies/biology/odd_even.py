@@ -69,9 +69,10 @@ def _grid(draws: list[str], areas: list[dict[str, str]], splits: list[str]) -> l
 def odd_even(data: str, unit: str, split: str) -> dict[str, float]:
     """How much of the agreement of odd and even trials is due to slow drift, and how much to unequal numbers of trials?
 
-    Every area of 18 recorded sessions by eight ways to halve the trials, each with conditions in any order and beside
-    conditions shifted along the session; and neurons that know no condition: those that follow a slow wave while
-    conditions repeat in a row, and those that are shown conditions equally and unequally often.
+    The trials of every area in 18 recorded sessions are halved in eight ways. Each result is compared with permuted
+    conditions and with circular shifts of the conditions. There are also two simulations of neurons that do not respond
+    to conditions. Some follow a slow wave while conditions repeat in consecutive trials. Others have equal or unequal
+    numbers of trials per condition.
     """
     if data == WAVE:
         return _wave_row(HALVES[split], int(unit))

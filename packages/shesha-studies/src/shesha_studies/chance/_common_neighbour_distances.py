@@ -23,16 +23,18 @@ def distance_agreement(X: Matrix, Y: Matrix, k: int, n_permutations: int, seed: 
     Parameters
     ----------
     X, Y : ndarray of shape (n, p), (n, q)
+        Two representations of the same rows.
     k : int
-        Neighbours of each row in either.
+        Number of nearest neighbours of each row in each representation.
     n_permutations, seed : int
+        Number of permutations, and their seed.
 
     Returns
     -------
     dict
-        `agreement`: correlation of deviations from each row's mean, so that neither which neighbours are common nor
-        the scale of a row counts; `agreement_p`: share of permutations with at least as much; `common`: mean number of
-        common neighbours. NaN without rows of at least three.
+        `agreement`: correlation of the deviations from the mean of each row, which depends neither on the choice of
+        common neighbours nor on the scale of a row. `agreement_p`: p-value from the permutations. `common`: mean number
+        of common neighbours. The first two are NaN if no row has at least three common neighbours.
     """
     first, second = _distances(X), _distances(Y)
     groups = list(_common(first, second, k))

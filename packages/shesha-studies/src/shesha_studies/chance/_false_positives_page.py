@@ -20,7 +20,7 @@ from shesha.studies.rates import binomial_limits, rate_interval
 def pool_rates(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Add up batches: one line per value of `by`, with the rate and its exact 95 % limits (Clopper and Pearson).
 
-    Lines without a run are left out.
+    Lines without a run are omitted.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def outside(table: pd.DataFrame, level: float) -> pd.Series[bool]:
 
 
 def dots(ax: Any, table: pd.DataFrame, label: Sequence[str], level: float) -> None:
-    """Draw each line's rate with its limits, over the band in which rates of so many runs lie by chance."""
+    """Draw each line's rate with its limits, over the range of rates that chance explains for this number of runs."""
     places = np.arange(len(table))[::-1]
     low, high = binomial_limits(level, int(table.runs.median()))
     ax.axvspan(low, high, color="0.9", zorder=0)
@@ -143,7 +143,7 @@ def _cells(table: pd.DataFrame) -> list[str]:
 
 
 def _readable(lines: pd.DataFrame, signal: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate false positives and, where it was measured, power."""
+    """Tabulate false positives and, if measured, power."""
     table = lines[BY].rename(columns={"n": "rows"})
     table["false positives"] = [
         f"**{cell}**" if above else cell for cell, above in zip(_cells(lines), lines.above, strict=True)

@@ -33,7 +33,7 @@ CLOUDS: dict[str, Callable[[Rng, int, int], Matrix]] = {
 def clouds(rng: Rng, n: int, d: int, data: str, design: str, shared: bool) -> Arguments:
     """Draw independent rows, rows with a shared part of rank 4 and the variance of the noise, or clusters of rows.
 
-    Rows of a cluster have an offset in X and one in Y: they are related through the clusters alone.
+    Rows of a cluster share an offset in X and another offset in Y, so X and Y are related only through the clusters.
     """
     if data == "clusters of rows":
         cluster = np.arange(n) % CLUSTERS
@@ -71,7 +71,7 @@ def count_hits(rng: Rng, n: int, shared: bool) -> Matrix:
 
 
 def _fill_design(counts: ArrayLike) -> Matrix:
-    """Leave out the rows without any count."""
+    """Omit rows without any count."""
     matrix = np.asarray(counts, dtype=np.float64)
     return matrix[matrix.any(axis=1)]
 

@@ -109,7 +109,7 @@ def _moves(table: pd.DataFrame, names: Sequence[str]) -> str:
 
 
 def _over_sets(table: pd.DataFrame, measure: str, column: str) -> Fact:
-    """Mean over data sets, of correlations or of what they lose; sets of models of the same data share networks."""
+    """Mean over data sets, of correlations or of their decrease; sets of models of the same data share networks."""
     group = table[table.measure == measure]
     if column == "lost":
         return over_draws(group.lost.groupby(group.data).mean())

@@ -44,16 +44,17 @@ class Sides:
 def sides(data: str, epochs: int, width: int, partner: int) -> Sides:
     """Return two models of the same 256 inputs.
 
-    Images: a network of the left halves and one of the right halves. Sentences: a network of the counts of words and
-    MiniLM, whose width is fixed.
+    For images, one network reads the left halves and the other the right halves. For sentences, the models are a
+    network of word counts and MiniLM, whose width is fixed.
 
     Parameters
     ----------
     data : {"Fashion-MNIST", "CIFAR-10", "SST-2"}
+        The set of images or sentences.
     epochs : int
-        Of the first model; 0 leaves both untrained (MiniLM is always trained).
+        Number of epochs of the first model; 0 leaves both models untrained, except MiniLM.
     width, partner : int
-        Units per layer.
+        Number of units per layer of the first and of the second model.
     """
     if data == SENTENCES:
         words, labels, encoder = sentences()
@@ -70,7 +71,7 @@ def sides(data: str, epochs: int, width: int, partner: int) -> Sides:
 
 @cache
 def sentences() -> tuple[Matrix, Labels, Matrix]:
-    """Return words (rows x 1,000 counts, rooted), sentiment, and MiniLM's layers (7 x rows x 384) of 872 sentences."""
+    """Return roots of word counts (rows x 1,000), sentiment, and MiniLM's layers (7 x rows x 384) of 872 sentences."""
     split = [str(text).lower().split() for text in table("sst2", "validation.csv")["sentence"]]
     counts = Counter(word for text in split for word in text)
     frequent = sorted(counts, key=lambda word: (-counts[word], word))[:_N_WORDS]

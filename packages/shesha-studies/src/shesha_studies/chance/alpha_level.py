@@ -38,8 +38,8 @@ NAMES = [f"score_{level:g}" for level in LEVELS]
 def alpha(data: str, epochs: int, width: int, measure: str) -> dict[str, float]:
     """Do calibrated scores and their trends depend on the level, 0.01, 0.05 or 0.10?
 
-    Pairs of stand-ins as in `platonic` (partner of 512 units, or the sentence encoder), 256 rows, 500 permutations of
-    all layers together.
+    Pairs of stand-ins are as in `platonic` (the partner has 512 units, or is the sentence encoder). There are 256 rows
+    and 500 permutations, each applied to all layers.
     """
     pair = sides(data, epochs, width, 512)
     result = calibrate_layers(pair.first, pair.second, measure, n_permutations=500, seed=0)

@@ -26,7 +26,7 @@ _grid = grid_of("strength", "n", "ratio", "seed")
     version=2,
     full=[
         *_grid((0.0, 0.5, 1.0), (256,), RATIOS, range(10)),
-        # The published size.
+        # The published number of rows.
         *_grid((0.0, 1.0), (1024,), RATIOS, range(3)),
     ],
     quick={"strength": [0.0, 1.0], "n": [256], "ratio": RATIOS, "seed": range(5)},
@@ -35,7 +35,8 @@ _grid = grid_of("strength", "n", "ratio", "seed")
 def analytical_debiasing(strength: float, n: int, ratio: float, seed: int) -> dict[str, float]:
     """Does calibration by permutation agree with the unbiased estimator, which was derived for CKA?
 
-    n rows, ratio n features of unit noise, a shared signal of rank 5 and the given strength; 200 permutations.
+    The data have n rows, ratio x n features with unit noise, and a shared signal of rank 5 and the given strength.
+    There are 200 permutations.
     """
     rng = np.random.default_rng([seed, n, round(1000 * ratio), round(10 * strength)])
     X, Y = shared(strength, max(12, round(ratio * n)), n, 5, rng)
@@ -92,7 +93,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     parts = {"signal": rows[rows.strength > 0], "noise": noise}
     related = subset[subset.strength > 0]
     ahead = related.assign(more=related.over_columns - related[["unbiased", "gated"]].max(axis=1))
-    # The paper does not print its signal, so the advantage at any width of ours is a possible one.
+    # The paper does not print its signal, so the advantage at each of our widths is a possible value.
     more = sorted(group_means(ahead, ["ratio"], "more"), key=lambda fact: fact.value, reverse=True)
     averages = every[["raw", "unbiased", "adjusted", "gated"]].mean()
     return as_facts(
@@ -100,7 +101,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "n": subset.n.max(),
             "apart": _largest_difference(subset, "gated"),
             "raw_apart": (means.raw - means.unbiased).abs().max(),
-            # Of any n: with the published one, our signal leaves raw CKA nothing to correct.
+            # Use every n, because raw CKA needs no correction for our signal at the published n.
             **{f"apart, {name}": _largest_difference(part, "gated") for name, part in parts.items()},
             **{f"raw apart, {name}": _largest_difference(part, "raw") for name, part in parts.items()},
             "adjusted_apart": (averages.adjusted - averages.unbiased).abs().max(),

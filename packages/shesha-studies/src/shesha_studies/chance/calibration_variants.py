@@ -50,7 +50,7 @@ _grid = grid_of("measure", "strength", "ratio", "seed")
     "calibration-variants",
     paper="Null calibration, comparing calibration approaches; existing approaches",
     version=1,
-    # All canonical correlations are 1 from d = n - 1 on.
+    # For d >= n - 1, all canonical correlations are 1.
     full=[
         cell
         for cell in (*_grid(MEASURES, [0.0], RATIOS, range(40)), *_grid(MEASURES, [1.0], RATIOS, range(8)))
@@ -65,8 +65,8 @@ _grid = grid_of("measure", "strength", "ratio", "seed")
 def calibration_variants(measure: str, strength: float, ratio: float, seed: int) -> dict[str, float]:
     """Which of the gated, centred, z and chance-adjusted scores stay at zero for unrelated data?
 
-    128 rows, ratio times as many features of unit noise; strength 0: unrelated; 1: a shared signal of rank 5 and unit
-    variance. 200 permutations.
+    The data have 128 rows and ratio times as many features with unit noise. Strength 0 means unrelated data; strength 1
+    adds a shared signal of rank 5 and unit variance. There are 200 permutations.
     """
     rng = np.random.default_rng([seed, round(1000 * ratio), round(10 * strength)])
     X, Y = shared(strength, round(ratio * N), N, 5, rng)

@@ -54,8 +54,8 @@ _grid = grid_of("layers", "aggregate", "kinship", "seed")
 def depth(layers: int, aggregate: str, kinship: float, seed: int) -> dict[str, float]:
     """Does the maximum over layer pairs of two unrelated models rise with their depth, and does calibration prevent it?
 
-    64 rows, 512 features, CKA, 99 permutations of all layers together; neighbouring layers share the given part of
-    their variance.
+    The models have 64 rows and 512 features, and are compared by CKA with 99 permutations, each applied to all layers.
+    Neighbouring layers share the given part of their variance.
     """
     rng = np.random.default_rng([seed, layers, round(100 * kinship)])
     a, b = (_model(layers, kinship, rng) for _ in range(2))

@@ -86,7 +86,7 @@ def _designs() -> Iterator[dict[str, Any]]:
     for score, data, design, n in kinds:
         d = unrelated.WIDE if "features" in data else unrelated.WIDTH
         for truth in (NOTHING, SIGNAL):
-            # No design that fails its level has a power worth knowing.
+            # The power of a design is meaningful only if the design keeps its level.
             if truth == NOTHING or (design in ("covariates", "shift") and (data in KNOWN or "known" not in data)):
                 for batch in range(BATCHES):
                     yield _cell("designs", score, data, design, n, d, truth, batch)
@@ -124,7 +124,7 @@ def false_positives(
 ) -> dict[str, Any]:
     """Do p-values keep their level, and do designs for dependent rows restore it without a loss of power?
 
-    A batch is twenty runs at level 0.05; no run counts where the data give every draw the same value.
+    A batch has twenty runs at level 0.05. If all draws of a run have the same value, the batch has no rate.
     """
     p_value = _P_VALUES.get(part, _pair_hits)
     hits = runs = warned = 0
@@ -166,7 +166,7 @@ def _matrix_hits(
 _P_VALUES: dict[str, Callable[..., float | None]] = {
     "scores": _matrix_hits,
     "groups": lambda rng, part, score, data, *_: doubtful.group_p_value(rng, int(data.split()[0])),
-    # 0 where the doubt is raised, and 1 where it is not: a rate of doubts, not of p-values.
+    # 0 if the doubt is raised and 1 if it is not, so that the rate is the share of runs with a doubt.
     "doubts": lambda rng, part, score, data, *_: 0.0 if doubtful.is_doubted(rng, data) else 1.0,
 }
 

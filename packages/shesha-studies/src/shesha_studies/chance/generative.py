@@ -28,8 +28,8 @@ MAPS = ("noise", "linear", "MLP")
 def generative(map_of: str, inputs: int, d: int, seed: int) -> dict[str, float]:
     """Do independent random networks of the same inputs look similar, and does calibration correct this?
 
-    256 Gaussian inputs of the given dimension go through two random linear maps, or two random networks of one hidden
-    layer; or both sides are noise. Linear CKA, 200 permutations.
+    256 Gaussian inputs of the given dimension pass through two random linear maps or two random networks with one
+    hidden layer. Alternatively, both representations are noise. The measure is linear CKA, with 200 permutations.
     """
     rng = np.random.default_rng([seed, d, inputs, MAPS.index(map_of)])
     rows = rng.standard_normal((N, inputs))

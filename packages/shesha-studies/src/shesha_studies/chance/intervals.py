@@ -79,8 +79,8 @@ QUICK = [
 def intervals(part: str, data: str, n: int, d: int, told: str, score: str, batch: int) -> dict[str, float | int]:
     """Do intervals contain the mean value over samples of the same size as often as they should?
 
-    A batch is ten samples: of each score, the runs that had an interval, and the share that held the mean, at 90 and
-    95 %.
+    A batch has ten samples. It gives the number of samples with an interval for each score. It also gives the shares of
+    90 % and 95 % intervals that contain the mean.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

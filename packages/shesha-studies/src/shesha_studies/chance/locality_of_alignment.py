@@ -74,9 +74,10 @@ _MODELS = _grid(MODELS, (0.0,), WIDTHS, [*_SIZES, *KERNELS[: len(BANDWIDTHS)]])
 def locality(kind: str, data: str, width: int, noise: float, lens: str, scale: str, value: float) -> dict[str, float]:
     """At which neighbourhood sizes and kernel bandwidths are two models alike, and do they agree on local distances?
 
-    Last layers of the pairs of `platonic`, 256 rows of unit length, or divided by the median distance to the tenth
-    neighbour ("own neighbours"); 200 permutations. "A copy with noise" is the first model's layer and the same plus
-    noise of the given share of its rows' length: it keeps all distances nearly.
+    The last layers of the pairs in `platonic` are compared on 256 rows, with 200 permutations. Rows have unit length,
+    or are divided by the median distance to the tenth neighbour ("own neighbours"). "A copy with noise" compares the
+    layer of the first model with the same layer plus noise, whose length is a given share of the row length. The copy
+    nearly preserves all distances.
     """
     X, Y, capability = _pair(kind, data, width, noise)
     near, sizes = _near(kind, data, width, noise)
@@ -176,7 +177,7 @@ def _draw(rows: pd.DataFrame) -> Any:
         (OFF_DIAGONAL, OWN, "sigma", "no diagonal, own bandwidths"),
     )
     rows = rows.assign(who=rows.data.where(rows.kind == MODELS, "copy, noise " + rows.noise.astype(str)))
-    # One colour for one name in all panels, those without it as well.
+    # Each name has the same colour in all panels, even if some panels do not contain it.
     everybody = sorted(rows.who.unique())
     for ax, (lens, scale, unit, title) in zip(axes, lenses, strict=True):
         group = rows[(rows.lens == lens) & (rows.scale == scale)]

@@ -30,7 +30,8 @@ WIDTHS = (16, 64, 256, 1024, 4096)
 def null_baselines(d: int, seed: int) -> dict[str, float]:
     """Do cross-covariance, neighbours and CKA of Gaussian data take the values that the propositions state?
 
-    64 rows, five neighbours, 100 draws of independent data (20 of the widest two); and a shared signal with rho = 0.5.
+    There are 64 rows, five neighbours, and 100 draws of independent data (20 for the two largest widths). Other draws
+    have a shared signal with rho = 0.5.
     """
     rng = np.random.default_rng([seed, d])
     n_draws = DRAWS if d <= WIDTHS[2] else DRAWS // 5

@@ -33,8 +33,8 @@ _grid = grid_of("measure", "budget", "pairs", "seed")
 def permutation_budget(measure: str, budget: int, pairs: str, seed: int) -> dict[str, float]:
     """How many permutations are needed for a stable threshold and a stable calibrated score?
 
-    Unrelated representations, 128 x 128 of Gaussian noise: one pair, where only the permutations differ between seeds,
-    or a new one per seed.
+    The representations are unrelated Gaussian noise with 128 rows and 128 features. Seeds use the same pair with
+    different permutations, or a new pair each.
     """
     X, Y = np.random.default_rng(0 if pairs == ONE else [1, seed]).standard_normal((2, 128, 128))
     result = calibrate(X, Y, measure, n_permutations=budget, seed=seed)

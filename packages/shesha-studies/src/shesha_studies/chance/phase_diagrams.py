@@ -33,8 +33,9 @@ SIGMAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 def phase_diagrams(kind: str, ratio: float, sigma: float, seed: int) -> dict[str, float]:
     """For every kind of noise, does calibrated CKA fall to zero where noise hides the signal, while raw CKA stays high?
 
-    128 rows, ratio times as many features; a shared signal of rank 5 and unit variance plus sigma times noise, linear
-    CKA, 200 permutations. "mixture": two normal distributions, three deviations to either side.
+    The data have 128 rows, ratio times as many features, and a shared signal of rank 5 and unit variance plus sigma
+    times noise. The measure is linear CKA, with 200 permutations. The noise "mixture" consists of two normal
+    distributions with means of -3 and 3 standard deviations.
     """
     rng = np.random.default_rng([seed, KINDS.index(kind), round(100 * ratio), round(100 * sigma)])
     d = round(ratio * N)

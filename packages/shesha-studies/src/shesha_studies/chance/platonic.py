@@ -53,7 +53,7 @@ def exported(data: str, language: str, vision: str, measure: str) -> dict[str, f
     Raises
     ------
     Unreachable
-        If a model's layers are not there.
+        If the layers of a model are missing.
     """
     first, second = (_layers(data, name) for name in (language, vision))
     calibrated = calibrate_layers(first, second, measure, n_permutations=500, seed=0)
@@ -136,8 +136,9 @@ PUBLISHED = [
 def platonic(data: str, epochs: int, width: int | str, partner: int | str, measure: str, null: str) -> dict[str, float]:
     """Does the best similarity over layers grow with a model's capability, before calibration and after?
 
-    Stand-ins: networks of several widths of left and right halves of images, and of words with a sentence encoder;
-    256 rows, 200 permutations of all layers together. The published models by name, where their layers are exported.
+    The stand-ins are networks of several widths for left and right halves of images, and networks of word counts with a
+    sentence encoder. There are 256 rows and 200 permutations, each applied to all layers. Published models are given by
+    name, if their layers are exported.
     """
     if isinstance(width, str) or isinstance(partner, str):
         return exported(data, str(width), str(partner), measure)
@@ -213,7 +214,7 @@ def _draw(free: pd.DataFrame) -> Any:
         ax.set(xlabel="rank of the first model's accuracy", title=measure, ylim=(-0.03, 1.03))
         ax.xaxis.get_major_locator().set_params(integer=True)
     axes[0].set_ylabel("raw (dotted), calibrated (solid)")
-    # Some measures are computed for fewer pairs.
+    # Take the legend from the panel with most lines, because some measures are computed for fewer pairs.
     handles, names = max((ax.get_legend_handles_labels() for ax in axes), key=lambda legend: len(legend[1]))
     place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
     axes[-1].legend(handles, names, frameon=False, fontsize="x-small", title="data, second model's units", **place)

@@ -31,7 +31,7 @@ _grid = grid_of("measure", "rank", "strength", "seed")
     version=1,
     full=[
         *_grid(MEASURES, (1, 5, 10), STRENGTHS, range(20)),
-        # Unrelated pairs, for the rate of false alarms and the true null.
+        # Unrelated pairs give the false positive rate and the true null distribution.
         *_grid(MEASURES, (1,), (0.0,), range(20, 120)),
     ],
     quick={"measure": ["CKA", "mutual kNN"], "rank": [5], "strength": STRENGTHS, "seed": range(12)},
@@ -40,7 +40,8 @@ _grid = grid_of("measure", "rank", "strength", "seed")
 def power(measure: str, rank: int, strength: float, seed: int) -> dict[str, float]:
     """How strong must a shared signal be to be detected, and does calibration cost sensitivity?
 
-    128 rows, 128 features of unit noise each, a shared signal of the given rank and standard deviation.
+    Both representations have 128 rows and 128 features with unit noise, and share a signal of the given rank and
+    standard deviation.
     """
     X, Y = shared(strength, 128, 128, rank, np.random.default_rng([seed, rank, round(100 * strength)]))
     result = calibrate(X, Y, measure, n_permutations=99, seed=seed)

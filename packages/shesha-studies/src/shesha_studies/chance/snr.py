@@ -50,8 +50,8 @@ _grid = grid_of("power", "rank", "strength", "noise", "seed")
 def snr(power: str, rank: int, strength: float, noise: float, seed: int) -> dict[str, float]:
     """Where in the plane of signal and noise does calibrated CKA rise, and does the rank of the signal move the edge?
 
-    128 rows, 256 features, linear CKA, 200 permutations. The signal's factors have unit variance each ("per factor":
-    ten factors are ten times one), or together ("in all").
+    The data have 128 rows and 256 features. The measure is linear CKA, with 200 permutations. Either each factor of the
+    signal has unit variance ("per factor"), or all factors together have ("in all").
     """
     rng = np.random.default_rng([seed, rank, round(100 * strength), round(100 * noise), len(power)])
     latent = rng.standard_normal((N, rank)) * (1.0 if power == PER_FACTOR else rank**-0.5)

@@ -54,14 +54,14 @@ _grid = grid_of(*_CONFIGURATION, "seed")
 def type_1(measure: str, kind: str, n: int, ratio: float, seed: int) -> dict[str, float]:
     """Does the share of unrelated pairs that are called similar stay at the nominal level?
 
-    n rows, ratio n independent features, 99 permutations, level 0.05.
+    The data have n rows and ratio x n independent features. There are 99 permutations, and the level is 0.05.
     """
     shape = (n, max(8, round(ratio * n)))
     if kind not in DEPENDENT:
         rng = np.random.default_rng([seed, n, round(1000 * ratio), len(kind)])
         X, Y = noise(kind, (2, *shape), rng)
         return {"p_value": calibrate(X, Y, measure, n_permutations=99, seed=seed).p_value}
-    # The same pairs, whatever is exchanged.
+    # The seed does not depend on the design, so that all designs are applied to the same pairs.
     rng = np.random.default_rng([seed, n, round(1000 * ratio), kind.startswith("clusters")])
     X, Y = (_dependent(kind, shape, rng) for _ in range(2))
     eighths = np.arange(n) // (n // _CLUSTERS)
@@ -72,7 +72,7 @@ def type_1(measure: str, kind: str, n: int, ratio: float, seed: int) -> dict[str
         "shift": {"shift": True},
     }
     with warnings.catch_warnings():
-        # That the rows depend on one another is the point.
+        # The rows are dependent on purpose, so the warning is expected.
         warnings.simplefilter("ignore", CalibrationWarning)
         return {"p_value": calibrate(X, Y, measure, n_permutations=99, seed=seed, **designs[DEPENDENT[kind]]).p_value}
 

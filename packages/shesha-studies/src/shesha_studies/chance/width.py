@@ -105,7 +105,7 @@ def _ranges(gaussian: pd.DataFrame) -> dict[str, Any]:
     facts = {
         "gap": Fact(cka.value / knn.value, cka.limits[0] / knn.limits[1], cka.limits[1] / knn.limits[0]),
     }
-    # Canonical correlations are 1, and missing from the rows, where features span the centred rows.
+    # If the features span the space of centred rows, canonical correlations are 1, and are missing from the rows.
     if family := [_minus(Fact(1.0, 1.0, 1.0), smallest(means[name])) for name in ("CCA", "PWCCA") if name in means]:
         kernels = [rise[name] for name in _KERNELS if name in rise]
         facts |= {
@@ -140,7 +140,7 @@ def _lines(raw: pd.DataFrame) -> dict[str, Any]:
             phrases = (f"{value:.2f} at d / n = {ratio:g}" for ratio, value in line.dropna().items())
             wide = line[line.index >= 1]
             facts[f"{key} in words"] = f"{', '.join(phrases)}, 1 from d = n - 1 on"
-            # A missing value is a canonical correlation of 1.
+            # A missing value means a canonical correlation of 1.
             facts[f"{key}_not_saturated"] = (~(wide.isna() | (wide > _SATURATED))).sum()
             facts[f"{key}_decay"] = line.fillna(1.0).max() - line.fillna(1.0).iloc[-1]
     return facts
@@ -210,7 +210,7 @@ KINDS = ("Gaussian", "Student's t", "Laplace")
 _grid = grid_of("measure", "kind", "n", "ratio", "seed")
 FULL = [
     *_grid(CHEAP, KINDS, [128], RATIOS, range(6)),
-    # A score above zero of cycle kNN is large, so its mean needs more draws.
+    # Positive scores of cycle kNN are rare and large, so the mean needs more draws.
     *_grid(["cycle kNN"], KINDS, [128], RATIOS, range(6, 30)),
     *_grid(DEAR, KINDS, [128], RATIOS[:4], range(3)),
     *_grid(DEAR[2:], KINDS, [128], RATIOS[4:], range(2)),
@@ -232,7 +232,7 @@ FULL = [
 def width(measure: str, kind: str, n: int, ratio: float, seed: int) -> dict[str, float]:
     """Do raw scores of independent representations rise with their width, while calibrated scores do not?
 
-    n rows of d = ratio n independent features; 200 permutations.
+    The data have n rows and d = ratio x n independent features. There are 200 permutations.
     """
     rng = np.random.default_rng([seed, n, round(1000 * ratio), KINDS.index(kind)])
     X, Y = noise(kind, (2, n, max(12, round(ratio * n))), rng)

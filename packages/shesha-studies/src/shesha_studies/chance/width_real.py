@@ -51,8 +51,8 @@ def _grid(data: str, epochs: int, variant: str) -> list[dict[str, Any]]:
 def width_real(data: str, epochs: int, first: int, second: int, variant: str) -> dict[str, float]:
     """At a fixed number of rows, does the null threshold grow with the width of trained networks?
 
-    Last hidden layers of two networks of the same images, trained alike from different starts; 1,024 test images,
-    linear CKA, 200 permutations.
+    The data are the last hidden layers of two networks for 1,024 test images. Both networks are trained on the same
+    images in the same way, but from different initial weights. The measure is linear CKA, with 200 permutations.
     """
     rows, labels = as_rows(data, "all", "test")
     nets = [network(data, "all", width, epochs, seed) for seed, width in enumerate((first, second))]
@@ -117,7 +117,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Correlation of the threshold with width and with effective dimension."""
     plain = rows[rows.variant == AS_TRAINED]
     groups = list(plain.groupby(["data", plain.epochs > 0]))
-    # Networks, not pairs, are the units of the interval.
+    # The interval counts networks, because pairs that share a network are not independent.
     lowest = min(
         (
             rank_correlation(float(df.total_width.corr(df.threshold)), df["first"].nunique() + df.second.nunique())
@@ -139,7 +139,7 @@ def _same_width(plain: pd.DataFrame) -> dict[str, Fact]:
     if table["threshold"].shape[1] < 2:
         return {}
     thresholds: Any = table["threshold"]
-    # Of a normal null: the error of its 95 % quantile from 200 permutations, as a share of the threshold.
+    # Standard error of the 95 % quantile of a normal null from 200 permutations, as a share of the threshold.
     errors = _ERROR_OF_QUANTILE * (1 - table["chance"] / thresholds) / norm.ppf(0.95)
     apart = np.log(thresholds).diff(axis=1).iloc[:, -1].abs() / np.sqrt(np.square(errors).sum(axis=1))
     return {

@@ -58,7 +58,7 @@ class Found:
 
 def gather_statistics(rows: Table) -> Found:
     """Gather the statistics of the page."""
-    # Equal losses are ties, whatever the last digits of a difference of shares.
+    # Round losses, so that equal losses are ties despite rounding errors.
     depth = rows.layer / rows.groupby("model").layer.transform("max")
     rows = rows.assign(drop=rows["drop"].round(6), depth=depth, last=depth == 1)
     noise, unchanged = rows[rows.kind == "noise"], rows[rows.kind == "unchanged"]

@@ -60,8 +60,9 @@ def sensitivity(scores: Vector, positive: NDArray[np.bool_], false_alarms: float
 def correlation_within_groups(rows: Table, metric: str, by: list[str], unit: str) -> tuple[float, float]:
     """Return the mean rank correlation of drift and loss among units of equal damage, and its p-value.
 
-    `by` names the groups of equal damage, in each of which every unit (a layer, a model) is found once. The same units
-    are in all groups, so 999 times losses of units are exchanged in all groups alike; one-sided.
+    `by` names the columns that define groups of equal damage. Each group contains every unit (a layer, a model) once.
+    The p-value is one-sided, from 999 permutations of the losses over units. Each permutation is the same in all
+    groups.
     """
     rng = np.random.default_rng(0)
     tables = [rows.pivot_table(index=by, columns=unit, values=name) for name in (metric, "drop")]

@@ -29,8 +29,9 @@ BOUND = 0.05
 def drifts(before: Matrix, after: Matrix) -> dict[str, float]:
     """Return the drift by each score: a distance, or 1 minus a similarity; 0 means no change.
 
-    The text defines Procrustes as 1 - |X - YR|^2 / (|X|^2 + |YR|^2), the column "squared"; the published tables fit the
-    distance |X - YR| itself, of rows centred and scaled to norm 1: the root of twice that, the column "procrustes".
+    The text of the paper defines Procrustes similarity as 1 - |X - YR|^2 / (|X|^2 + |YR|^2). The column "squared" is 1
+    minus this similarity. The published tables agree with the distance |X - YR| of centred matrices with norm 1.
+    It is the square root of twice "squared", and is the column "procrustes".
     """
     x, y = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     return {

@@ -24,7 +24,7 @@ def rows_of(states: Any) -> Matrix:
 def next_words(model: Model, texts: list[str], states: Any) -> tuple[Labels, Labels]:
     """Return the predicted and the actual word after each word, without unknown words.
 
-    Scores of words are by the unchanged embedding, so that only what befell the states counts.
+    Words are scored by the unchanged embedding, so that only changes of the states have an effect.
     """
     import torch
 

@@ -28,9 +28,9 @@ def load(name: str) -> Model:
     Raises
     ------
     Unreachable
-        If its weights are nowhere.
+        If the weights are missing.
     """
-    # Looked for once per process: a grid has hundreds of cells of each absent model.
+    # Search for a missing model only once per process, because a grid has hundreds of cells of each model.
     if name not in _ABSENT:
         try:
             return _loaded(name)
@@ -94,12 +94,14 @@ def perturbed(network: Any, kind: str, amount: float, seed: int) -> AbstractCont
     Parameters
     ----------
     network : torch.nn.Module
+        The network, whose weights are restored at the end.
     kind : {"none", "noise", "int8", "nf4", "rank", "scale", "precision"}
-        "rank" and "scale": random adapters in the projections of attention, of that rank at scale 0.01, or of rank 8 at
-        that scale. "precision": weights rounded to half precision, brain's (amount 16) or the other (amount 11).
+        "rank" and "scale": random adapters in the attention projections, with rank `amount` and scale 0.01, or with
+        rank 8 and scale `amount`. "precision": weights rounded to bfloat16 (amount 16) or float16 (amount 11).
     amount : float
-        Level of noise, rank or scale.
+        Noise level, rank, scale, or kind of precision.
     seed : int
+        Seed of the noise or of the adapters.
     """
     from shesha.drift import perturb
 

@@ -54,7 +54,7 @@ def _arithmetic(published: pd.DataFrame) -> dict[str, Found]:
 
 
 def _p_value_fits(p: float, value: str) -> bool:
-    """Whether a p-value is as stated: below a bound (to a power of ten), about a number, or not significant."""
+    """Return whether a p-value is as stated: below a bound (to a power of ten), near a number, or not significant."""
     if value == "n.s.":
         return p > 0.05
     if value.startswith("<"):

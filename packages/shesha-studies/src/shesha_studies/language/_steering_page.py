@@ -27,11 +27,11 @@ MIN_ENCODERS = 8
 
 
 def average_encoders(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """One table per set of sentences, one line per encoder: means over seeds; sets of few encoders are left out."""
+    """One table per set of sentences, one line per encoder: means over seeds; sets of few encoders are omitted."""
     numbers = [name for name in rows.columns if name not in ("sentences", "encoder", "seed")]
     tables = {}
     for name, group in rows.groupby("sentences", sort=False):
-        # Drops are counts of rows: what differs by less than that is rounding, and must not have a rank.
+        # Drops are shares of rows, so smaller differences are rounding errors, and must be ties.
         table = group.groupby("encoder", sort=False)[numbers].mean().round(5).reset_index()
         if len(table) >= MIN_ENCODERS:
             tables[str(name)] = table.assign(family=table.encoder.str.partition(":")[0])
@@ -41,7 +41,8 @@ def average_encoders(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
 def correlations(table: pd.DataFrame, target: str, *, whole: bool = False) -> Any:
     """Rank correlations with the target, raw and given Fisher and silhouette, with chance.
 
-    The layers of a network are no independent witnesses: `whole` exchanges networks, each with all its layers.
+    The layers of a network are not independent. If `whole` is True, networks are permuted together with all their
+    layers.
     """
     columns = {name: table[name].to_numpy() for name in (*METRICS, target)}
     return partial_correlations(columns, target, groups=networks(table) if whole else None, n_draws=499, seed=0)
@@ -79,7 +80,7 @@ def correlation_table(
 
 
 def controls_table(tables: Tables) -> pd.DataFrame:
-    """Max drop, what it is compared with, and its controls: means over encoders."""
+    """Max drop, its comparisons and its controls: means over encoders."""
     lines = [
         {
             "sentences": name,

@@ -35,7 +35,7 @@ def reader() -> Any:
     from transformers import PreTrainedTokenizerFast
 
     counts = table("sst2", "train_sentences.csv")["sentence"].str.lower().str.split().explode().value_counts()
-    # Equally frequent words come in the order of the alphabet, whichever pandas counts.
+    # Sort equally frequent words alphabetically, because their order in pandas is not fixed.
     words = sorted(counts.index, key=lambda word: (-counts[word], word))[: WORDS - len(SPECIAL)]
     known = {word: place for place, word in enumerate([*SPECIAL, *words])}
     tokenizer = Tokenizer(WordLevel(known, unk_token=UNKNOWN))
@@ -131,7 +131,7 @@ def _loss(network: Any, tokens: Any) -> Any:
 
 
 def _tokens(texts: list[str]) -> Any:
-    # Cut on the left, or the verdict would be lost.
+    # Truncate long texts on the left, because the verdict is at the end.
     tokenizer = reader()
     tokenizer.truncation_side = "left"
     return tokenizer(texts, padding=True, truncation=True, max_length=LONGEST, return_tensors="pt")

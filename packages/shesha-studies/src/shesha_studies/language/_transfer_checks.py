@@ -1,4 +1,4 @@
-"""Every number and claim of the transfer section, judged."""
+"""Checks of every number and claim in the section on transfer."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ MODELS = 30
 def score_correlation(a: Vector, b: Vector, families: Sequence[str], width: Vector | None = None) -> dict[str, float]:
     """Return Spearman's correlation over models with its p, over family means, and without each family.
 
-    p-values are two-sided shares of permutations of the models, or of the means of the families, which are fewer but
-    do not share a network.
+    p-values are two-sided, from permutations of the models or of the family means. There are fewer families than
+    models, but families do not share a network.
     """
     names = np.asarray(families)
     known = np.unique(names)
@@ -82,7 +82,7 @@ def _centred(values: Vector) -> Vector:
 
 def metric_correlations(rows: Table) -> Table:
     """Return one line per score and number of examples."""
-    # Scores at their limit are ties, whatever their last digits.
+    # Round scores, so that scores at their limit are ties despite rounding errors.
     rows = rows.round(5)
     lines = []
     for accuracy in (name for name in rows.columns if name.startswith("accuracy ")):

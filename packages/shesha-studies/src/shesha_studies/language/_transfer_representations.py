@@ -49,7 +49,7 @@ def features(family: str, part: int) -> dict[str, Matrix]:
 
 def _choose_rows(which: str) -> tuple[list[str], Labels]:
     rows = table("sst2", _FILES[which])
-    # Phrases of one or two words say nothing.
+    # Omit phrases of fewer than four words, which carry little meaning.
     rows = rows[[len(text.split()) >= 4 for text in rows["sentence"]]]
     half = rows.groupby("label").sample(_SIZES[which] // 2, random_state=0).sample(frac=1.0, random_state=0)
     return half["sentence"].tolist(), half["label"].to_numpy(dtype=np.intp)
@@ -68,7 +68,7 @@ def _word_features(family: str, part: int) -> dict[str, Matrix]:
 
 
 def _unit(rows: Matrix) -> Matrix:
-    # A sentence without a known word has no direction: the mean one takes its place.
+    # A sentence without a known word has a row of zeros, which is replaced by the mean row.
     rows = np.where(np.linalg.norm(rows, axis=1, keepdims=True) > 0, rows, rows.mean(axis=0))
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 

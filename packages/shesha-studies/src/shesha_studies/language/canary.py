@@ -93,10 +93,10 @@ QUICK = [
 def canary(model: str, kind: str, level: float, seed: int, task: str, layer: int) -> dict[str, float]:
     """Does drift of an encoder predict its loss of performance, and which score warns first without false alarms?
 
-    all-MiniLM-L6-v2 and all-mpnet-base-v2, two of the 26 published encoders; their layers replace the others. Either
-    noise is added to all parameters, or only the order, the batches and the precision of the encoding change. SST-2:
-    accuracy of a logistic regression in 5 folds, 240 sentences; STS-B: rank correlation of cosines with the scores of
-    100 pairs. Both in per cent.
+    The encoders are all-MiniLM-L6-v2 and all-mpnet-base-v2, two of the 26 published ones. Their layers replace the
+    others. Either noise is added to all parameters, or only the order, the batches and the precision of the encoding
+    change. The performance on SST-2 is the accuracy of a logistic regression in 5 folds, for 240 sentences. The
+    performance on STS-B is the rank correlation of cosines with the scores of 100 pairs. Both are in per cent.
     """
     before, after = (
         np.asarray(layers[layer])
@@ -196,7 +196,7 @@ def facts(rows: Table, published: Table) -> Facts:
     """Return how often Shesha is first on SST-2, the task of the paper, and correlations of drift and noise with the
     loss."""
     both, published = gather_statistics(rows), split_numbers_and_claims(published)[0]
-    # The method of the paper classifies sentences of SST-2.
+    # The method of the paper classifies SST-2 sentences.
     of_task = rows.task == TASK
     results = gather_statistics(rows[of_task]) if of_task.any() else both
     early = {name: results.contests[f"{name}: shesha cka"] for name in ("bound 0.05", "bound from chance")}
@@ -234,7 +234,7 @@ def _intervals(results: Found) -> dict[str, Fact]:
         "procrustes_first_by_chance": _procrustes_first(results, "bound from chance"),
         "first, wasserstein": over_draws(results.firsts["bound 0.05"].wasserstein),
         "first by chance, wasserstein": over_draws(chance.wasserstein),
-        # Draws of one encoder, task and layer are one unit: both draws are needed for its bounds.
+        # Both draws of an encoder, task and layer form one unit, because its bounds need both.
         "gain": resampled_groups(gain, noise, ["model", "task", "layer"], draws=200),
     }
 

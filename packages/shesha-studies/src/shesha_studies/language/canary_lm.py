@@ -73,11 +73,11 @@ def _grid(model: str, seeds: range, adapters: range) -> list[dict[str, object]]:
 def canary_lm(model: str, kind: str, amount: float, seed: int) -> dict[str, float]:
     """Does the drift of a causal model predict its loss of performance, and which score has no false alarms?
 
-    Published: 15 causal models of 0.1 to 7 billion weights, 800 SST-2 sentences. Stand-ins:
-    SmolLM2-135M-Instruct (whose base is one of the 15) from a file of four bits, and a GPT-2 of three blocks trained
-    here on 6,920 reviews to go on with them and to end them with a verdict, and the same untrained; 320 sentences.
-    Losses in per cent: of a logistic regression on mean states in 5 folds, as published; of the model's next words; and
-    of the small models' own verdicts.
+    The paper uses 15 causal models of 0.1 to 7 billion weights and 800 SST-2 sentences. One stand-in is
+    SmolLM2-135M-Instruct with 4-bit weights, whose base is one of the 15. The other is a GPT-2 with three blocks,
+    untrained and trained here. It learns to continue 6,920 reviews and to end them with a verdict. There are 320
+    sentences. Losses are in per cent: of a logistic regression on mean states in 5 folds, as published; of the
+    predicted next words; and of the verdicts of the small models.
     """
     before, after = (_seen(model, *change) for change in (("none", 0.0, 0), (kind, amount, seed)))
     measured_drifts = drifts(before["rows"], after["rows"])
@@ -211,7 +211,7 @@ def _damage(changes: Table) -> dict[str, Fact | float | str]:
     return {
         **{"least_root": np.sqrt(2 * squared), "least_shesha": shesha, "least_squared_more": squared - shesha},
         "least_root_more": np.sqrt(2 * squared) - shesha,
-        # Between those that lose beyond chance and all, as a p-value above the level shows no absence.
+        # The upper limit is the number of all cases, because a p-value above the level does not exclude a loss.
         "bits_that_lose": Fact(lost, lost, len(bits)) if len(bits) else Fact(NAN),
         "drops by bits": ", ".join(f"{value:.1f} %" for value in bits["drop"]),
         "smallest p of bits": float(bits.p_drop.min()),
@@ -232,7 +232,7 @@ def model_tables(rows: Table, real: str) -> dict[str, Table]:
 
 
 def _numbers(changes: Table) -> Table:
-    """Correlations under noise by task, and how well each number tells losses from none over all changes."""
+    """Correlations under noise by task, and how well each number separates changes with and without a loss."""
     noise, every = changes[changes.kind == "noise"], changes[changes.kind != "precision"]
     lost, stable = (every["drop"] > STABLE).to_numpy(), every[every["drop"] < STABLE]
     numbers = {}

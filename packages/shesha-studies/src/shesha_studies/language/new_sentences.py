@@ -36,14 +36,15 @@ N_CORPUS, N_STEERED = 1000, 500
 def new_sentences(encoder: str, way: str, seed: int) -> dict[str, float]:
     """Are the test sentences of the published grammar new to the probe, or copies of those it was trained on?
 
-    The grammar has 512 different sentences; 1,000 were drawn and halved. Accuracy and max drop of a probe, and both
-    under shuffled labels, where copies, frames or adjectives are on both sides and where they are not.
+    The grammar has 512 different sentences, from which the paper drew 1,000 and halved them. The numbers are the
+    accuracy and the max drop of a probe, also with shuffled labels. Copies, frames or adjectives are shared by both
+    halves, or not.
     """
     s = grammar()
     rows = np.arange(len(s["label"]))
     rng = np.random.default_rng(seed)
     if way == WAYS[0]:
-        # Each sentence at least once, as many twice as make a thousand: the fewest copies there can be.
+        # Use each sentence once, and repeat only as many as are needed for 1,000, which gives the fewest copies.
         corpus = np.concatenate([rows, rng.permutation(rows)[: N_CORPUS - len(rows)]])
         rows = rng.permutation(corpus)[:N_STEERED]
     groups = {WAYS[2]: s["template"], WAYS[3]: s["adjective"]}.get(way)
@@ -108,7 +109,7 @@ def published_numbers() -> dict[str, Found]:
 
 @new_sentences.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Accuracies where copies are on both sides and where adjectives are kept whole, and drops by chance."""
+    """Accuracies if both sides contain copies and if adjectives are kept whole, and drops by chance."""
     table: Any = rows.groupby(["encoder", "way"], sort=False).mean(numeric_only=True)
     names = list(dict.fromkeys(rows.encoder))
     encoder_table, counts = table.loc[MINILM if MINILM in names else names[-1]], table.loc[COUNTS].accuracy

@@ -89,11 +89,11 @@ _SMALL = (TINY[1], TINY[0], MINILM)
 def post_training(model: str, change: str, amount: float, seed: int, prompts: str) -> dict[str, float]:
     """Does Shesha measure twice the change that CKA does when a model is trained further, or is its scale different?
 
-    Published: 23 pairs of a model and its version for instructions, four sets of 50 prompts. Stand-ins:
-    SmolLM2-135M-Instruct (one of the 46, from a file of four bits; its base is not available), MiniLM and the GPT-2
-    trained here, before and after 4 to 32 steps of training on the sentiment of reviews or on whether one sentence of
-    MNLI contradicts another. The common scale: Gaussian noise added to the rows themselves, `amount` times
-    their spread; and rows in another order, which share nothing.
+    The paper uses 23 pairs of a model and its instruction-tuned version, and four sets of 50 prompts. The stand-ins are
+    SmolLM2-135M-Instruct (one of the 46, with 4-bit weights; its base is not available), MiniLM, and the GPT-2 trained
+    here. They are compared before and after 4 to 32 training steps. The task is the sentiment of reviews, or whether
+    one sentence of MNLI contradicts another. Two changes of the rows themselves give a common scale: Gaussian noise of
+    `amount` times their spread, and permuted rows, which share nothing.
     """
     before = _rows(model)[prompts]
     if change == "noise in rows":
@@ -242,7 +242,7 @@ def _pair_facts(pairs: Table) -> dict[str, float | str]:
 def _own_kind(trained: Table) -> dict[str, float]:
     """How often the ratio is smallest for reviews among trainings on reviews, compared with one in four by chance."""
     tuned = trained[trained.change == "sentiment"]
-    # Stages of one training are one case.
+    # Stages of the same training are not independent, so they form one case.
     ratios = tuned.groupby(["model", "seed", "prompts"])["times CKA"].median().unstack()
     first, n = int((ratios.idxmin(axis=1) == "reviews").sum()), len(ratios)
     p = float(binomtest(first, n, 1 / ratios.shape[1], "greater").pvalue)

@@ -36,7 +36,7 @@ _grid = grid_of("sentences", "encoder", "seed")
     paper="Geometric Stability, 8.1 to 8.4, Tables 18 to 21",
     version=1,
     full=[*_grid(SETS, ENCODERS, SEEDS), *_grid(SETS, CAUSAL_ENCODERS, SEEDS)],
-    # Encoders of words, and the layers of MiniLM by the mean over tokens.
+    # The quick grid has the encoders that count words, and the layers of MiniLM by the mean over tokens.
     quick=_grid(SETS[:2], ENCODERS[:12], SEEDS[:1]),
     published="steering.csv",
     stand_ins="layers of one sentence encoder, trained and untrained, encoders that count words, and layers of "
@@ -46,13 +46,13 @@ _grid = grid_of("sentences", "encoder", "seed")
 def steering(sentences: str, encoder: str, seed: int) -> dict[str, float]:
     """Does supervised stability of one half of the rows predict how far a probe on the other half can be steered?
 
-    Thirty-one encoders replace 69 and 35 sentence encoders: layers of MiniLM-L6 (mean over tokens, first token), the
-    same layers with random weights, and five encoders that count words. Reported separately are ten layers of a causal
-    model, SmolLM2-135M-Instruct (mean over tokens, over all but the first, last token). Strengths are -2 to 2 as
-    published, and 0.05 and 0.1 mean row norms.
+    Thirty-one encoders replace 69 and 35 sentence encoders. They are layers of MiniLM-L6 (mean over tokens, first
+    token), the same layers with random weights, and five encoders that count words. Ten layers of a causal model,
+    SmolLM2-135M-Instruct, are reported separately (mean over all tokens, mean without the first token, last token).
+    Strengths are -2 to 2 as published, and 0.05 and 0.1 mean row norms.
     """
     X, y = encoder_rows(sentences, encoder), read_set(sentences)[1]
-    # Shuffled labels for one split of the rows only, because the page has their mean over encoders.
+    # Shuffle labels for one split of the rows only, because the page shows their mean over encoders.
     n_draws = 19 if seed == SEEDS[0] else 0
     first, second = halves(y, seed=seed)
     predictor_scores = predictors(X[first], y[first], n_draws=n_draws, seed=seed)

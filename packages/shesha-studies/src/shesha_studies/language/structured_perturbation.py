@@ -88,10 +88,10 @@ def _grid(model: str, seeds: range, changes: list[tuple[str, float]]) -> list[di
 def structured_perturbation(model: str, kind: str, amount: float, seed: int, prompts: str) -> dict[str, float]:
     """How far do noise, fewer bits and random adapters move a causal model, and which score detects it first?
 
-    Published: means over 16 causal models of 0.1 to 7 billion weights and four sets of 50 prompts. Stand-ins:
-    a GPT-2 of three blocks trained here on reviews, the same untrained, all-MiniLM-L6-v2, and SmolLM2-135M-Instruct
-    (whose base is one of the 16) from a file of four bits; 50 sentences of each of four kinds.
-    "precision": all weights rounded to bfloat16 or float16, which nobody takes for damage.
+    The paper prints means over 16 causal models of 0.1 to 7 billion weights and four sets of 50 prompts. The stand-ins
+    are a GPT-2 with three blocks (untrained, and trained here on reviews), all-MiniLM-L6-v2, and SmolLM2-135M-Instruct
+    with 4-bit weights, whose base is one of the 16. They read 50 sentences of each of four kinds. "precision" rounds
+    all weights to bfloat16 or float16, which is not regarded as damage.
     """
     before, after = (_rows(model, *change)[prompts] for change in (("none", 0.0, 0), (kind, amount, seed)))
     return drifts(before, after)

@@ -73,9 +73,10 @@ CHEAP = ("random features", "words", "tiny GPT, untrained")
 def transfer(family: str, part: int) -> dict[str, float]:
     """Do scores of a model's features and labels predict its few-shot accuracy, and does stability without labels?
 
-    Published: 30 sentence encoders, from IMDB to SST-2 (k examples) and to Yelp (all). Here: representations of
-    words and sentences (`FAMILIES`), from 300 labelled SST-2 phrases to k of 512 whole sentences, tested on 300. The
-    probe is the best of seven on 88 other sentences, as published; k: means of two draws.
+    The paper transfers 30 sentence encoders from IMDB to SST-2 (k examples) and to Yelp (all examples). We use
+    representations of words and sentences (`FAMILIES`), and transfer from 300 labelled SST-2 phrases to k of 512 whole
+    sentences, tested on 300. The probe is the best of seven on 88 other sentences, as published. Accuracies for k
+    examples are means of two draws.
     """
     X = {which: features(family, part)[which] for which in ("source", "train", "test")}
     y = {which: read_labels(which) for which in X}
@@ -92,7 +93,7 @@ def _scores(X: Matrix, y: Labels) -> dict[str, float]:
     import shesha.stability as stability
     import shesha.transfer as scores
 
-    # No source classifier is published with these scores; groups found without labels take its place.
+    # The source classifier of these scores is not published, so groups from k-means replace its predictions.
     groups = sklearn("cluster").KMeans(10, n_init=3, random_state=SEED).fit_predict(X)
     return {
         "alignment": stability.supervised_alignment(X, y, metric="cosine", seed=SEED, max_samples=SOURCE),

@@ -49,7 +49,7 @@ def grey(data: str, part: str = "test") -> tuple[Pictures, Labels]:
     """Return grey images (n, 1, 28, 28) of mean 0 and variance 1, and their classes."""
     pixels, labels = _part(data, part)
     if pixels.ndim == 4:
-        # Two pixels less at every edge.
+        # Remove two pixels at every edge.
         pixels = (pixels @ _LUMINANCE)[:, 2:-2, 2:-2]
     pixels = pixels[:, None].astype(np.float32)
     return (pixels - pixels.mean()) / pixels.std(), labels
@@ -59,7 +59,7 @@ def grey(data: str, part: str = "test") -> tuple[Pictures, Labels]:
 def as_rows(data: str, seen: str, part: str) -> tuple[Matrix, Labels]:
     """Return one row of grey pixels per image, with mean 0 and variance 1 over all images, and the classes.
 
-    Pixels of CIFAR-10 are averaged in squares of 2 x 2. "left" and "right" are disjoint halves.
+    Pixels of CIFAR-10 are averaged in squares of 2 x 2. "left" and "right" are disjoint halves of the images.
     """
     pixels, labels = _part(data, part)
     pixels = pixels.astype(np.float64)

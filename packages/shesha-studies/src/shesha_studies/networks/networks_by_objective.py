@@ -54,7 +54,7 @@ def trained(source: str, objective: str, shape: str, width: int, seed: int) -> N
     Raises
     ------
     Unreachable
-        If torch or the images are not there.
+        If torch or the images are missing.
     """
     X, y = (part[:_N_TRAIN] for part in grey(source, "train"))
     with seed_torch(seed) as torch:

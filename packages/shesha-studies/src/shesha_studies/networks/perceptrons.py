@@ -18,7 +18,7 @@ _MOMENTS, _TINY = (0.9, 0.999), 1e-8
 class Perceptron:
     """Two hidden layers of equal width with rectified units, and a linear classifier, in double precision.
 
-    In double precision the same seed gives the same network on any number of threads, to many digits.
+    Because of double precision, the same seed gives nearly the same network for any number of threads.
     """
 
     def __init__(self, n_inputs: int, width: int, n_classes: int, seed: int) -> None:
@@ -45,7 +45,7 @@ class Perceptron:
         """Minimise the cross-entropy by Adam, and return the network."""
         parameters = [*self.weights, *self.offsets]
         first, second = ([np.zeros_like(parameter) for parameter in parameters] for _ in range(2))
-        # Wide layers move further by steps of the same size.
+        # Steps of the same size change wide layers more, so the learning rate is reduced for them.
         rate = _RATE * min(1.0, (_REFERENCE / self.weights[0].shape[1]) ** 0.5)
         step = 0
         for _ in range(epochs):
@@ -84,6 +84,6 @@ class Perceptron:
 def network(data: str, seen: str, width: int, epochs: int, seed: int) -> Perceptron:
     """Train a network on the classes of 5,000 images or parts of them; with zero epochs, it is untrained."""
     rows, labels = as_rows(data, seen, "train")
-    # A network of one half shares no weights with that of the other.
+    # Networks of the two halves have different initial weights.
     perceptron = Perceptron(rows.shape[1], width, 10, 10 * seed + SEEN.index(seen))
     return perceptron.train(rows[:_TRAINED_ON], labels[:_TRAINED_ON], epochs)

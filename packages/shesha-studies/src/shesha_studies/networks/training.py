@@ -24,7 +24,7 @@ def seed_torch(seed: int) -> Iterator[Any]:
     Raises
     ------
     Unreachable
-        If torch is not there.
+        If torch is not installed.
     """
     torch = library("torch")
     threads = torch.get_num_threads()

@@ -70,7 +70,7 @@ def read_rows(family: str, name: str, state: str, seed: int) -> Matrix:
     X = _FAMILIES[family](name, state, seed)
     order = np.random.default_rng(seed).permutation(len(X))[:N_ROWS]
     X = X[order]
-    # Features that never change have no place in either half.
+    # Constant features contain no information on distances, so they are removed before splitting.
     return np.asarray(X[:, ~is_constant(X)])
 
 

@@ -59,8 +59,9 @@ def apply_change(X: Matrix, change: str, rng: np.random.Generator) -> Matrix:
 def printed_example() -> dict[str, float]:
     """Return the agreement of each split into two pairs, for the counterexample of the journal version (A.2).
 
-    Columns 3 and 4 are rotated by 45 degrees into columns 1 and 2. Cosine distances of rows within a half; a half of
-    zero rows has none, and its split no agreement. `before` and `after` are means of splits that have both.
+    Columns 3 and 4 are rotated by 45 degrees into columns 1 and 2. Rows are compared by cosine distance within a half.
+    If a half has a row of zeros, its split has no agreement. `before` and `after` are means of the splits that have an
+    agreement both before and after.
     """
     X = np.array([[1.0, 1, 1, 1], [1, -1, 1, -1], [-1, 1, -1, 1]])
     rotation = np.kron([[1.0, -1.0], [1.0, 1.0]], np.eye(2)) / np.sqrt(2)

@@ -24,7 +24,7 @@ def all_tests(X: Matrix, y: Labels) -> dict[str, float]:
     Parameters
     ----------
     X, y : array of shape (n, d), labels
-        In an order that says nothing.
+        Rows in random order, and their labels.
     """
     rng = np.random.default_rng(SEED)
     parts: tuple[Callable[..., dict[str, float]], ...] = (_sizes, _validity, _components, _labels, _imbalance, _noise)

@@ -1,4 +1,4 @@
-"""Facts of the study `validation`: what the ten tests gave, by test."""
+"""Facts of the study `validation`: results of the ten tests, by test."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ UNREACHABLE = {
 
 
 def published_numbers(models: pd.DataFrame, noise: pd.DataFrame, published: pd.DataFrame) -> dict[str, Found]:
-    """Return ours for every published number that models available, noise, or other published numbers give."""
+    """Return our value for published numbers that follow from available models, noise, or other published numbers."""
     differences = models.seed_difference
     ten, hundred = (noise[noise.representation.str.contains(f"{n} classes")] for n in (10, 100))
     labelled = models[models.variance_expected > 0.01]
@@ -50,7 +50,7 @@ def published_numbers(models: pd.DataFrame, noise: pd.DataFrame, published: pd.D
 
 
 def printed_numbers(published: pd.DataFrame) -> dict[str, float]:
-    """Return numbers by their key; of a number that several places print, the first."""
+    """Return numbers by their key; if several places print a number, the first."""
     numbers: dict[str, float] = {}
     for key, value in zip(published.key, published.published, strict=True):
         try:
@@ -98,7 +98,7 @@ def _arithmetic(printed: dict[str, float]) -> Iterator[tuple[str, Found]]:
     for name in ("variance", "zscore"):
         for data in ("CIFAR-10", "CIFAR-100", "Overall"):
             true, random = printed[f"model/6/{data}/{name}/true"], printed[f"random/{data}/{name}"]
-            # Columns are rounded to three digits, and what follows from them no better.
+            # The columns are rounded to three decimals, so their difference has a rounding error.
             yield f"table 6/difference/{data}/{name}", Found(true - random, 0.0006)
             percent = 100 * (1 - random / true)
             yield (

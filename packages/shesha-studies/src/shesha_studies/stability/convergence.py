@@ -49,7 +49,7 @@ def _cells(models: tuple[str, ...], n_draws: int) -> list[dict[str, object]]:
 def convergence(representation: str, n: int, draw: int) -> dict[str, float]:
     """How much do scores change between 400 and 1,600 rows, and with fewer rows?
 
-    Rows are drawn without replacement; where there are fewer than n, all are taken (900 digits, 872 sentences).
+    Rows are drawn without replacement. If there are fewer than n rows, all are used (900 digits, 872 sentences).
     """
     X = digits()[0] if representation == PIXELS else stand_in(representation)[0]
     rows = np.random.default_rng([draw, n]).permutation(len(X))[:n]

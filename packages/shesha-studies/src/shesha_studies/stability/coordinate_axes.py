@@ -29,8 +29,9 @@ _CHEAP = ("synthetic", "digits", "cells", "neurons")
 def axes(family: str, name: str, state: str, seed: int) -> dict[str, float]:
     """Which share of a feature split is a property of the coordinate axes, before and after training?
 
-    The score on the given axes, averaged over random bases, and after one random rotation, which must give the same as
-    the average; each with columns centred as well, since a mean row common to all is on any axes. At most 300 rows.
+    The score is computed on the given axes, averaged over random bases, and after one random rotation, which must give
+    the average. Columns are also centred, because a common mean row raises the score on any axes. There are at most 300
+    rows.
     """
     X = read_rows(family, name, state, seed)
     centred = X - X.mean(axis=0)

@@ -36,8 +36,9 @@ _grid = grid_of("level", "seed", "formula")
 def ground_truth(level: float, seed: int, formula: str = "unit variance") -> dict[str, float]:
     """Does the feature split follow the share of signal in a representation?
 
-    200 rows, 256 features: a share of a signal of 50 factors, the rest isotropic noise; the signal has entries of unit
-    variance, or unit Frobenius norm as printed. Also two CKA of independent noise of that size.
+    The data have 200 rows and 256 features. They are a mixture of a signal with 50 factors and isotropic noise. Entries
+    of the signal have unit variance, or the signal has unit Frobenius norm as printed. CKA and unbiased CKA of
+    independent noise of the same size are also computed.
     """
     rng = np.random.default_rng([seed, round(100 * level)])
     X = mixture(level, rng) if formula == "unit variance" else _as_printed(level, rng)

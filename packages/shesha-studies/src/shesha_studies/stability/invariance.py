@@ -44,8 +44,9 @@ _grid = grid_of("data", "change", "seed")
 def invariance(data: str, change: str, seed: int) -> dict[str, float]:
     """Is the feature split invariant to rotation, as the long version says, or not, as the journal version proves?
 
-    Isotropic data (a mixture of random directions), features that are copies of a few with noise, and signal in a few
-    features only; correlation distance, as published. Also three similarities of the rows before and after.
+    There are three kinds of data: isotropic (a mixture of random directions), features that are noisy copies of a few,
+    and a signal in a few features only. The metric is correlation distance, as published. Similarities of the rows
+    before and after the change are also computed.
     """
     if data == PRINTED["data"]:
         return printed_example()
@@ -57,7 +58,7 @@ def invariance(data: str, change: str, seed: int) -> dict[str, float]:
     return {
         "before": split(X),
         "after": split(Y),
-        # Averaging over bases is asked about rotations only, and takes longer than all else together.
+        # Averaging over bases takes longer than all other steps together, so it is done for rotations only.
         "averaged_before": basis_averaged_split(X, seed=320) if averaged else float("nan"),
         "averaged_after": basis_averaged_split(Y, seed=320) if averaged else float("nan"),
         "cka": float(cka(X, Y)),
@@ -154,7 +155,7 @@ def make_facts(rows: pd.DataFrame, printed: pd.DataFrame) -> Facts:
     Parameters
     ----------
     rows : DataFrame
-        Columns `data`, `change`, `before`, `after`, and `moved_` of each measure.
+        Columns `data`, `change`, `before`, `after`, and one column `moved_...` per measure.
     printed : DataFrame
         The line of the printed counterexample.
     """

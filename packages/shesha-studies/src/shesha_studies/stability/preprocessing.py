@@ -42,8 +42,8 @@ _grid = grid_of("condition", "k", "seed")
 def preprocessing(condition: str, k: int, seed: int) -> dict[str, float]:
     """After principal components are removed, do the scores depend on centring, normalising and whitening?
 
-    The data of `spectral`; components are removed, then rows are centred, brought to unit length, or whitened (ZCA,
-    covariance shrunk by 0.1 to the identity, or to its own scale).
+    The data are those of `spectral`. After components are removed, rows are centred, scaled to unit length, or whitened
+    (ZCA). For whitening, the covariance is shrunk by 0.1 to the identity, or to the identity times its mean variance.
     """
     X = power_law(np.random.default_rng(seed))
     remainder = remove_top_components(X, k)
@@ -118,7 +118,7 @@ def _curves(rows: pd.DataFrame) -> dict[str, Found]:
         "The value is within the spread of our draws around 0.999. For this result the paper prints 1.000 in "
         "the text and 0.999 in the figure.",
     )
-    # Of fifty-one deletions, as published; ours are every second.
+    # The published correlation has 51 deletions, which gives 49 degrees of freedom. We compute every second deletion.
     freedom = 49
     p = float(2 * t.sf(rhos.mean() * np.sqrt(freedom / (1 - rhos.mean() ** 2)), freedom))
     why = (

@@ -33,7 +33,8 @@ ANY = "any level"
 def quadrants(quadrant: str, pair: int, seed: int) -> dict[str, float]:
     """Can a representation be stable and dissimilar to another, or unstable and similar to it?
 
-    Sixty pairs of 200 x 256, fifteen of each kind, and fifteen of random levels; stability of the first, CKA of both.
+    There are sixty pairs of 200 x 256, fifteen of each kind, and fifteen pairs with random levels. The numbers are the
+    stability of the first representation and the CKA of both.
     """
     place = (*QUADRANTS, ANY).index(quadrant)
     X, Y = _pair(quadrant, np.random.default_rng([seed, pair, place]))
@@ -81,7 +82,7 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     answers: dict[str, Found] = {}
     for quadrant, group in rows.groupby("quadrant"):
         for name in ("shesha", "unbiased_cka"):
-            # A published mean is that of fifteen pairs, and its error that of one pair.
+            # A published mean is over fifteen pairs, but its printed error is that of a single pair.
             answers[f"{name}/{quadrant}"] = draws(group[name])
     rhos = rank_correlations(rows[rows.quadrant != ANY], "shesha", "unbiased_cka")
     return answers | {"rho": draws(pd.Series(rhos))}

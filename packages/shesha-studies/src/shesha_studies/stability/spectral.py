@@ -34,7 +34,8 @@ SIMILARITIES = tuple(NUMBERS)[1:]
 def spectral(k: int, seed: int) -> dict[str, float]:
     """Does stability remain after the leading principal components are removed, while similarity to the whole does not?
 
-    200 rows, 256 features, singular values 100, 50, 33, ...; similarity of what is left with the whole.
+    The data have 200 rows, 256 features and the singular values 100, 50, 33, ... The remaining components are compared
+    with the complete data.
     """
     X = power_law(np.random.default_rng(seed))
     remainder = remove_top_components(X, k)

@@ -24,8 +24,9 @@ WIDTHS = (8, 16, 32, 64, 128, 256, 512)
 def stability_and_width(signal: float, n: int, d: int, seed: int) -> dict[str, float]:
     """Is a wide representation more stable because of its width, and does correction for chance change this?
 
-    n rows, d features: a signal of 5 factors of the given standard deviation in every feature, and noise of unit
-    variance. Each feature says as much whatever d is. Feature split, 99 matchings.
+    The data have n rows and d features. Every feature contains a signal of 5 factors with the given standard deviation,
+    and noise of unit variance. The information per feature does not depend on d. The score is the feature split, with
+    99 permutations.
     """
     rng = np.random.default_rng([seed, n, d, round(10 * signal)])
     X = signal * rng.standard_normal((n, 5)) @ rng.standard_normal((5, d)) / np.sqrt(5) + rng.standard_normal((n, d))

@@ -47,8 +47,9 @@ _grid = grid_of("representation", "seed")
 def validation(representation: str, seed: int) -> dict[str, float]:
     """Which of the ten tests does the score pass on available representations, and what do they test?
 
-    In place of fifteen vision models: a dense layer on digits, three layers of MiniLM on SST-2, ten small networks on
-    Fashion-MNIST and CIFAR-10; and noise of 500 x 128 (ten labels) and of 500 x 512 (a hundred).
+    Fifteen vision models are replaced by a dense layer on digits, three layers of MiniLM on SST-2, and ten small
+    networks on Fashion-MNIST and CIFAR-10. There is also noise of 500 x 128 (ten labels) and of 500 x 512 (a hundred
+    labels).
     """
     if representation in NOISE:
         return baseline(*NOISE[representation], seed)

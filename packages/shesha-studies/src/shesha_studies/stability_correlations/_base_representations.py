@@ -130,7 +130,7 @@ def _dense(folder: str, name: str) -> Matrix:
 
 
 _LETTERS = "ACDEFGHIKLMNPQRSTVWY"
-# Kyte and Doolittle 1982.
+# Hydrophobicity scale of Kyte and Doolittle (1982).
 _HYDROPHOBICITY = {
     **dict(zip("ACDEFGHIKL", (1.8, 2.5, -3.5, -3.5, 2.8, -0.4, -3.2, 4.5, -3.9, 3.8), strict=True)),
     **dict(zip("MNPQRSTVWY", (1.9, -3.5, -1.6, -3.5, -4.5, -0.8, -0.7, 4.2, -0.9, -1.3), strict=True)),
@@ -166,7 +166,7 @@ def _words(sequence: str, length: int) -> Vector:
 def _hash_seed(sequence: str, n: int) -> Vector:
     codes = _codes(sequence)
     words = (codes[:-2] * len(_LETTERS) + codes[1:-1]) * len(_LETTERS) + codes[2:]
-    # Knuth's multiplicative hash: the published one is not said.
+    # Knuth's multiplicative hash, because the paper does not name its hash function.
     counts = np.bincount((words * 2654435761 % 2**32) * n // 2**32, minlength=n)
     return np.asarray(counts / counts.sum(), dtype=np.float64)
 

@@ -1,4 +1,4 @@
-"""Rank correlations with bootstrap intervals, all resamples at once."""
+"""Rank correlations with bootstrap intervals, computed for all resamples together."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def correlation(
     Parameters
     ----------
     x, y : array of shape (n,)
-        Rows where either is NaN are left out.
+        The two variables. Entries that are NaN in either are omitted.
     groups : array of shape (n,)
-        What rows share: the base that they are transformations of.
+        The group of each entry: the base from which the representation was made.
     n_draws, n_group_draws : int
-        Of the bootstrap over rows, and of that over groups.
+        Numbers of draws of the bootstrap over rows and of the bootstrap over groups.
     """
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     there = np.isfinite(first) & np.isfinite(second)

@@ -54,7 +54,7 @@ def _aggregate_facts(findings: Findings) -> Mapping[str, Any]:
         "interval_ratio": (rho.group_high - rho.group_low) / (rho.high - rho.low),
         "domains": len(domains),
         "small_domains": small,
-        # Those that are surely beyond, and those that may be.
+        # The limits are the number of domains whose interval is outside, and the number that may be outside.
         "large_domains": Fact(
             len(domains) - small,
             sum(

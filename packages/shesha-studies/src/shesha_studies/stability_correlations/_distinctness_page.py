@@ -174,7 +174,7 @@ def _draw_kinds(ax: Any, findings: Findings) -> None:
         some = [score_correlation(findings.rows[findings.rows.kind == kind], name, n_draws=10) for kind in KINDS]
         values = np.array([rho.value for rho in some])
         ends = np.array([[rho.group_low, rho.group_high] for rho in some])
-        # Percentile intervals need not hold the value.
+        # Percentile intervals need not contain the value.
         error = np.maximum(np.abs(ends - values[:, None]) * (np.sign(ends - values[:, None]) == [-1, 1]), 0).T
         ax.errorbar(values, places + shift, xerr=error, fmt="o", markersize=5, color=colour, label=label)
     ax.axvline(0, color="0.6", linewidth=0.8)

@@ -80,7 +80,7 @@ def _scores(findings: Findings) -> Mapping[str, Any]:
 def _groups(findings: Findings) -> Mapping[str, Any]:
     """Facts on objectives and architectures by Mann-Whitney tests; differences in two of three sets decide.
 
-    The number of sets lies between those that show it and those that do not show the opposite.
+    The limits of the number of sets are the sets that show the difference and the sets that do not show the opposite.
     """
     facts: dict[str, Any] = {}
     for _, column, group, others in tables.COMPARISONS[:2]:

@@ -96,7 +96,7 @@ def shuffled_correlation(x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> Ra
     drawn = np.empty(_DRAWS)
     for draw in range(_DRAWS):
         keys = rng.random(len(x))
-        # Both orders sort by group, so every group keeps its places.
+        # Both index arrays sort by group, so values are permuted only within groups.
         shuffled = np.empty_like(y)
         shuffled[np.argsort(groups, kind="stable")] = y[np.lexsort((keys, groups))]
         drawn[draw] = _cosine(x, shuffled)

@@ -69,9 +69,9 @@ _DEAR = ("3-mers", "charge 100")
 def distinctness(domain: str, base: str, variant: str, size: str) -> dict[str, float | int | str]:
     """Is stability distinct from similarity, as the paper concludes from a correlation of -0.01 over encoders?
 
-    36 bases of seven domains, with all transformations of Table 14. Size "small" is 150 rows and one seed,
-    "published" the paper's rows and 15 seeds. Similarity is to three forms of the base itself, as published: the
-    base, its first 100 principal components, and the base standardised.
+    There are 36 bases of seven domains, with all transformations of Table 14. Size "small" has 150 rows and one seed;
+    size "published" has the rows of the paper and 15 seeds. Similarity is measured to three forms of the base, as
+    published: the base, its first 100 principal components, and the standardised base.
     """
     entry = _OF[domain, base]
     n = SMALL if size == "small" else entry.n
@@ -96,7 +96,7 @@ def _averaged(
     """Average scores over seeds, each with its own random numbers."""
     X = rows_of(domain, base, n)
     references = _references(domain, base, n)
-    # Where nothing is drawn, the seeds differ in the splits alone.
+    # For transformations without random numbers, seeds change only the splits.
     draws = seeds if is_drawn(variant) else seeds[:1]
     Ys = [transformed(X, variant, np.random.default_rng([seed, 1])) for seed in draws]
     similar = _means([_similarities(Y, references, others) for Y in Ys])
@@ -165,7 +165,7 @@ def _stability(X: Matrix, n_splits: int, seed: int) -> float:
 def chance_cka(x: float, y: float, n: int) -> float:
     """Exact mean of linear CKA over random orders of the rows of one of two representations.
 
-    For centred Gram matrices K and L, the mean over orders of tr(K P L P') is tr K tr L / (n - 1).
+    For centred Gram matrices K and L, the mean of tr(K P L P') over permutations P is tr K tr L / (n - 1).
 
     Examples
     --------

@@ -61,8 +61,8 @@ _UNTRAINED = ("untrained", "supervised", "contrastive")
 def geometric_tax(source: str, seed: int, objective: str, shape: str, width: int) -> dict[str, float]:
     """Are features that transfer well less stable, and does this depend on the objective and the architecture?
 
-    Small networks (five objectives, two shapes, three widths), trained on 2,000 images of Fashion-MNIST or CIFAR-10
-    and looked at on images of Fashion-MNIST, CIFAR-10 and handwritten digits: stand-ins for 94 pretrained models.
+    Small networks (five objectives, two shapes, three widths) replace 94 pretrained models. They are trained on 2,000
+    images of Fashion-MNIST or CIFAR-10, and tested on images of Fashion-MNIST, CIFAR-10 and handwritten digits.
     """
     network = trained(source, objective, shape, width, seed)
     values: dict[str, float] = {}
@@ -70,7 +70,7 @@ def geometric_tax(source: str, seed: int, objective: str, shape: str, width: int
         X, y = _target(target)
         scores = _scores(network.features(X), y)
         probabilities = network.probabilities(X[:N])
-        # Classes of the images that it was trained on are the target itself, not a transfer.
+        # LEEP needs a classifier of the training classes. For the training set itself, it does not measure transfer.
         scores["leep"] = float("nan") if probabilities is None else float(leep(probabilities, y[:N]))
         values |= {f"{name} {target}": value for name, value in scores.items()}
     return values
@@ -168,7 +168,7 @@ def _number(tabled: dict[Any, Any], where: str, row: str, column: str, text: str
     what = f"{row}: {column}"
     if column == "difference" and where in _DIFFERENCES:
         first, second = (float(tabled[where, row, name]) for name in _DIFFERENCES[where])
-        # Both means are rounded, so their difference may be off by one in the last place.
+        # Both means are rounded, so their difference may be wrong by one unit in the last place.
         return judge_number(
             where,
             what,
