@@ -34,7 +34,7 @@ _MEANINGS = {
     AGREES: "our number is within the joint 95 % uncertainty of the published one, or equal up to rounding; a claim "
     "is repeated and survives its control. The words in parentheses name the basis of our result. A check "
     "of *its own printed numbers* is not an experiment. *loose* marks an uncertainty that covers more than "
-    "half of the possible range of the statistic",
+    "a quarter of the plausible range of the statistic",
     DIFFERS: "our number is outside the joint uncertainty; the reason is given if we found one",
     HOLDS_NOT: "a claim is not repeated, or fails its control, on the paper's own data, recipe or printed numbers",
     NOT_FOUND: "a claim is not repeated, or fails its control, on other models or data",
