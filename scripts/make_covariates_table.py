@@ -109,7 +109,7 @@ def rate(work: Callable[[int], bool], runs: int) -> tuple[float, str]:
 
 def percent(value: float) -> str:
     """Format a rate as on the page."""
-    return f"{100 * value:.0f} %" if value >= 0.9 else f"{100 * value:.1f} %"
+    return f"{100 * value:.3g} %"
 
 
 def main() -> None:

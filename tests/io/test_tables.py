@@ -186,3 +186,15 @@ def test_more_columns_than_text_is_for_are_refused_at_once(tmp_path):
         UnreadableFileError, match=r"at most 100,000 columns as a text file, got 100,001; save the table as \.npy"
     ):
         files.open_file(path)
+
+
+def test_arrow_names_that_are_not_text_are_refused(tmp_path):
+    import pyarrow as pa
+
+    path = tmp_path / "t.arrow"
+    table = pa.table({"qwerty": np.arange(4.0), "second": np.arange(4.0)})
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    path.write_bytes(path.read_bytes().replace(b"qwerty", b"\xafwerty"))
+    with pytest.raises(ValueError, match=r"t\.arrow must be a complete \.arrow file, got one that cannot be read"):
+        files.open_file(path)

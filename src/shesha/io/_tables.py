@@ -206,7 +206,9 @@ def parquet_table(path: Path) -> Table:
 
 def arrow_table(path: Path, schema: Any, read: Callable[[Sequence[str]], pd.DataFrame]) -> Table:
     """Describe Arrow columns."""
-    return Table(tuple(schema.names), _skipped_columns(path, schema), read, tuple(_index_columns(path, schema)))
+    # Names that are not UTF-8 raise errors only when they are decoded.
+    with reading(path):
+        return Table(tuple(schema.names), _skipped_columns(path, schema), read, tuple(_index_columns(path, schema)))
 
 
 def _index_columns(path: Path, schema: Any) -> list[str]:
