@@ -286,7 +286,7 @@ def test_bad_input_is_one_line_and_status_2(invoke_main, folder, monkeypatch, ca
 def test_no_traceback_reaches_the_terminal(process, folder):
     ended = process("compare", "X.npy", "short.npy")
     assert ended == (type(ended))(2, "", ended.err)
-    assert re.fullmatch(r"shesha: representations must have the same rows, .*\n", ended.err)
+    assert re.fullmatch(r"shesha: representations must have equal numbers of rows, .*\n", ended.err)
 
 
 def test_a_directory_stands_for_the_files_in_it(invoke, folder, tmp_path, arrays):
@@ -367,7 +367,7 @@ BAD_STORED = {
     ),
     "other rows": (
         ["X.npy", "short.npy", "--store", "a.sqlite"],
-        r"must have the same rows, .* X \(40\), short \(30\)",
+        r"must have equal numbers of rows, .* X \(40\), short \(30\)",
     ),
     "one array": (["X.npy", "--store", "a.sqlite"], "representations must be at least two, got X"),
 }

@@ -279,7 +279,7 @@ UNUSABLE = [
     (lambda X: {"a": X}, {}, ValueError, "representations must be a mapping of at least two names to arrays, got 1$"),
     (lambda X: {}, {}, ValueError, "representations must be a mapping of at least two names to arrays, got 0$"),
     (lambda X: [X, X], {}, ValueError, "representations must be a mapping of at least two names to arrays, got list$"),
-    (lambda X: {"a": X, "b": X[:20]}, {}, ValueError, r"must have the same rows, .*: a \(40\), b \(20\)"),
+    (lambda X: {"a": X, "b": X[:20]}, {}, ValueError, r"must have equal numbers of rows, got a \(40\), b \(20\)"),
     (lambda X: {"a": X, "b": X[0]}, {}, ValueError, r"b must be 2-D \(n_samples, n_features\), got shape \(11,\)"),
     (lambda X: {"a": X, "b": X}, {"workers": 0}, ValueError, "workers must be at least 1, got 0"),
     (lambda X: {"a": X, "b": X}, {"workers": 1.5}, TypeError, "workers must be an integer, got 1.5"),

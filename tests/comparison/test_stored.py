@@ -328,7 +328,7 @@ BAD = {
         lambda p: [p / "early.npy", p / "short.npy"],
         {},
         ValueError,
-        r"must have the same rows, got .* \(30\)",
+        r"must have equal numbers of rows, got .* \(30\)",
     ),
     "both": (
         lambda p: p,
