@@ -123,7 +123,7 @@ def test_reasons_and_refusals_call_the_layers_by_their_names(layers):
     assert compare_layers(layers, flat).reason == "flat: all rows are equal"
     # A name may begin like the ones used inside.
     assert compare_layers({"b b": np.ones((40, 4))}, {"a b": layers["noise"]}).reason == "b b: all rows are equal"
-    with pytest.raises(ValueError, match=r"equal numbers of rows, got layers_a\[early\] \(40\), layers_b\[late\] \(20\)"):
+    with pytest.raises(ValueError, match=r"numbers of rows, got layers_a\[early\] \(40\), layers_b\[late\] \(20\)"):
         compare_layers({"early": layers["early"]}, {"late": layers["noise"][:20]})
 
 
