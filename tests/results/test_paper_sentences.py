@@ -159,8 +159,8 @@ EXPECTED = {
         f"{three(one['a'].partial)}, {p(one['a'].partial_p)}"
     ],
     "SessionDrift": lambda one: [
-        f"{part.name.replace('_', ' ')} {three(part.between)} against {three(part.within)} within (chance "
-        f"{three(part.null_mean)}, {p(part.p_value)})"
+        f"{part.name.replace('_', ' ')} {three(part.between)} between sessions and {three(part.within)} within "
+        f"sessions (chance {three(part.null_mean)}, {p(part.p_value)})"
         for part in one.pairs[0]
     ],
     "SessionTable": lambda one: [
