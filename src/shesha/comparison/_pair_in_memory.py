@@ -12,8 +12,7 @@ from shesha.calibration.calibrated_pair_doubts import add_doubt, doubts_of_pair,
 from shesha.calibration.calibration_input import covariate_design
 from shesha.calibration.dependence_warnings import warn_of_dependence
 from shesha.comparison import _calibrated_comparison as calibrated
-from shesha.comparison import engine
-from shesha.comparison import estimation_choice as large
+from shesha.comparison import engine, estimation_choice
 from shesha.comparison._resumable_runs import require_same_rows
 from shesha.comparison.chance_and_intervals import Evidence, correct_p_values, require_calibrate
 from shesha.comparison.held_out import add_held_out, draw_folds
@@ -73,7 +72,7 @@ class _ExactScores:
 def compare_in_memory(X: ArrayLike | Rdm, Y: ArrayLike | Rdm, request: PairRequest) -> Comparison:
     """Compare two representations whose rows are in memory."""
     first, second = request.names
-    estimated = large.to_sample(request.measures, X, Y, request.sampling, request.additions)
+    estimated = estimation_choice.to_sample(request.measures, X, Y, request.sampling, request.additions)
     exact = [measure for measure in request.measures if measure not in estimated]
     require_one_that_fits(X, Y, exact)
     sources = align_rows({first: Representation.build(X, first), second: Representation.build(Y, second)})
@@ -93,7 +92,7 @@ def compare_in_memory(X: ArrayLike | Rdm, Y: ArrayLike | Rdm, request: PairReque
         found = _score(work, sources, skipped)
     scores, interrupted = found.scores, found.interrupted
     if not interrupted:
-        scores |= large.sample_pair(estimated, sides, request.names, request.sampling) if estimated else {}
+        scores |= estimation_choice.sample_pair(estimated, sides, request.names, request.sampling) if estimated else {}
         scores = scores if fold is None else add_held_out(scores, request.measures, sides, fold)
     doubts = _doubts(request, sides, design, found, scores)
     if repeated is not None and not interrupted:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
-from shesha.comparison import estimation_choice as large
+from shesha.comparison import estimation_choice
 from shesha.comparison._pair_in_memory import PairRequest, compare_in_memory
 from shesha.comparison.moment_scores import compare_moments
 from shesha.comparison.sampled_scores import Sampling
@@ -154,10 +154,10 @@ def compare(
         folds=folds,
         seed=seed,
     )
-    large.require_plain(request.sampling.option_names, request.additions)
+    estimation_choice.require_plain(request.sampling.option_names, request.additions)
     others = {**design, "permutations": permutations, **request.additions, "calibrate": None}
-    if large.exceeds_memory(X, Y, others):
-        return large.compare_stored(X, Y, both_names, request.measures, request.sampling, chance)
+    if estimation_choice.exceeds_memory(X, Y, others):
+        return estimation_choice.compare_stored(X, Y, both_names, request.measures, request.sampling, chance)
     return compare_in_memory(X, Y, request)
 
 
@@ -165,7 +165,7 @@ def _compare_sums(
     X: Moments, measures: Choice, unused: dict[str, Any], chance: dict[str, Any], confidence: float, seed: Seed
 ) -> Comparison:
     """Compare representations that are known by their means and products only."""
-    large.refuse_with_moments(unused)
+    estimation_choice.refuse_with_moments(unused)
     return compare_moments(
         X,
         seed_measures(choose(measures), seed),

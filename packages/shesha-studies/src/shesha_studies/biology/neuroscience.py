@@ -271,10 +271,10 @@ def _draw(rows: pd.DataFrame, published: pd.DataFrame) -> Any:
             keys = published[published["where"].str.contains("Table")].set_index("key")[["published", "low", "high"]]
             printed = [Fact(*keys.loc[f"{table} {region}"].astype(float)) for region in known]
             draw_with_intervals(ax, positions + 0.12, printed, fmt="x", color="k", label="paper")
-        for (column, told_), colour in zip(nulls, PALETTE[1:], strict=False):
+        for (column, description), colour in zip(nulls, PALETTE[1:], strict=False):
             chance = [rows[rows.region == region][column].mean() for region in known]
             style = {"marker": "_", "markersize": 15, "markeredgewidth": 2, "linestyle": "", "color": colour}
-            ax.plot(positions, chance, label=f"chance: {told_}", **style)
+            ax.plot(positions, chance, label=f"chance: {description}", **style)
         ax.set_xticks(positions, known, rotation=40, ha="right")
         ax.set(title=title)
         ax.legend(frameon=False, fontsize="small")
