@@ -125,7 +125,7 @@ def _study_tables(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iter
 def _paper_tables(checks: pd.DataFrame) -> Iterator[str]:
     """Count the verdicts of each table and section of the papers, with the studies that contain its numbers."""
     yield "## Table by table"
-    yield "The pages of the studies show every published number beside ours."
+    yield "The pages of the studies show every published number next to ours."
     for paper, paper_checks in _group_by_paper(checks):
         yield f"### {paper}, table by table"
         lines = [
