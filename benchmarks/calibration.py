@@ -25,7 +25,7 @@ import numpy as np
 
 import shesha
 import shesha.measures as measures
-from shesha.calibration import permutation_scores
+from shesha.calibration import null_scores
 from shesha.calibration.calibration_input import truncate_components
 from shesha.report import markdown_line, markdown_table
 from shesha.support.atomic_files import write_text
@@ -124,7 +124,7 @@ def null_seconds(measure: measures.Measure, truncate: int | None, X: Any, Y: Any
     rng = np.random.default_rng(0)
     orders = [rng.permutation(N) for _ in range(K)]
     measure.compare_views(*views)
-    return clocked(lambda: list(permutation_scores(measure, *views, orders)))
+    return clocked(lambda: list(null_scores(measure, *views, orders)))
 
 
 def _public_seconds(public: Any, theirs: Any, measure: Any, X: Any, Y: Any, n: int = 20) -> float:
