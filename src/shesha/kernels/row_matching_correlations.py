@@ -1,7 +1,8 @@
 """Feature halves with randomly matched rows, from pairs within small blocks of rows.
 
 A block of 16 rows gives 120 pairs; 120 independent pairs would need 240 rows. Within a block, each pair shares a row
-with 28 other pairs, which widens a null distribution slightly and never narrows it.
+with 28 other pairs, which widens a null distribution slightly and never narrows it. Blocks of wide rows are larger,
+because reading the rows takes most of the time.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from shesha.support.types import Index, Matrix, Vector
 
 Cube = NDArray[np.float64]
 
-BLOCK = 16
-"""Number of rows per block."""
-_PER_BLOCK = BLOCK * (BLOCK - 1) // 2
+_BLOCK, _WIDE_BLOCK = 16, 64
+"""Number of rows per block, for narrow and for wide rows."""
+_WIDE = 1024
 _ENTRIES = 1 << 18
 """Number of values gathered in one step. It is fixed so that sums do not depend on the available memory."""
 
@@ -54,14 +55,15 @@ def row_matching_correlations(
     array of shape (n_partners,)
         Correlations; NaN if fewer than two pairs are defined, or all distances are equal.
     """
-    ids = rng.integers(len(rows), size=(-(-n_pairs // _PER_BLOCK), BLOCK))
-    i, j = np.triu_indices(BLOCK, k=1)
+    size = block_size(rows.shape[1])
+    i, j = np.triu_indices(size, k=1)
+    ids = rng.integers(len(rows), size=(-(-n_pairs // len(i)), size))
     of_first = _closeness(_first_half(rows, draw), metric)
     of_second = _closeness(_second_half(rows, draw), metric)
     different = (ids[:, i] != ids[:, j]).ravel()
 
     def closeness(of_half: Callable[[Index], Cube], blocks: Index) -> Vector:
-        step = max(1, _ENTRIES // (BLOCK * rows.shape[1]))
+        step = max(1, _ENTRIES // (size * rows.shape[1]))
         parts = [of_half(blocks[start : start + step])[:, i, j] for start in range(0, len(blocks), step)]
         return np.concatenate(parts).ravel()
 
@@ -74,6 +76,11 @@ def row_matching_correlations(
         return ranks.spearman(a, b, (_level(a, metric), _level(b, metric))) if len(a) > 1 else float("nan")
 
     return np.array([correlation(order) for order in partners])
+
+
+def block_size(n_features: int) -> int:
+    """Number of rows per block."""
+    return _BLOCK if n_features <= _WIDE else _WIDE_BLOCK
 
 
 def _first_half(x: Matrix, draw: Masks | Planes) -> Matrix:

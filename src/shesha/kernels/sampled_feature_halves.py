@@ -281,28 +281,23 @@ class SampledScore:
 
 
 def score(
-    rows: Rows,
-    n_features: int,
-    pairs: tuple[Index, Index],
-    metric: Metric,
-    draw: Masks | Planes,
-    partners: Index | None = None,
+    rows: Rows, n_features: int, pairs: tuple[Index, Index], metric: Metric, draw: Masks | Planes
 ) -> SampledScore:
-    """Correlate the halves of a single draw over the given pairs.
-
-    With `partners`, a permutation of the rows, the second half of each row is that of its partner.
-    """
+    """Correlate the halves of a single draw over the given pairs."""
     i, j = pairs
     halves = closeness(rows, n_features, i, j, metric, draw)
     a, b = halves.first[0], halves.second[0]
-    if partners is not None:
-        b = closeness(rows, n_features, partners[i], partners[j], metric, draw).second[0]
     kept = np.isfinite(a) & np.isfinite(b)
     if not kept.all():
         i, j, a, b = i[kept], j[kept], a[kept], b[kept]
+    return correlate_pairs(i, j, a, b, (_level(a, metric), _level(b, metric)) if len(a) else (0.0, 0.0))
+
+
+def correlate_pairs(i: Index, j: Index, a: Vector, b: Vector, levels: tuple[float, float]) -> SampledScore:
+    """Correlate the closeness of pairs in both halves, which is overwritten; levels are the rounding of each half."""
     if len(a) < 2:
         return SampledScore(float("nan"), i, j, np.zeros(len(a)))
-    rho, influence = spearman_influence(a, b, (_level(a, metric), _level(b, metric)))
+    rho, influence = spearman_influence(a, b, levels)
     return SampledScore(rho, i, j, influence)
 
 

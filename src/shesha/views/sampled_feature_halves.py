@@ -10,16 +10,21 @@ from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels import row_matching_correlations, sampled_feature_halves
+from shesha.kernels.condensed_pairs import condensed_index
 from shesha.kernels.distances import Metric, find_undirected_rows
+from shesha.kernels.feature_halves import Closeness
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.views._lazy_rows import Rows
-from shesha.views.feature_halves import Draw, draw_sampler, half_metric
+from shesha.views.feature_halves import Draw, SplitHalves, draw_sampler, half_metric
+from shesha.views.representation import Representation
 from shesha.views.undirected_rows import UndirectedRowsError
 
 FEWEST_PAIRS = 1000
 """Smallest number of pairs per partition; with fewer, the rank correlation is biased."""
+_CELLS_PER_PAIR = 32
+"""Largest number of pairs of distinct rows per pair at which matrix products are faster than separate pairs."""
 _FIRST_ROWS = 256
 _SMALLEST, _LARGEST = 1e-200, 1e200
 """Range of squared lengths for which products do not overflow."""
@@ -43,9 +48,30 @@ class SampledHalves:
 
     def score(self, draw: Draw, pairs: tuple[Index, Index]) -> sampled_feature_halves.SampledScore:
         """Correlate the halves of one partition over some pairs."""
+        rows, places = np.unique(np.concatenate(pairs), return_inverse=True)
+        if len(rows) ** 2 <= _CELLS_PER_PAIR * len(pairs[0]):
+            return self._score_of_few(draw, rows, (places[: len(pairs[0])], places[len(pairs[0]) :]), pairs)
         return sampled_feature_halves.score(
             self.reader(), self.rows.shape[1], pairs, self._half_metric, self._plan(draw)
         )
+
+    def _score_of_few(
+        self, draw: Draw, rows: Index, places: tuple[Index, Index], pairs: tuple[Index, Index]
+    ) -> sampled_feature_halves.SampledScore:
+        """Compute all distances of a few rows with matrix products, and select the pairs."""
+        few = Representation(self.reader()(rows), np.finfo(float).eps)
+        halves = SplitHalves.build(few, metric=self.metric, rotated=self.rotated)
+        cells = condensed_index(*places, len(rows))
+
+        def select(closeness: Closeness) -> sampled_feature_halves.SampledScore:
+            defined = closeness.defined_pairs()
+            kept = slice(None) if defined is None else defined[cells]
+            first, second = closeness.first[cells[kept]], closeness.second[cells[kept]]
+            return sampled_feature_halves.correlate_pairs(
+                pairs[0][kept], pairs[1][kept], first, second, (halves.level,) * 2
+            )
+
+        return halves.kernel.visit(draw, select)
 
     def row_matching_correlations(
         self, chosen: Matrix, draw: Draw, partners: Sequence[Index], n_pairs: int, rng: np.random.Generator

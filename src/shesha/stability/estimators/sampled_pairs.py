@@ -27,6 +27,13 @@ A memory budget below 137 MiB allows fewer.
 _ALL = 2**31 - 1
 _BYTES = 144
 """Bytes of memory per sampled pair: rows, distances, ranks and influence, and copies for sorting."""
+WIDE_FEATURES = 1024
+"""Largest number of features for which a partition of the given features uses pairs of any rows."""
+_WIDE_ROWS = 1024
+"""Number of rows that a partition of slightly more features uses."""
+_FEWEST_ROWS = 256
+_ROTATED_VALUES = 1 << 24
+"""Largest number of values that a partition rotates."""
 _SPARSE = 0.5
 """Largest share of all pairs at which the default number of pairs is drawn with replacement."""
 
@@ -43,15 +50,16 @@ class Sample:
     """Share of all pairs that each partition uses; 0 if pairs are drawn with replacement."""
 
 
-def plan_sample(n: int, asked: int | None, n_draws: int, rng: np.random.Generator) -> Sample:
+def plan_sample(n: int, asked: int | None, n_draws: int, n_chosen: int, rng: np.random.Generator) -> Sample:
     """Divide the pairs among the partitions, because separate pairs for each give the smallest error.
 
-    If separate pairs would be too few for a rank correlation, several partitions use the same pairs.
+    If separate pairs would be too few for a rank correlation, several partitions use the same pairs. By default, the
+    pairs of each partition are pairs of `n_chosen` rows, which are chosen anew for each partition.
     """
-    if asked is None and _SPARSE * n_pairs(n) >= DEFAULT_PAIRS:
+    if asked is None and (n_chosen < n or _SPARSE * n_pairs(n) >= DEFAULT_PAIRS):
         size = max(FEWEST_PAIRS, -(-_default_pairs() // n_draws))
         return Sample(
-            lambda count: [partial(sampled_feature_halves.draw_pairs, n, size, gen) for gen in rng.spawn(count)], 0, 0.0
+            lambda count: [partial(_pairs_of_few, n, n_chosen, size, gen) for gen in rng.spawn(count)], 0, 0.0
         )
     total = min(_default_pairs() if asked is None else asked, n_pairs(n))
     if asked is not None:
@@ -67,6 +75,26 @@ def plan_sample(n: int, asked: int | None, n_draws: int, rng: np.random.Generato
         return [partial(sets.__getitem__, index % n_sets) for index in range(taken - count, taken)]
 
     return Sample(draw_pairs, total, -(-total // n_sets) / n_pairs(n))
+
+
+def rows_per_partition(n: int, n_features: int, rotated: bool) -> int:
+    """Number of rows whose pairs a partition uses by default.
+
+    A rotation computes new features for each row, and wide rows take long to read for each pair. With fewer rows, each
+    row is processed once per partition. The interval then includes the additional error.
+    """
+    if n_features > WIDE_FEATURES:
+        return min(n, max(_FEWEST_ROWS, int(_WIDE_ROWS * np.sqrt(WIDE_FEATURES / n_features))))
+    return min(n, _ROTATED_VALUES // n_features) if rotated else n
+
+
+def _pairs_of_few(n: int, n_chosen: int, size: int, rng: np.random.Generator) -> Pairs:
+    """Independent random pairs of some random rows, or of all rows."""
+    if n_chosen == n:
+        return sampled_feature_halves.draw_pairs(n, size, rng)
+    rows = np.sort(rng.choice(n, n_chosen, replace=False, shuffle=False))
+    i, j = sampled_feature_halves.draw_pairs(n_chosen, size, rng)
+    return rows[i], rows[j]
 
 
 def _default_pairs() -> int:

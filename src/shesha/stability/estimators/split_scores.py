@@ -15,7 +15,7 @@ from shesha.kernels.feature_half_correlation import Partition
 from shesha.kernels.threads import parallel
 from shesha.stability.estimators.intervals import monte_carlo_error
 from shesha.stability.estimators.row_pairs_in_resampled_groups import Pairs, count_group_pairs_once
-from shesha.stability.estimators.sampled_pairs import plan_sample, uses_all_pairs
+from shesha.stability.estimators.sampled_pairs import plan_sample, rows_per_partition, uses_all_pairs
 from shesha.stability.nulls import sampled_row_matching
 from shesha.stability.nulls.choice import choose_null
 from shesha.stability.request import THINNING, Evidence, Request
@@ -155,7 +155,8 @@ def _from_pairs(request: Request) -> Evidence:
     halves = halves_from_source(request)
     n = request.n_rows
     next_draw = halves.sampler(request.seed)
-    sample = plan_sample(n, request.pairs, request.options["n_draws"], spawn(request.seed, THINNING))
+    n_chosen = rows_per_partition(n, request.n_features, halves.rotated)
+    sample = plan_sample(n, request.pairs, request.options["n_draws"], n_chosen, spawn(request.seed, THINNING))
     n_scored = 0
     draws: list[Draw] = []
 
@@ -182,7 +183,8 @@ def _from_pairs(request: Request) -> Evidence:
     clusters = request.exchange.clusters
     drawn = i * n + j if sample.distinct else None
     pair_error, row_error = pair_influence.standard_errors(effect, clusters[i], clusters[j], drawn, sample.share)
-    note = f"{n_used:,} random pairs of {n_pairs(n):,} were used; the interval is analytic (dyadic-robust)"
+    among = f" (in each partition of {n_chosen:,} random rows)" if n_chosen < n and not sample.distinct else ""
+    note = f"{n_used:,} random pairs of {n_pairs(n):,}{among} were used; the interval is analytic (dyadic-robust)"
     return Evidence(
         float(np.nanmean(scores)),
         scores,

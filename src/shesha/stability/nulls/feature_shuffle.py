@@ -68,7 +68,7 @@ class UnlinkedFeatures:
         rows, metric = request.source.whole.rows, request.options["metric"]
         design, known = request.exchange, request.covariates
         if n_pairs(len(rows)) > PAIRS:
-            return sampled_null(rows, design, request, PAIRS, self.rotations, _rotate_principal_axes)
+            return sampled_null(rows, design, request, PAIRS, self.rotations, rotate_principal_axes)
         draws = zip(_draws(request), _turns(self.rotations), strict=False)
         return np.array([_score(shuffle_features(rows, design, rng, known), metric, turn) for rng, turn in draws])
 
@@ -114,7 +114,7 @@ Turned = Callable[[Matrix, Metric, Sequence[Draw]], Iterator[tuple[Matrix, Masks
 """Function from rows to the rotated rows and their halves, for each rotation."""
 
 
-def _rotate_principal_axes(rows: Matrix, metric: Metric, turn: Sequence[Draw]) -> Iterator[tuple[Matrix, Masks]]:
+def rotate_principal_axes(rows: Matrix, metric: Metric, turn: Sequence[Draw]) -> Iterator[tuple[Matrix, Masks]]:
     """Rotate as the exact estimator does, after a change to principal axes."""
     halves = Masks.build([np.arange(rows.shape[1])])
     for matrix in rotate_rows(_drop_undirected(rows, metric), metric, turn):

@@ -8,8 +8,8 @@ import numpy as np
 
 from shesha.kernels.threads import parallel
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.stability.estimators.sampled_pairs import pairs_of_partition
-from shesha.stability.nulls.feature_shuffle import ROTATIONS, sampled_null
+from shesha.stability.estimators.sampled_pairs import WIDE_FEATURES, pairs_of_partition
+from shesha.stability.nulls.feature_shuffle import ROTATIONS, rotate_given_axes, rotate_principal_axes, sampled_null
 from shesha.stability.nulls.row_matching import partitions_per_matching
 from shesha.stability.request import MATCHING, Request
 from shesha.support import memory
@@ -22,7 +22,10 @@ from shesha.views.feature_halves import Draw, restart_draw
 NULL_PAIRS = 100_000
 """Number of pairs per matching; with fewer pairs than the score, the null is wider, never narrower."""
 NULL_ROWS = 4096
-"""Maximum number of matched rows; with fewer rows, the null is wider, never narrower."""
+"""Maximum number of matched rows of narrow data; with fewer rows, the null is wider, never narrower."""
+_FEWEST_ROWS = 256
+_NARROW, _NARROW_ROTATED = 1024, 512
+"""Largest number of features of narrow data, for the given features and for rotated features."""
 
 _BLOCKS = 1 << 23
 """Maximum number of bytes of the rows that a thread gathers, and of their products."""
@@ -38,16 +41,19 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
     if not request.n_permutations:
         return np.empty(0)
     rng = spawn(request.seed, MATCHING)
-    chosen = _rows(request.exchange, rng)
+    d = halves.rows.shape[1]
+    chosen = _rows(request.exchange, rng, max_rows(d, halves.rotated))
     design = request.exchange.take(chosen)
     if halves.rotated:
         # More pairs than the score uses would make the null too narrow.
         n_pairs = min(request.pairs or NULL_PAIRS, NULL_PAIRS) // ROTATIONS
-        return sampled_null(halves.rows.read(chosen), design, request, n_pairs, rotations[: request.options["n_draws"]])
+        rotations = rotations[: request.options["n_draws"]]
+        rotate = rotate_given_axes if d <= WIDE_FEATURES else rotate_principal_axes
+        return sampled_null(halves.rows.read(chosen), design, request, n_pairs, rotations, rotate)
     rows = halves.reader()(chosen)
     next_draw = halves.sampler(request.seed)
     draws = [next_draw() for _ in range(request.options["n_draws"])]
-    together = partitions_per_matching(halves.rows.shape[1], len(draws))
+    together = partitions_per_matching(d, len(draws))
     n_turns = -(-len(draws) // together)
     # More pairs than the score uses would make the null too narrow.
     per_draw = min(request.pairs or NULL_PAIRS, NULL_PAIRS) // together
@@ -76,25 +82,34 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
     return out
 
 
-def _rows(design: Exchange, rng: np.random.Generator) -> Index:
+def max_rows(n_features: int, rotated: bool) -> int:
+    """Maximum number of matched rows, so that wide data take about as long as narrow data.
+
+    The cost of a matching is proportional to the number of features, and that of a rotation to its cube.
+    """
+    share = (_NARROW_ROTATED / n_features) ** 3 if rotated else _NARROW / n_features
+    return min(NULL_ROWS, max(_FEWEST_ROWS, int(NULL_ROWS * share)))
+
+
+def _rows(design: Exchange, rng: np.random.Generator, at_most: int) -> Index:
     """Choose the rows to match: random rows, whole groups, or a stretch of a series."""
     n = design.n_rows
-    if n <= NULL_ROWS:
+    if n <= at_most:
         return np.arange(n)
     if design.shift or design.block_length:
-        start = int(rng.integers(n - NULL_ROWS + 1))
-        return np.arange(start, start + NULL_ROWS)
-    units = _units(design)
+        start = int(rng.integers(n - at_most + 1))
+        return np.arange(start, start + at_most)
+    units = _units(design, at_most)
     sizes = np.bincount(units)
     order = rng.permutation(len(sizes))
-    wanted = order[: max(2, int(np.searchsorted(np.cumsum(sizes[order]), NULL_ROWS, side="right")))]
+    wanted = order[: max(2, int(np.searchsorted(np.cumsum(sizes[order]), at_most, side="right")))]
     return np.flatnonzero(np.isin(units, wanted))
 
 
-def _units(design: Exchange) -> Index:
+def _units(design: Exchange, at_most: int) -> Index:
     """Code of the unit that is chosen as a whole: a row, its group, or a small stratum.
 
     A random subset of rows would leave few exchangeable rows in a small stratum.
     """
-    small = np.bincount(design.block).max() <= NULL_ROWS // _STRATA
+    small = np.bincount(design.block).max() <= at_most // _STRATA
     return design.block if small else design.clusters
