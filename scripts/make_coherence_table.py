@@ -30,23 +30,25 @@ NOISE = {
 HEAD = """# How far to trust coherence
 
 Coherence measures how much the rows of a group shift in a common direction. This page reports the false positive rate
-of its test and the coverage of its intervals. Use it to judge the p-value or the interval of a group. The columns
-*coherence*, *unbiased* and *magnitude* give the percentage of {runs} groups without an effect that have p <= 0.05
-({controls} controls, {features} features, {draws} draws). *Mean* is the mean coherence of these groups, and *chance
-level* is the mean of their null distributions. The columns *interval* give the percentage of 95 % intervals that
-contain the mean score, for coherence and for unbiased coherence. They come from {runs} groups with an effect (a step of
-1 in one feature). `python scripts/make_coherence_table.py --runs {runs}` makes the table.
+of its test and the coverage of its intervals. Use it to judge the p-value or the interval of a group.
+
+The columns *coherence*, *unbiased* and *magnitude* give the percentage of {runs} groups without an effect that have p
+<= 0.05 ({controls} controls, {features} features, {draws} draws). *Mean* is the mean coherence of these groups, and
+*chance level* is the mean of their null distributions. The columns *interval* give the percentage of 95 % intervals
+that contain the mean score, for coherence and for unbiased coherence. The intervals are from {runs} groups with an
+effect (a step of 1 in one feature). `python scripts/make_coherence_table.py --runs {runs}` makes the table.
 """
 READ = """\
 - False positive rates are about 5 % or lower. (At a true rate of 5 %, values from 2.4 to 9 % are expected in 200 runs.)
-  Groups with more rows than 15 % of the controls are compared with shuffled labels, because null groups (groups of
-  controls that are scored like the group) would leave too few controls. In simulations with several kinds of controls,
-  null groups of 450 and 486 controls led to a false positive in 62 of 600 runs (10 %), and shuffled labels in 36 of 600
-  runs (6 %).
-- If the controls are matched by nearest neighbours, labels are not shuffled. Tests of large groups are then
-  conservative.
-- Intervals contain the mean score as often as stated, except if the controls are matched by nearest neighbours. Rows
-  share these controls, so the coverage for groups with many rows is only 60 to 90 %. Use the p-value in this case."""
+- By default, each group is compared with null groups, which are sets of controls that are scored like the group. Groups
+  with more rows than 15 % of the controls are compared with shuffled labels instead, because null groups would leave
+  too few controls. In simulations with several kinds of controls, null groups of 450 and 486 controls led to a false
+  positive in 62 of 600 runs (10 %), and shuffled labels in 36 of 600 runs (6 %).
+- If the controls are matched by nearest neighbours, null groups are used for large groups as well. The tests of large
+  groups are then conservative.
+- Without matching by nearest neighbours, 95 % intervals contain the mean score in 91 to 100 % of runs. With matching,
+  rows share controls, and the coverage can be as low as 60 % for groups with many rows. Use the p-value in this
+  case."""
 WAYS = {
     "controls": {},
     "shuffled labels": {"null": "pooled"},

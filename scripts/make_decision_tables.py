@@ -92,7 +92,7 @@ def designs() -> list[str]:
     rows = rows[rows["truth"] == "nothing"]
     dependent = rows["data"] == "clusters of rows"
     rows.loc[(rows["part"] == "measures") & ~dependent, "data"] = "independent"
-    head = ["rows that could swap", "use", "false alarms without it", "false alarms with it"]
+    head = ["rows that could swap places", "use", "false positives without this option", "false positives with it"]
     return [
         markdown_table(head, []),
         *(markdown_line([case, say, rate(rows, free), rate(rows, told)]) for case, say, free, told in CASES),
@@ -104,9 +104,10 @@ def depth() -> str:
     rows = rows[(rows["aggregate"] == "max") & (rows["kinship"] == 0)]
     deepest = rows[rows["layers"] == rows["layers"].max()]
     return (
-        f"the best pair of {deepest['layers'].iloc[0]} x {deepest['layers'].iloc[0]} unrelated layers is above the "
-        f"chance level of a single pair in {(deepest['best_alone_p'] <= LEVEL).mean():.0%} of models, but above that "
-        f"of maxima in only {(rows['p_value'] <= LEVEL).mean():.1%}"
+        f"the best pair of {deepest['layers'].iloc[0]} x {deepest['layers'].iloc[0]} unrelated layers exceeds the "
+        f"threshold of a single pair in {(deepest['best_alone_p'] <= LEVEL).mean():.0%} of "
+        f"{len(deepest)} runs; over all depths, it exceeds the threshold of maxima in only "
+        f"{(rows['p_value'] <= LEVEL).mean():.1%} of {len(rows)} runs"
     ).replace("%", " %")
 
 

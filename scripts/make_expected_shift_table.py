@@ -102,16 +102,16 @@ TEXT = (
     HEADING
     + """
 
-`python scripts/make_expected_shift_table.py` makes the tables of this section. Simulated rows with 8 features are of
-two kinds; the spread of one kind is 1.5 times that of the other. The reference has 200 rows, of which 10 % are of the
-wider kind, and there are 300 new rows. (With weights, the reference has 80 rows and there are 60 new rows.) In the
-first table, only the shares of the two kinds change ({n} streams per line):
+`python scripts/make_expected_shift_table.py` makes the tables of this section. The data are simulated rows with 8
+features, of two kinds. The spread of one kind is 1.5 times that of the other. The reference has 200 rows, of which 10 %
+are of the wider kind, and there are 300 new rows. (With weights, the reference has 80 rows and there are 60 new rows.)
+In the first table, only the shares of the two kinds change ({n} streams per line):
 
 {nulls}
 
-`update` counts a changing mix as a change, which is correct if the mix is expected to stay the same. With ranks within
-groups, or with known weights, the rate is below 0.05. In the second table, the spread of all rows changes as well
-({fewer} streams per line):
+`update` treats a changing mix as a change, which is correct if you expect the mix to stay the same. With `groups=`, or
+with known weights, the rate is below 0.05. In the second table, the spread of all rows changes as well ({fewer} streams
+per line):
 
 {later}
 

@@ -366,33 +366,34 @@ def page(rates: list, lengths: list, later: list, new: list, n_monitors: int) ->
 
 TEXT = """# How often monitors alarm
 
-This page reports how often monitors raise alarms, with and without a change, compared with other tools. Use it to
-choose a rate and a run length. `python scripts/make_monitoring_tables.py` makes the tables. Each monitor has {n}
-canaries ({fewer} where precisions differ) and {k} re-encodings, which define its noise floor. Numbers in parentheses
-are 95 % confidence limits. The text encoder is MiniLM (all-MiniLM-L6-v2), in float32 or with weights stored in bfloat16
-or float16. The tests of Evidently follow its version 0.7.23; the script reimplements them.
+This page reports how often [monitors](monitoring.md) raise alarms, with and without a change, compared with other
+tools. Use it to choose a false alarm rate and a run length. `python scripts/make_monitoring_tables.py` makes the
+tables. Each monitor has {n} canaries ({fewer} for data sets with several precisions) and {k} re-encodings, which define
+its noise floor. Numbers in parentheses are 95 % confidence limits. The text encoder is MiniLM (all-MiniLM-L6-v2), in
+float32 or with weights stored in bfloat16 or float16. The script reimplements the tests of Evidently 0.7.23.
 
 ## Nothing changed: the same inputs encoded again
 
 Rates are shares of {n_monitors} monitors with one check each. The reference, the {k} re-encodings and the check of each
-monitor are drawn from the same 300 encodings (120 where precisions differ), so the limits are somewhat too narrow. The
+monitor are drawn from the same 300 encodings (120 with several precisions), so the limits are somewhat too narrow. The
 rules of other tools are applied to 40 pairs of encodings.
 
 {rates}
 
-Each measure is compared with its own values for the re-encodings, and none significantly exceeds the stated rate, not
-even Procrustes. With one threshold for all measures, Procrustes would raise too many alarms. If an encoder is exactly
+No measure significantly exceeds the stated rate, because each has its own threshold, from its values for the
+re-encodings. With one threshold for all measures, Procrustes would raise too many alarms. If an encoder is exactly
 reproducible, drifts are tied and the rate is lower, down to zero. The fixed bounds on the cosine raise no alarm here,
-but they also detect few real changes (see below). The tests of Evidently compare the distributions of the two sets of
-encodings. Depending on the data, its MMD test always or never raises an alarm.
+but they also miss small changes ([below](#something-changed)). The tests of Evidently compare the distributions of the
+two sets of encodings. Its MMD test raises an alarm for every pair of image encodings, and for no pair of text
+encodings.
 
 ## Nothing changed, many checks
 
 The table gives the number of checks to the first alarm for {n_runs} monitors per line (`run_length=`). Checks are drawn
 with replacement from the encodings that are not among the {k} re-encodings of the monitor, up to 20 times the stated
-run length. Each monitor has its own re-encodings, so monitors differ: the mean is at least as stated, but the median
-can be lower. If drifts are tied, alarms are rarer. CUSUM at the same threshold takes longer (+: some monitors raised no
-alarm).
+run length. Each monitor has its own re-encodings, so run lengths vary between monitors. Their mean is at least the
+stated length, but their median can be shorter. If drifts are tied, alarms are rarer. CUSUM, another sequential test,
+raises its first alarm later at the same threshold (+: some monitors raised no alarm).
 
 {lengths}
 
@@ -400,22 +401,22 @@ alarm).
 
 Gaussian noise is added to all weights of MiniLM, in units of each tensor's standard deviation. The encodings and the
 re-encodings include all precisions. The table gives the share of single checks that raise an alert, and the median
-number of successive checks to the alarm. For other tools, it gives the share of pairs of encodings for which they raise
-an alarm.
+number of successive checks until a monitor with a run length raises an alarm. For other tools, it gives the share of
+pairs of encodings that raise an alarm.
 
 {later}
 
 ## New inputs
 
 Embeddings of SST-2 sentences are divided at random into reference and new rows. All tests use the same divisions, so
-their rates tend to be high or low together. Over 600 divisions, the rate of the energy test is close to the stated
-rate.
+their rates tend to be high or low together. The first line shows that over 600 divisions, the rate of the energy test
+is close to the stated rate.
 
 {new}
 
 The stream test uses one number per row, its distance from the centre, so it needs more rows than a two-sample test. You
-may look at the result of the stream test after every row, but you may use a two-sample test only once. If the same
-inputs can be encoded again, a check detects far smaller changes than any of these tests.
+may look at the result of the stream test after every row, but you may use a two-sample test only once. If you can
+encode the same inputs again, a check of canaries detects far smaller changes than any of these tests.
 """
 
 

@@ -23,7 +23,7 @@ from shesha.report import markdown_line, markdown_table
 from shesha.support.atomic_files import write_text
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "pitfalls.md"
-BEGIN, END = "## How each problem changes each score\n", "## Twenty traps\n"
+BEGIN, END = "## How each problem changes each score\n", "## Twenty simulated problems\n"
 SPLITS = {"feature split": "feature_split", "basis averaged": "basis_averaged_split"}
 MEASURES = ("CKA", "unbiased CKA", "RSA", "mutual kNN", "Procrustes similarity", "SVCCA")
 SCORES = (*SPLITS, *MEASURES)
@@ -33,11 +33,12 @@ N_SHARED = 6
 MANY = 0.2
 """Share of draws above which false positives are printed bold; 5 of 20 occur in one cell of 400 at a level of 5 %."""
 READING = """\
-Drift and donors are the most harmful: they affect every score, and look like a strong, significant result. Width and
-few rows raise raw scores, but a test corrects for them. An outlying row raises CKA and Procrustes to about 1 and leaves
-rank-based scores unchanged. A rogue dimension (one feature with very large variance) hides the shared part from every
-score. It raises the basis-averaged score and SVCCA, although X and Y share no more than before. A common offset makes
-nearest neighbours by cosine uninformative."""
+Slow drift and dependent or duplicated rows are the most harmful problems: without a remedy, every score of unrelated
+data is often significant. Many features or few rows raise the raw scores of most similarity measures, but a permutation
+test corrects for this. An outlying row raises CKA and Procrustes to about 1 and leaves RSA unchanged. A rogue dimension
+(one feature with very large variance) lowers most scores to about 0, even if much is shared. It raises the
+basis-averaged score and SVCCA, although X and Y share no more than before. A common offset makes nearest neighbours by
+cosine uninformative."""
 Pair = tuple[np.ndarray, np.ndarray]
 Data = tuple[np.ndarray, np.ndarray, dict[str, Any]]
 """X, Y, and the arguments that describe the rows."""
@@ -197,20 +198,20 @@ def section(lines: dict[Trap, Line], n_seeds: int) -> str:
     return "\n".join(
         [
             BEGIN,
-            f"Each line shows a *trap*: data with one planted problem. Scores are medians of {n_seeds} draws of "
-            f"{N} rows x {D} features,\nunless the line says otherwise (`python scripts/make_pitfall_scores.py`). "
-            "**Nothing is shared** in this table: X and Y are noise.",
-            f"A score is in bold type if more than {100 * MANY:.0f} % of draws are above chance at the 5 % level, with "
-            "rows permuted freely. The last\ncolumn gives the range of this percentage over the eight scores after the "
-            "remedy.",
+            f"Each line shows data with one simulated problem. Scores are medians of {n_seeds} draws of {N} rows x {D} "
+            "features, unless the line\nsays otherwise (`python scripts/make_pitfall_scores.py`). In the first table, "
+            "**nothing is shared**: X and Y are\nindependent noise. A score is in bold type if more than "
+            f"{100 * MANY:.0f} % of draws are above chance at the 5 % level, with rows\npermuted freely. After the "
+            "remedy, this percentage lies in the range of the last column for all eight scores.",
             "",
-            markdown_table(["trap", *SCORES, "remedy", "above chance after"], []),
+            markdown_table(["problem", *SCORES, "remedy", "above chance after"], []),
             *shut,
             "",
-            "**Much is shared** in this table: six shared variables account for two thirds of each feature's variance, "
-            f"and X and Y mix\nthem differently. Scores are medians of {N_SHARED} draws, before and after the remedy.",
+            "In the next table, **much is shared**: six shared variables account for two thirds of each feature's "
+            "variance, and X\nand Y mix them differently. Scores are medians of "
+            f"{N_SHARED} draws, before and after the remedy.",
             "",
-            markdown_table(["trap", *SCORES], []),
+            markdown_table(["problem", *SCORES], []),
             *shared,
             "",
             READING,
@@ -252,10 +253,10 @@ def group_sizes() -> str:
         lines.append(markdown_line([str(size), *numbers, f"{(found['p'] <= 0.05).sum()} of {len(found)}"]))
     return "\n".join(
         [
-            "**Group size** is a trap for coherence, the mean cosine between the shifts of single cells and their mean "
-            "shift. The table\nshows medians over 20 groups of cells without an effect (50 features, 1,000 controls). "
-            "Use the *unbiased* score,\nor the p-value, which compares each group with equally large groups of control "
-            "cells.",
+            "**Small groups** have a high coherence by chance. (Coherence is the mean cosine between the shifts of "
+            "single cells and\ntheir mean shift.) The table shows medians over 20 groups of cells without an effect "
+            "(50 features, 1,000 controls). Use\nthe *unbiased* score, or the p-value, which compares each group with "
+            "equally large groups of control cells.",
             "",
             markdown_table(["cells in a group", "coherence", "magnitude", "chance", "unbiased", "p at most 0.05"], []),
             *lines,

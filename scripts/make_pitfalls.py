@@ -1,8 +1,8 @@
-"""Write docs/pitfalls.md: naive scores for twenty traps, the doubts that are raised, and scores after their advice.
+"""Write docs/pitfalls.md: naive scores for twenty problems, the doubts that are raised, and scores after their advice.
 
     python scripts/make_pitfalls.py [--seeds 10] [--runs 200] [--out FILE]
 
-`--seeds` is the number of samples of each trap. `--runs` is the number of samples of each clean condition, where any
+`--seeds` is the number of samples of each problem. `--runs` is the number of samples of each clean condition, where any
 doubt is a false alarm. If SHESHA_DATA names a folder of real data, the last section reports how their scores change.
 """
 
@@ -147,7 +147,8 @@ TRAPS = (
         centred,
         "centred columns",
     ),
-    Trap("depth without biology, log1p(CP10k)", ("row scale",), depth_only, beside_scale, "minus chance within depth"),
+    Trap("cells that differ only in depth, log1p(CP10k)", ("row scale",), depth_only, beside_scale,
+         "minus chance within depth"),
     Trap("three batches, in order", ("order",), batches, lambda d: without(d["X"], d["batch"]), "batch means removed"),
     Trap(
         "the same, with batches as classes",
@@ -175,7 +176,7 @@ TRAPS = (
     Trap("each feature four times", ("copied features",), lambda rng: {"X": np.tile(noise(rng), 4)},
          lambda d: split(d["X"][:, :D]), "one copy of each"),
     Trap(
-        "row number leaked",
+        "row number added to the features",
         ("order",),
         lambda rng: {"X": noise(rng) + ROW_NUMBER * noise(rng, 1, D)},
         lambda d: without(d["X"], np.arange(N) - N / 2),
@@ -347,7 +348,7 @@ def scores_of_each() -> str:
     """The part of the page that `make_pitfall_scores.py` wrote."""
     page = PAGE.read_text(encoding="utf-8")
     begin = "## How each problem changes each score\n"
-    return begin + page.split(begin)[1].split("## Twenty traps\n")[0] if begin in page else ""
+    return begin + page.split(begin)[1].split("## Twenty simulated problems\n")[0] if begin in page else ""
 
 
 def main() -> None:
@@ -371,17 +372,17 @@ def main() -> None:
     parts = [
         HEAD,
         scores_of_each(),
-        f"## Twenty traps\n\nThe table shows medians over {asked.seeds} samples of {N} rows x {D} features, "
-        "unless it says otherwise. ",
-        f"For {right} of the {len(TRAPS)} traps,\nthe planted problem is the first doubt in most samples.\n\n",
+        f"## Twenty simulated problems\n\nThe table shows medians over {asked.seeds} samples of {N} rows x {D} "
+        "features, unless the line says otherwise. ",
+        f"For {right} of the {len(TRAPS)} problems,\nthe simulated problem is the first doubt in most samples.\n\n",
         markdown_table(
-            ["planted problem", "naive score", "first doubt (number of samples)", "score after the advice"], []
+            ["simulated problem", "naive score", "first doubt (number of samples)", "score after the advice"], []
         ),
         "\n",
         "\n".join(line for line, _ in traps),
-        f"\n\n## Clean data\n\nThe table shows the percentage of {asked.runs} samples that raise any doubt, and the "
-        "number of samples that raise each doubt.\nCounts with 8 features have a common offset (mean cosine about "
-        "0.8), so the doubt *offset* is correct.\n\n",
+        f"\n\n## Clean data\n\nThe data in this table have no simulated problem. The table shows the percentage of "
+        f"{asked.runs} samples that raise any doubt,\nand the number of samples that raise each doubt. Counts with 8 "
+        "features have a common offset (mean cosine about 0.8), so\nthe doubt *offset* is correct.\n\n",
         markdown_table(["rows", *(f"{n} x {d}" for n, d in SIZES)], []),
         "\n",
         "\n".join(clean),
@@ -389,8 +390,8 @@ def main() -> None:
     ]
     if real:
         parts += [
-            "\n## Real data\n\nThe table shows the feature split, the doubts with their effects, "
-            "and the score after the remedy.\n\n"
+            "\n## Real data\n\nThe table shows the feature split, the doubts with their effects, and the feature split "
+            "after a remedy (in parentheses).\n\n"
         ]
         parts += [
             markdown_table(["data", "feature split", "doubts", "after the remedy"], []),
