@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import shesha
+from shesha.kernels.sampled_feature_halves import distinct_pairs
 from shesha.stability.estimators import sampled_pairs, split_scores
+from shesha.stability.nulls import sampled_row_matching
 from shesha.support.memory import MemoryBudgetError
-from shesha.views import SampledHalves
+from shesha.views import Rows, SampledHalves, sampled_feature_halves
 
 
 def both(X, variant, pairs=60_000, **options):
@@ -219,3 +221,56 @@ def test_the_unit_of_the_features_changes_no_sampled_score(low_rank, metric, sca
     )
     assert scaled.value == pytest.approx(plain.value, rel=1e-9)
     assert scaled.pair_error == pytest.approx(plain.pair_error, rel=1e-6)
+
+
+@pytest.fixture
+def small_is_wide(monkeypatch):
+    """Treat more than 8 features as wide, and score each partition on few rows and pairs."""
+    monkeypatch.setattr(sampled_pairs, "WIDE_FEATURES", 8)
+    monkeypatch.setattr(sampled_feature_halves, "WIDE_FEATURES", 8)
+    monkeypatch.setattr(sampled_pairs, "DEFAULT_PAIRS", 20_000)
+    monkeypatch.setattr(sampled_pairs, "_WIDE_ROWS", 85)
+    monkeypatch.setattr(sampled_pairs, "_FEWEST_ROWS", 16)
+
+
+def test_products_of_few_rows_give_the_scores_of_separate_pairs(low_rank, metric, monkeypatch):
+    X = low_rank(40, 12) + 0.3
+    X[3, 6:] = 0.0
+    halves = SampledHalves(Rows(X), metric, rotated=False)
+    pairs = distinct_pairs(40, 600, np.random.default_rng(1))
+    draw = np.arange(12)
+    separate = halves.score(draw, pairs)
+    monkeypatch.setattr(sampled_feature_halves, "WIDE_FEATURES", 8)
+    products = halves.score(draw, pairs)
+    assert products.score == pytest.approx(separate.score, abs=1e-12)
+    for name in ("i", "j", "influence"):
+        np.testing.assert_allclose(getattr(products, name), getattr(separate, name), atol=1e-9)
+
+
+@pytest.mark.parametrize("variant", ["feature_split", "basis_averaged_split"])
+def test_errors_of_wide_data_include_the_choice_of_rows(low_rank, variant, small_is_wide):
+    X = low_rank(400, 32, noise=2.0)
+    exact = shesha.estimate(X, variant=variant, pairs="all", n_bootstrap=50, n_draws=60, seed=99)
+    found = [shesha.estimate(X, variant=variant, n_draws=20, seed=seed) for seed in range(30)]
+    values = np.array([one.value for one in found])
+    assert "in each partition of 42 random rows" in str(found[0])
+    assert values.mean() == pytest.approx(
+        exact.value, abs=4 * (values.std(ddof=1) / np.sqrt(30) + exact.monte_carlo_error)
+    )
+    predicted = np.mean([one.monte_carlo_error for one in found])
+    assert values.std(ddof=1) == pytest.approx(predicted, rel=0.4)
+    assert np.mean([one.standard_error for one in found]) > 0.9 * exact.standard_error
+
+
+def test_wide_data_have_a_null_that_is_not_too_narrow(low_rank, small_is_wide, monkeypatch):
+    monkeypatch.setattr(sampled_row_matching, "WIDE_FEATURES", 8)
+    rng = np.random.default_rng(3)
+    for variant in ("feature_split", "basis_averaged_split"):
+        chances = [
+            shesha.chance(rng.standard_t(3, (400, 24)), variant=variant, n_draws=4, n_permutations=19, seed=seed)
+            for seed in range(40)
+        ]
+        # At a level of 5 %, more than 6 of 40 false positives have a probability of 0.003.
+        assert sum(chance.p_value <= 0.05 for chance in chances) <= 6
+        signal = shesha.chance(low_rank(400, 24), variant=variant, n_draws=4, n_permutations=19, seed=0)
+        assert signal.p_value == 0.05

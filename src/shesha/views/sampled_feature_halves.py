@@ -23,6 +23,8 @@ from shesha.views.undirected_rows import UndirectedRowsError
 
 FEWEST_PAIRS = 1000
 """Smallest number of pairs per partition; with fewer, the rank correlation is biased."""
+WIDE_FEATURES = 1024
+"""Largest number of features for which a partition of the given features uses pairs of any rows."""
 _CELLS_PER_PAIR = 32
 """Largest number of pairs of distinct rows per pair at which matrix products are faster than separate pairs."""
 _FIRST_ROWS = 256
@@ -48,15 +50,16 @@ class SampledHalves:
 
     def score(self, draw: Draw, pairs: tuple[Index, Index]) -> sampled_feature_halves.SampledScore:
         """Correlate the halves of one partition over some pairs."""
-        rows, places = np.unique(np.concatenate(pairs), return_inverse=True)
-        if len(rows) ** 2 <= _CELLS_PER_PAIR * len(pairs[0]):
-            return self._score_of_few(draw, rows, (places[: len(pairs[0])], places[len(pairs[0]) :]), pairs)
+        if self.rows.shape[1] > WIDE_FEATURES:
+            rows, places = np.unique(np.concatenate(pairs), return_inverse=True)
+            if len(rows) ** 2 <= _CELLS_PER_PAIR * len(pairs[0]):
+                return self._score_of_few(draw, rows, places.reshape(2, -1), pairs)
         return sampled_feature_halves.score(
             self.reader(), self.rows.shape[1], pairs, self._half_metric, self._plan(draw)
         )
 
     def _score_of_few(
-        self, draw: Draw, rows: Index, places: tuple[Index, Index], pairs: tuple[Index, Index]
+        self, draw: Draw, rows: Index, places: Index, pairs: tuple[Index, Index]
     ) -> sampled_feature_halves.SampledScore:
         """Compute all distances of a few rows with matrix products, and select the pairs."""
         few = Representation(self.reader()(rows), np.finfo(float).eps)

@@ -15,7 +15,7 @@ from shesha.kernels.distances import n_pairs
 from shesha.stability.estimators.row_pairs_in_resampled_groups import Pairs
 from shesha.support import memory
 from shesha.support.types import Index
-from shesha.views.sampled_feature_halves import FEWEST_PAIRS
+from shesha.views.sampled_feature_halves import FEWEST_PAIRS, WIDE_FEATURES
 
 PairCount = int | Literal["all"] | None
 """Number of random pairs of rows: an integer, 'all', or None for the default."""
@@ -27,8 +27,6 @@ A memory budget below 137 MiB allows fewer.
 _ALL = 2**31 - 1
 _BYTES = 144
 """Bytes of memory per sampled pair: rows, distances, ranks and influence, and copies for sorting."""
-WIDE_FEATURES = 1024
-"""Largest number of features for which a partition of the given features uses pairs of any rows."""
 _WIDE_ROWS = 1024
 """Number of rows that a partition of slightly more features uses."""
 _FEWEST_ROWS = 256

@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.kernels.threads import parallel
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.stability.estimators.sampled_pairs import WIDE_FEATURES, pairs_of_partition
+from shesha.stability.estimators.sampled_pairs import pairs_of_partition, rows_per_partition
 from shesha.stability.nulls.feature_shuffle import ROTATIONS, rotate_given_axes, rotate_principal_axes, sampled_null
 from shesha.stability.nulls.row_matching import partitions_per_matching
 from shesha.stability.request import MATCHING, Request
@@ -18,6 +18,7 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Index, Vector
 from shesha.views import SampledHalves
 from shesha.views.feature_halves import Draw, restart_draw
+from shesha.views.sampled_feature_halves import WIDE_FEATURES
 
 NULL_PAIRS = 100_000
 """Number of pairs per matching; with fewer pairs than the score, the null is wider, never narrower."""
@@ -41,19 +42,19 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
     if not request.n_permutations:
         return np.empty(0)
     rng = spawn(request.seed, MATCHING)
-    d = halves.rows.shape[1]
-    chosen = _rows(request.exchange, rng, max_rows(d, halves.rotated))
+    d, n_draws = halves.rows.shape[1], request.options["n_draws"]
+    together = min(ROTATIONS, n_draws) if halves.rotated else partitions_per_matching(d, n_draws)
+    chosen = _rows(request.exchange, rng, _most_rows(halves, request, n_draws / together))
     design = request.exchange.take(chosen)
     if halves.rotated:
         # More pairs than the score uses would make the null too narrow.
         n_pairs = min(request.pairs or NULL_PAIRS, NULL_PAIRS) // ROTATIONS
-        rotations = rotations[: request.options["n_draws"]]
+        rotations = rotations[:n_draws]
         rotate = rotate_given_axes if d <= WIDE_FEATURES else rotate_principal_axes
         return sampled_null(halves.rows.read(chosen), design, request, n_pairs, rotations, rotate)
     rows = halves.reader()(chosen)
     next_draw = halves.sampler(request.seed)
-    draws = [next_draw() for _ in range(request.options["n_draws"])]
-    together = partitions_per_matching(d, len(draws))
+    draws = [next_draw() for _ in range(n_draws)]
     n_turns = -(-len(draws) // together)
     # More pairs than the score uses would make the null too narrow.
     per_draw = min(request.pairs or NULL_PAIRS, NULL_PAIRS) // together
@@ -82,13 +83,18 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
     return out
 
 
-def max_rows(n_features: int, rotated: bool) -> int:
+def _most_rows(halves: SampledHalves, request: Request, n_sets: float) -> int:
     """Maximum number of matched rows, so that wide data take about as long as narrow data.
 
-    The cost of a matching is proportional to the number of features, and that of a rotation to its cube.
+    The cost of a matching is proportional to the number of features, and that of a rotation to its cube. If the score
+    uses other rows in each partition, its variance is divided by the number of partitions. With more rows than allowed
+    here, the null would have a smaller variance than the score.
     """
-    share = (_NARROW_ROTATED / n_features) ** 3 if rotated else _NARROW / n_features
-    return min(NULL_ROWS, max(_FEWEST_ROWS, int(NULL_ROWS * share)))
+    n, d = halves.rows.shape
+    share = (_NARROW_ROTATED / d) ** 3 if halves.rotated else _NARROW / d
+    most = min(NULL_ROWS, max(_FEWEST_ROWS, int(NULL_ROWS * share)))
+    scored = rows_per_partition(n, d, halves.rotated) if request.pairs is None else n
+    return most if scored == n else min(most, int(scored * np.sqrt(n_sets)))
 
 
 def _rows(design: Exchange, rng: np.random.Generator, at_most: int) -> Index:
