@@ -66,7 +66,10 @@ def main() -> None:
     print("| rows | features | rows of a template | accuracy | max drop |\n| --- | --- | --- | --- | --- |")
     for case in CASES:
         print(coverage(*case, runs), flush=True)
-    print("\n| best of five | one named beforehand | any of five alone |\n| --- | --- | --- |")
+    print(
+        "\n| best of five layers (`p_best`) | one layer chosen in advance (`p_value`) | any of five layers by its own p-value |"
+    )
+    print("| --- | --- | --- |")
     print(false_positives(2 * runs))
 
 
