@@ -63,10 +63,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=150)
     runs = parser.parse_args().runs
-    print("| rows | features | rows of a template | accuracy | max drop |\n| --- | --- | --- | --- | --- |")
+    print("| rows | features | rows per template | accuracy | max drop |\n| --- | --- | --- | --- | --- |")
     for case in CASES:
         print(coverage(*case, runs), flush=True)
-    print("\n| best of five | one named beforehand | any of five alone |\n| --- | --- | --- |")
+    columns = "best of five layers (`p_best`)", "one layer chosen in advance (`p_value`)"
+    print("\n|", " | ".join((*columns, "any of five layers by its own p-value")), "|\n| --- | --- | --- |")
     print(false_positives(2 * runs))
 
 

@@ -51,10 +51,10 @@ def test_a_card_says_all_that_is_declared(invoke, name):
     declared = VARIANTS.get(name) or DESCRIPTORS[name]
     ended = invoke("scores", name)
     assert (ended.status, ended.err) == (0, "")
-    assert plain(ended.out).startswith(f"{name}: {declared.title}. {plain(declared.means)} beware ")
+    assert plain(ended.out).startswith(f"{name}: {declared.title}. {plain(declared.means)} caveat ")
     card = entries(ended.out)
-    assert card["beware"] == declared.means_not
-    assert card["values"] == range_in_words(declared.bounds)
+    assert card["caveat"] == declared.means_not
+    assert card["range"] == range_in_words(declared.bounds)
     assert card["reference"] == declared.reference
     assert ("audit" in card) == declared.audited
     for change in ("scaling", "translation", "orthogonal"):

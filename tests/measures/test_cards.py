@@ -38,23 +38,23 @@ def test_a_card_says_all_that_is_declared(name):
     assert card["formula"] == plain(measure.formula)
     low, high = measure.bounds
     possible = f"{low:.4g} and up" if high == float("inf") else f"{low:.4g} to {high:.4g}"
-    assert card["read it"] == f"{measure.closer} is closer, {possible}"
-    assert card["itself"] == ("not one number" if measure.self_value is None else f"{measure.self_value:g}")
-    assert ("is not" in card["order"]) != measure.symmetric
+    assert card["range"] == f"{measure.closer} is closer, {possible}"
+    assert card["f(X, X)"] == ("not a fixed value" if measure.self_value is None else f"{measure.self_value:g}")
+    assert ("differs" in card["symmetry"]) != measure.symmetric
     assert ("must correspond" in card["rows"]) == measure.paired
     assert card["reference"] == plain(measure.reference)
     assert card["family"] == measure.family
     assert ("distances" in card) == measure.takes_distances
     options = ", ".join(f"{option}={value!r}" for option, value in measure.parameters.items())
     assert card.get("options", "") == options
-    assert [rest for title, rest in entries(text) if title == "beware"] == [plain(one) for one in measure.caveats]
+    assert [rest for title, rest in entries(text) if title == "caveat"] == [plain(one) for one in measure.caveats]
     assert max(map(len, text.split("\n"))) <= 100
 
 
 @everyone
 def test_the_call_on_a_card_exists(name):
     measure = measures.get(name)
-    call = dict(entries(measures.card(measure)))["call it"]
+    call = dict(entries(measures.card(measure)))["function"]
     function = getattr(measures, call.removeprefix("shesha.measures.").removesuffix("(X, Y)"))
     assert function.measure is measure
 
@@ -64,8 +64,8 @@ WORDS = {
     "linear": "any invertible linear map",
     "orthogonal": "rotations and reflections",
     "permutation": "reordering features",
-    "scaling": "one scale for all features",
-    "translation": "a common offset of all rows",
+    "scaling": "scaling all features equally",
+    "translation": "shifting all rows equally",
 }
 
 
@@ -87,7 +87,7 @@ def test_costs_are_told_apart():
     cost = {dict(entries(measures.card(measures.get(name))))["cost"] for name in measures.names()}
     declared = {measures.get(name).cost for name in measures.names()}
     assert len(cost) == len(declared)
-    assert "on request only" in dict(entries(measures.card(measures.get("RTD"))))["cost"]
+    assert "only on request" in dict(entries(measures.card(measures.get("RTD"))))["cost"]
 
 
 def test_options_that_are_asked_for_stand_on_the_card():

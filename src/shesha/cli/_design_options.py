@@ -30,11 +30,13 @@ Groups = Annotated[
 ]
 Within = Annotated[
     str | None,
-    typer.Option(metavar="FILE|COLUMN", help=f"Permute rows only within strata of a covariate (depth): {_WHERE}."),
+    typer.Option(
+        metavar="FILE|COLUMN", help=f"Permute rows only within strata of a covariate (sequencing depth): {_WHERE}."
+    ),
 ]
 Shift = Annotated[bool, typer.Option("--shift", help="Rows are a time series: permute them by circular shifts.")]
 BlockLength = Annotated[
-    int | None, typer.Option(help="Rows are a time series: permute stretches of this many consecutive rows.")
+    int | None, typer.Option(help="Rows are a time series: permute segments of this many consecutive rows.")
 ]
 
 Labels = Annotated[

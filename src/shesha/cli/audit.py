@@ -67,7 +67,8 @@ def audit_command(
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help=f"Take a first look: {_QUICK} resamples, {_QUICK} permutations, {_QUICK_PAIRS:,} pairs."
+            "--quick",
+            help=f"Compute less, for a first look: {_QUICK} resamples, {_QUICK} permutations, {_QUICK_PAIRS:,} pairs.",
         ),
     ] = False,
     pairs: Annotated[
@@ -84,7 +85,7 @@ def audit_command(
     store: Annotated[
         Path | None,
         typer.Option(
-            help="Keep results in this file. Rerun the same command to resume, or with new FILEs to add them."
+            help="Keep results in this file. Rerun the same command to resume, or pass further FILEs to add them."
         ),
     ] = None,
     layer_axis: _file_inputs.LayerAxis = "guess",
@@ -96,7 +97,7 @@ def audit_command(
     card: _outputs.Card = None,
     full: Annotated[bool, typer.Option("--full", help="Print every number with an explanation.")] = False,
 ) -> None:
-    """Audit representations: problems in the data, stability of the geometry, and whether it is above chance.
+    """Check data for problems, and measure how stable the geometry is and whether it is above chance.
 
     If there are several representations of the same rows (layers, checkpoints), the report ranks them and measures
     their drift in the given order. The exit status is 2 if a representation cannot be scored.

@@ -201,7 +201,7 @@ def rank_command(
     ] = None,
     suite: OwnSuite = None,
 ) -> None:
-    """Rank the measures, by domain."""
+    """Rank the measures in each domain."""
     from shesha.benchmark import add_published, plot_ranks, rank
 
     _outputs.require_picture(plot)

@@ -61,10 +61,10 @@ def compare_command(
     ] = None,
     queries: Annotated[
         int | None,
-        typer.Option(help="Estimate neighbour measures from this many random rows, whose neighbours may be any rows."),
+        typer.Option(help="Estimate measures of neighbours from this many random rows, compared with all rows."),
     ] = None,
     pairs: Annotated[
-        int | None, typer.Option(help="Estimate distance measures from this many random pairs of rows.")
+        int | None, typer.Option(help="Estimate measures of distances from this many random pairs of rows.")
     ] = None,
     error: Annotated[
         float | None, typer.Option(help="Sample rows and pairs until the Monte Carlo standard error is this small.")
@@ -74,7 +74,7 @@ def compare_command(
     store: Annotated[
         Path | None,
         typer.Option(
-            help="Keep results in this file. Rerun the same command to resume, or with new FILEs to add them."
+            help="Keep results in this file. Rerun the same command to resume, or pass further FILEs to add them."
         ),
     ] = None,
     shards: Annotated[

@@ -41,7 +41,7 @@ def demo_command(
         "shesha-demo"
     ),
 ) -> None:
-    """Answer four questions about a small network, each with its command, and write a page."""
+    """Answer four questions about a small network, show the commands, and write an HTML page."""
     from shesha.auditing import audit
     from shesha.cli._outputs import Outputs, say
     from shesha.comparison import compare

@@ -68,7 +68,9 @@ def diff_command(
         list[str] | None,
         typer.Option(help="Array to compare (may be repeated): a name, or X, layers/NAME, obsm/KEY of AnnData."),
     ] = None,
-    rows: Annotated[int, typer.Option("--rows", help="Number of random rows from which changes are computed.")] = 500,
+    rows: Annotated[
+        int, typer.Option("--rows", help="Maximum number of random rows from which changes are computed.")
+    ] = 500,
     blocks: _design_options.Blocks = None,
     groups: _design_options.Groups = None,
     layer_axis: _file_inputs.LayerAxis = "guess",
@@ -77,7 +79,7 @@ def diff_command(
     json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the change over depth to this file.")] = None,
 ) -> None:
-    """Report which layers a change (fine-tuning, quantising, an upgrade) affected, beyond noise."""
+    """Report which layers changed by more than noise, such as after fine-tuning, quantising or an upgrade."""
     from shesha.changes import diff
 
     paths = list(files or ())

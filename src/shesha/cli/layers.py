@@ -36,7 +36,7 @@ def layers_command(
     ] = None,
     rdm: _file_inputs.Distances = False,
     permutations: Annotated[
-        int, typer.Option(help="Number of permutations of the rows; all layers use the same ones.")
+        int, typer.Option(help="Number of permutations of the rows, the same for all layers.")
     ] = 200,
     alpha: Annotated[float, typer.Option(help="Significance level of the threshold.")] = 0.05,
     layer_axis: _file_inputs.LayerAxis = "guess",

@@ -15,7 +15,7 @@ from shesha.cli._monitor_text import markdown, status_lines
 monitor = typer.Typer(
     name="monitor",
     help="Detect drift of a deployed model from canary inputs that are encoded again, or from a stream of new "
-    "inputs, at a stated false alarm rate.",
+    "inputs, at a false alarm rate that you set.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -24,7 +24,7 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of the mo
 Key = Annotated[str | None, typer.Option(help="Name of the array, if a file contains several.")]
 About = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=TEXT", help="Circumstance to record, such as revision=abc (may be repeated)."),
+    typer.Option(metavar="NAME=TEXT", help="Information to record, such as revision=abc (may be repeated)."),
 ]
 Model = Annotated[
     str | None,
@@ -93,7 +93,7 @@ def init_command(
     run_length: Annotated[
         float | None,
         typer.Option(
-            help="Instead of --false-alarm: average number of checks until a false alarm. Evidence is added up over "
+            help="Instead of --false-alarm: average number of checks until a false alarm. Evidence accumulates over "
             "checks."
         ),
     ] = None,
@@ -110,7 +110,7 @@ def init_command(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing reference.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
 ) -> None:
-    """Make a monitor from canary rows and from their re-encodings by the unchanged model."""
+    """Create a monitor from canary rows and their re-encodings by the unchanged model."""
     from shesha.drift import DriftMonitor
     from shesha.drift.monitor_setting_checks import LEVEL
 
@@ -204,7 +204,7 @@ def update_command(
     key: Key = None,
     json: _outputs.Json = None,
 ) -> None:
-    """Add new inputs to the stream. Exit status 0: like the reference so far, 1: changed, 2: undecided."""
+    """Compare new inputs with the reference. Exit status 0: no change so far, 1: changed, 2: undecided."""
     from shesha.drift import DriftMonitor
 
     outputs = _outputs.Outputs(json, inputs=(batch, *_monitor_files(folder)))

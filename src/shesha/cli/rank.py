@@ -46,7 +46,7 @@ def rank_command(
     plot: Annotated[Path | None, typer.Option(help="Write a bar chart with the noise ceiling to this file.")] = None,
     html: _outputs.Html = None,
 ) -> None:
-    """Rank models by how well they explain data, with ties, intervals, noise ceiling, weights and variance shares."""
+    """Rank models by how well they explain data, with intervals, tests of differences and a noise ceiling."""
     from shesha.ranking import rank_models
 
     outputs = _outputs.Outputs(json, plot, html, None, (*files, *data, blocks, groups))

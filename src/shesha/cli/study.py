@@ -36,7 +36,7 @@ def _names(incomplete: str) -> list[str]:
 
 @study.command("list")
 def list_command() -> None:
-    """List the studies, with the experiment that each repeats and its question."""
+    """List the studies, with their questions and the experiments that they repeat."""
     from shesha.report import wrap
     from shesha.studies import studies
     from shesha.studies.registry import NOT_INSTALLED
@@ -57,7 +57,7 @@ def run_command(
         ),
     ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Compute few cells, in less than two minutes on two cores.")
+        bool, typer.Option("--quick", help="Compute only a few cells, in less than two minutes on two cores.")
     ] = False,
     out: OutFolder = _DEFAULT,
     workers: _worker_options.Workers = None,

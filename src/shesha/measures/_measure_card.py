@@ -23,9 +23,9 @@ from shesha.support import argument_types as kinds
 _COSTS = {
     "n d": "one pass over the features",
     "n d^2": "n d^2: a decomposition of the features",
-    "n d^2 + d^3": "n d^2 + d^3: features with features",
-    "n^2 d": "n^2 d: rows with rows",
-    "more": "more than n^2 d: on request only",
+    "n d^2 + d^3": "n d^2 + d^3: a matrix of features by features",
+    "n^2 d": "n^2 d: comparisons of all pairs of rows",
+    "more": "more than n^2 d: computed only on request",
 }
 
 
@@ -44,25 +44,25 @@ def facts(measure: Measure) -> list[tuple[str, str]]:
     """Return the lines of a card: the declared and tested properties of the measure."""
     entries = [
         ("formula", measure.formula),
-        ("read it", f"{measure.closer} is closer, {range_in_words(measure.bounds)}"),
-        ("itself", "not one number" if measure.self_value is None else f"{measure.self_value:g}"),
-        ("order", "f(X, Y) = f(Y, X)" if measure.symmetric else "f(X, Y) is not f(Y, X)"),
+        ("range", f"{measure.closer} is closer, {range_in_words(measure.bounds)}"),
+        ("f(X, X)", "not a fixed value" if measure.self_value is None else f"{measure.self_value:g}"),
+        ("symmetry", "f(X, Y) = f(Y, X)" if measure.symmetric else "f(X, Y) differs from f(Y, X)"),
         ("unchanged by", _invariances(measure)),
         ("changed by", _others(measure)),
         ("rows", "must correspond" if measure.paired else "need not correspond; their numbers may differ"),
         ("cost", _COSTS[measure.cost]),
-        ("any size", "exact in one pass, from shesha.Moments" if takes_moments(measure) else ""),
-        ("looks at", f"{measure.view.__name__}: {_first_line(measure.view)}"),
+        ("large data", "exact in one pass, with shesha.Moments" if takes_moments(measure) else ""),
+        ("computed from", f"{measure.view.__name__}: {_first_line(measure.view)}"),
         ("options", options_in_words(measure.parameters)),
         ("family", measure.family),
         ("reference", measure.reference),
-        ("call it", f"{_place(measure)}.{measure.function.__name__}(X, Y)"),
+        ("function", f"{_place(measure)}.{measure.function.__name__}(X, Y)"),
     ]
     if measure.anywhere:
-        entries.insert(8, ("arrays", "of any library; arrays on a GPU are processed there"))
+        entries.insert(8, ("arrays", "of any array library; arrays on a GPU stay there"))
     if measure.takes_distances:
-        entries.insert(8, ("distances", "may be given instead of features (shesha.Rdm)"))
-    return [entry for entry in entries if entry[1]] + [("beware", caveat) for caveat in measure.caveats]
+        entries.insert(8, ("distances", "accepted instead of features (shesha.Rdm)"))
+    return [entry for entry in entries if entry[1]] + [("caveat", caveat) for caveat in measure.caveats]
 
 
 def overview(of: Iterable[Measure] | None = None) -> str:
@@ -94,8 +94,9 @@ def page() -> str:
 _HEAD = """\
 # Measures
 
-This page lists every measure with the properties that it declares in the code; tests check each declaration on data.
-This page is generated: `python scripts/make_measures_page.py`. `shesha measures NAME` prints the same card."""
+This page lists every similarity measure with its properties, such as range, invariances, cost and caveats. Use it to
+look up a measure; `shesha measures NAME` prints the same card. Tests check each declared property on data.
+`python scripts/make_measures_page.py` generates this page from the code."""
 
 
 def _section(measure: Measure) -> str:

@@ -5,8 +5,8 @@ FEW_UNITS = (
     "10 units of each and 0.99 with 1,000 (300 rows; arXiv 2502.19648). Compare equal numbers of units."
 )
 SUPERPOSITION = (
-    "More features than units (superposition) lower the score: the same 200 sparse features, projected at random on "
-    "50 units twice, score {score} (arXiv 2604.00208). If you are interested in the features themselves, compare "
+    "Superposition (more features than units) lowers the score: two random projections of the same 200 sparse features "
+    "onto 50 units score {score} (arXiv 2604.00208). If you are interested in the features themselves, compare "
     "recovered features with shesha.match_units."
 )
 SYMMETRIC_INPUTS = (

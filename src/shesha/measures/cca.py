@@ -47,7 +47,7 @@ def _require_freedom(*sides: Basis) -> None:
     anywhere=True,
 )
 def cca(a: Basis, b: Basis) -> float:
-    """Mean canonical correlation: how far the two span the same linear subspace.
+    """Mean canonical correlation: how well the linear subspaces of the two representations agree.
 
     If the rank of either side is at least n - 1, every canonical correlation is 1, and the value is NaN with this
     reason. The calibration study uses single precision and an absolute ridge of 1e-6, which distorts small values;
@@ -136,7 +136,7 @@ def _n_components(side: Basis, components: float | int | str) -> int:
     anywhere=True,
 )
 def pwcca(a: Basis, b: Basis, *, weights: Literal["projection", "l1"] = "projection") -> float:
-    """Canonical correlations, weighted by the share of the features along each direction.
+    """Mean canonical correlation, weighted by how much each direction contributes to the features of X.
 
     Canonical directions with equal correlations are arbitrary within the space that they span, so each of them gets
     the mean weight over all directions in this space. The ReSi benchmark's code skips the whitening, adds column means

@@ -28,7 +28,7 @@ _MEDIAN_ROWS = 2000
     formula="mean over random unit directions u of W1(X u, Y u)",
     reference="Rabin et al. 2012; Bonneel et al. 2015",
     caveats=(
-        "Features must correspond: a rotation of one representation counts as change.",
+        "Features must correspond: a rotation of one representation counts as a change.",
         "Directions are random: pass a seed to get a reproducible number.",
     ),
     paired=False,
@@ -36,7 +36,7 @@ _MEDIAN_ROWS = 2000
     self_value=0.0,
 )
 def sliced_wasserstein(a: Projections, b: Projections, *, n_projections: int = 100, seed: Seed = None) -> float:
-    """Mean distance between the two distributions along random directions.
+    """Mean Wasserstein distance between the two distributions of rows along random directions.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def _wasserstein(u: Vector, v: Vector) -> float:
     formula="sqrt(mean k(x, x') + mean k(y, y') - 2 mean k(x, y)), k(x, y) = exp(-||x - y||^2 / (2 bandwidth^2))",
     reference="Gretton et al. 2012",
     caveats=(
-        "Features must correspond: a rotation of one representation counts as change.",
+        "Features must correspond: a rotation of one representation counts as a change.",
         "The distance is biased: two samples of one distribution have a distance of about sqrt(2 (1 - mean k) / n), "
         "not 0. With the median bandwidth, this is sqrt(0.8 / n).",
     ),
@@ -87,7 +87,7 @@ def _wasserstein(u: Vector, v: Vector) -> float:
     self_value=0.0,
 )
 def mmd(a: Features, b: Features, *, bandwidth: float | None = None) -> float:
-    """Maximum mean discrepancy of the two clouds of rows, with a Gaussian kernel.
+    """Maximum mean discrepancy between the two distributions of rows, with a Gaussian kernel.
 
     Parameters
     ----------

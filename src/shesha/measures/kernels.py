@@ -89,7 +89,7 @@ def cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "
     expected=Gram.mean_inner,
 )
 def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "median") -> float:
-    """Kernel alignment from the unbiased estimator: about 0 for independent data of any n and d.
+    """CKA from the unbiased estimator of HSIC: about 0 for independent data of any n and d.
 
     `cka_debiased` in the public shesha package keeps the diagonal of the centred Gram matrix and is hardly debiased. It
     gives 0.128 for independent data for which this function gives -0.003.
@@ -123,7 +123,7 @@ def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Band
     reference="Chun, Canatar, Chung and Lee 2025 (arXiv 2502.15104); Song et al. 2012",
     caveats=(
         "The estimate treats rows and features as random samples. With few features, it is imprecise and may exceed 1.",
-        "If features hardly agree, the denominator is near 0 and the value arbitrary (such as 7.9): use the interval.",
+        "If features hardly agree, the denominator is near 0 and the value arbitrary, such as 7.9. Use the interval.",
         "Both sets of features must be sampled independently: a representation compared with itself scores above 1.",
         "A few directions of large variance dominate the score.",
     ),
@@ -133,7 +133,7 @@ def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Band
     anywhere=True,
 )
 def sampled_cka(a: Gram, b: Gram) -> float:
-    """Kernel alignment of all inputs and all features, estimated from a sample of both.
+    """CKA of the populations of inputs and features, estimated from a sample of both.
 
     Recording few of many units lowers CKA, even the estimator that is unbiased for few rows. The reason is that the
     norm of each kernel matrix includes the products of each feature with itself. Here the norms are estimated from
@@ -201,7 +201,7 @@ def rv(a: Gram, b: Gram) -> float:
     sample=sampled_estimates.SampledPairs(sampled_estimates.distance_correlation, size=3, metric="euclidean"),
 )
 def distance_correlation(a: Gram, b: Gram) -> float:
-    """Distance correlation: zero in the population exactly for independent representations.
+    """Distance correlation: its population value is 0 only for independent representations.
 
     Examples
     --------

@@ -109,7 +109,7 @@ _PRODUCTS = {"frobenius": _frobenius, "trace": _trace, "unbiased": _u_statistic}
     reference="Huh et al. 2024",
     caveats=(
         "Unrelated data do not score 0 on average. Calibrate the score.",
-        "Inner products favour long rows, as neighbours and as weights.",
+        "Rows with large norms have more influence, as neighbours and as weights.",
     ),
     self_value=1.0,
     needs_features=True,
@@ -125,7 +125,7 @@ def cknna(
     include_self: bool = False,
     product: Product = "frobenius",
 ) -> float:
-    """Alignment of the inner products of rows that are neighbours in both.
+    """CKA of the inner products between rows that are neighbours in both representations.
 
     The calibration study's code differs from its definition in three ways, each of which is an option. It does not
     centre the columns, so a common offset makes the score 0. It includes each row in its own neighbours. It computes

@@ -146,7 +146,7 @@ def hard_correlation_match(a: Features, b: Features) -> float:
     remark=_constant,
 )
 def soft_correlation_match(a: Features, b: Features) -> float:
-    """Mean correlation of each column with its best match in the other, in both directions.
+    """Mean correlation of each column with its best match in the other representation, in both directions.
 
     Constant columns have no correlations, so these are set to 0, with a warning.
 

@@ -15,7 +15,7 @@ from shesha.views import Neighbours
 from shesha.views.representation import Standard
 
 FAMILY = "neighbours"
-_SELF_BY_NUMBER = "A row is excluded from its own neighbours by its number, so duplicates remain neighbours."
+_SELF_BY_NUMBER = "A row is excluded from its own neighbours, but its duplicates are not."
 
 
 def _jaccard_of_rows(a: Neighbours, b: Neighbours, **_: Any) -> Vector:
@@ -81,7 +81,7 @@ def _returns_of_rows(a: Neighbours, b: Neighbours, **_: Any) -> Vector:
     sample=SampledRows(_jaccard_of_rows),
 )
 def jaccard(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "cosine") -> float:
-    """Mean Jaccard index of the two sets of k nearest neighbours.
+    """Mean over rows of the Jaccard index of the two sets of k nearest neighbours.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def jaccard(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "co
     sample=SampledRows(_rank_similarity_of_rows),
 )
 def rank_similarity(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "cosine") -> float:
-    """Agreement of the ranks of common neighbours, weighted towards the nearest; 0 for rows without common ones.
+    """Agreement of the ranks of common neighbours, weighted towards the nearest; 0 for rows without them.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similariti
     sample=SampledRows(_share_of_rows),
 )
 def mutual_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "dot") -> float:
-    """Mean share of common neighbours.
+    """Mean share of each row's k nearest neighbours that both representations have in common.
 
     Parameters
     ----------

@@ -129,11 +129,11 @@ def quadruplet_similarity(
     caveats=(
         "The value depends on the direction. If it is low from X to Y but high from Y to X, X contains the information "
         "in Y and more.",
-        "Unrelated data score 1. The lowest value is (k + 1) / n, not 0: compare equal numbers of rows only.",
+        "Unrelated data score 1. The lowest value is (k + 1) / n, not 0: compare only equal numbers of rows.",
     ),
 )
 def information_imbalance(a: RowRanks, b: RowRanks, *, k: int = 1, metric: Metric = "euclidean") -> float:
-    """How badly nearest neighbours in X predict nearest neighbours in Y: 0 is perfect, 1 is chance.
+    """How poorly nearest neighbours in X predict nearest neighbours in Y: 0 is perfect, 1 is chance.
 
     If several rows tie for the last places among the nearest neighbours, these places are shared equally. Rows at equal
     distances have their mean rank.

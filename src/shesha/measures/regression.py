@@ -114,13 +114,13 @@ def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
     cost="n d^2",
     formula="||U_X' U_Y||^2 / max(p, q), U the left singular vectors without centring",
     reference="May et al. 2019",
-    caveats=("With as many features as rows, both span all dimensions, and the value depends only on the widths.",),
+    caveats=("With as many features as rows, each spans all dimensions, and the value depends only on the widths.",),
     groups=("ReSi",),
     view_options={"centred": False},
     anywhere=True,
 )
 def eigenspace_overlap(a: Basis, b: Basis) -> float:
-    """Share of the larger column space that both have in common, without centring.
+    """Overlap of the two column spaces, as a share of the larger one, without centring.
 
     If the columns of a representation are linearly dependent, it scores below 1 even when compared with itself.
 

@@ -179,8 +179,8 @@ def _declare(center: bool, scale: bool, published: bool) -> Mapping[str, Any]:
     formula="1 - ||X - Y R||^2 / (||X||^2 + ||Y R||^2) = ||X'Y||_*, columns centred, Frobenius norm 1",
     reference="Raju 2026, section 7.8; Schoenemann 1966",
     caveats=(
-        "The score depends mainly on the leading directions; noise in many small directions has an effect as well.",
-        "With published=True, the score ranges from minus infinity to 1, and f(X, Y) is not f(Y, X).",
+        "The score depends mainly on the leading directions, but also on noise in many small directions.",
+        "With published=True, the score ranges from minus infinity to 1, and f(X, Y) differs from f(Y, X).",
     ),
     self_value=1.0,
     anywhere=True,

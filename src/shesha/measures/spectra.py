@@ -65,7 +65,7 @@ def subspace_overlap(a: Basis, b: Basis, *, k: int = 10) -> float:
     cost="n d^2",
     formula="cos(s_X, s_Y), s the singular values of centred columns, the shorter list padded with zeros",
     reference="Raju 2026, section 10",
-    caveats=("Any two spectra with a similar decay score near 1; directions have no effect.",),
+    caveats=("Two spectra with a similar decay score near 1, because directions have no effect.",),
     paired=False,
     self_value=1.0,
 )

@@ -10,7 +10,7 @@ from shesha.support.types import Seed
 from shesha.views import Concentricity, Magnitude, SplitStability, Uniformity
 
 FAMILY = "statistics"
-_COARSE = "Representations that share nothing can have equal values."
+_COARSE = "Unrelated representations can have equal values, and so a difference of 0."
 _ALONE = 1e-6
 """Share of the mean due to pairs of different rows below which these pairs have no visible effect."""
 
@@ -71,7 +71,7 @@ def magnitude_difference(a: Magnitude, b: Magnitude) -> float:
     groups=("ReSi",),
 )
 def concentricity_difference(a: Concentricity, b: Concentricity) -> float:
-    """Difference between the two mean cosines of rows with their mean row.
+    """Difference between the two mean cosines between rows and their mean row.
 
     Examples
     --------

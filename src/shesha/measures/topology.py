@@ -63,7 +63,7 @@ def imd(a: HeatTrace, b: HeatTrace, *, k: int = 5) -> float:
     reference="Barannikov et al. 2022",
     caveats=(
         "Each comparison takes seconds.",
-        "The value grows with the size of the subsets: compare equal sizes only.",
+        "The value grows with the size of the subsets: compare only equal sizes.",
     ),
     self_value=0.0,
     groups=("ReSi",),

@@ -13,8 +13,8 @@ CHANGES = {
     "linear": "any invertible linear map",
     "orthogonal": "rotations and reflections",
     "permutation": "reordering features",
-    "scaling": "one scale for all features",
-    "translation": "a common offset of all rows",
+    "scaling": "scaling all features equally",
+    "translation": "shifting all rows equally",
 }
 """Names of the changes of a representation to which a number can be invariant."""
 
@@ -24,10 +24,10 @@ def card(head: str, entries: Iterable[tuple[str, str]]) -> str:
 
     Examples
     --------
-    >>> print(card("CKA: alignment of kernels.", [("read it", "higher is closer"), ("options", "")]))
+    >>> print(card("CKA: alignment of kernels.", [("range", "higher is closer"), ("options", "")]))
     CKA: alignment of kernels.
     <BLANKLINE>
-      read it       higher is closer
+      range         higher is closer
     """
     width = page_width()
     lines = [line for title, text in entries for line in _entry(title, text, width)]
@@ -57,7 +57,7 @@ def changes_in_words(names: Collection[str]) -> str:
     Examples
     --------
     >>> changes_in_words({"scaling", "orthogonal"}), changes_in_words(())
-    ('rotations and reflections, one scale for all features', 'nothing')
+    ('rotations and reflections, scaling all features equally', 'nothing')
     """
     return ", ".join(words for name, words in CHANGES.items() if name in names) or "nothing"
 

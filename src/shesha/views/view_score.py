@@ -72,8 +72,8 @@ def score_card(score: ViewScore, room: str, texts: Mapping[str, str], data: str 
     module = score.function.__module__
     place = room if module.startswith(f"{room}.") else module
     entries = {
-        "beware": score.means_not,
-        "values": range_in_words(score.bounds),
+        "caveat": score.means_not,
+        "range": range_in_words(score.bounds),
         "unchanged by": changes_in_words(score.invariant),
         "needs": "rows",
         "distances": "",
@@ -83,6 +83,6 @@ def score_card(score: ViewScore, room: str, texts: Mapping[str, str], data: str 
         "audit": "included in every audit" if score.audited else "",
         "also called": "",
         "reference": score.reference,
-        "call it": f"{place}.{score.function.__name__}({data})",
+        "function": f"{place}.{score.function.__name__}({data})",
     }
     return card(f"{score.name}: {score.title}. {score.means}", {**entries, **texts}.items())
