@@ -171,8 +171,8 @@ def table_command(
 ) -> None:
     """Print the scores in the paper's layout, as plain text on a terminal and as Markdown in a file or pipe."""
     from shesha.benchmark import table, to_markdown
+    from shesha.benchmark.paper_tables import stars
     from shesha.benchmark.suites import domain_name
-    from shesha.benchmark.tables import stars
 
     rows_of_tests = _test_results(test)
     frame = _results(store, published, suite)
