@@ -18,7 +18,7 @@ from shesha.coherence import (
     spread,
 )
 from shesha.coherence.control_pool import Pool
-from shesha.coherence.null_scores import members, null_group_reference, windows
+from shesha.coherence.null_group_sums import members, null_group_reference, windows
 from shesha.results import CoherenceTable
 from shesha.support.warnings import CalibrationWarning
 

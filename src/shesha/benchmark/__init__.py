@@ -12,41 +12,43 @@ from shesha.support.lazy import lazy_names
 if TYPE_CHECKING:
     import shesha.benchmark.tests as tests
     from shesha.benchmark._markdown_report import report
-    from shesha.benchmark._published import published, published_runtimes
+    from shesha.benchmark._published_results import published, published_runtimes
     from shesha.benchmark.data_folders import MissingDataError
     from shesha.benchmark.leaderboard_ranks import leaderboard, leaderboard_page
     from shesha.benchmark.measure_ranks import rank, rank_table
-    from shesha.benchmark.model_descriptions import Model, Outcome, Setting
-    from shesha.benchmark.published_comparison import add_published, compare_ranks, rank_with_published
+    from shesha.benchmark.model_descriptions import Model, Setting
+    from shesha.benchmark.model_outcomes import Outcome
+    from shesha.benchmark.paper_tables import table, to_markdown
+    from shesha.benchmark.published_comparison import add_published, agreement, compare_ranks, rank_with_published
     from shesha.benchmark.rank_plot import plot_ranks
     from shesha.benchmark.run_status import status
     from shesha.benchmark.run_suite import run
     from shesha.benchmark.store import Store, StoreError
     from shesha.benchmark.stored_results import accuracies, results, runtimes
     from shesha.benchmark.submission_files import read_submissions, submit
+    from shesha.benchmark.suite_tasks import Task
     from shesha.benchmark.suites import Suite, suite, task
-    from shesha.benchmark.tables import agreement, table, to_markdown
-    from shesha.benchmark.tasks import Task
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "_published": ("published", "published_runtimes"),
+        "_published_results": ("published", "published_runtimes"),
         "_markdown_report": ("report",),
         "stored_results": ("accuracies", "results", "runtimes"),
         "run_status": ("status",),
         "run_suite": ("run",),
-        "published_comparison": ("compare_ranks", "add_published", "rank_with_published"),
+        "published_comparison": ("agreement", "compare_ranks", "add_published", "rank_with_published"),
         "leaderboard_ranks": ("leaderboard", "leaderboard_page"),
         "submission_files": ("read_submissions", "submit"),
-        "model_descriptions": ("Model", "Outcome", "Setting"),
+        "model_descriptions": ("Model", "Setting"),
+        "model_outcomes": ("Outcome",),
         "rank_plot": ("plot_ranks",),
         "measure_ranks": ("rank", "rank_table"),
         "data_folders": ("MissingDataError",),
         "store": ("Store", "StoreError"),
         "suites": ("Suite", "suite", "task"),
-        "tasks": ("Task",),
-        "tables": ("agreement", "table", "to_markdown"),
+        "suite_tasks": ("Task",),
+        "paper_tables": ("table", "to_markdown"),
     },
     ("tests",),
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shesha.benchmark._published import published
-from shesha.benchmark._run_tables import Gathered, gather
+from shesha.benchmark._published_results import published
+from shesha.benchmark._report_tables import ReportTables, read_report_tables
 from shesha.benchmark.measure_ranks import ranks_for_display
+from shesha.benchmark.paper_tables import stars, to_markdown
+from shesha.benchmark.published_comparison import agreement
 from shesha.benchmark.store import Store
 from shesha.benchmark.suites import Suite
-from shesha.benchmark.tables import agreement, stars, to_markdown
 from shesha.report import markdown_table
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def report(store: str | Path | Store, *, title: str = "Benchmark results", of: S
     of : Suite, optional
         The suite of the run. It is only needed for your own suite.
     """
-    run_data = gather(store, of)
+    run_data = read_report_tables(store, of)
     about = run_data.about
     parts = [f"# {title}\n\nMade by `shesha bench report` (shesha {about.get('shesha')}, suite {about.get('suite')})."]
     parts.append("## Models\n\n" + _models(run_data.models))
@@ -79,7 +80,7 @@ def _models(accuracies: pd.DataFrame) -> str:
     )
 
 
-def _agreement(results: Gathered) -> list[str]:
+def _agreement(results: ReportTables) -> list[str]:
     if results.scores.empty or (table := agreement(results.scores, published())).empty:
         return []
     text = (
@@ -106,7 +107,7 @@ def _ranks(ranks: pd.DataFrame) -> str:
     )
 
 
-def _tables(results: Gathered) -> list[str]:
+def _tables(results: ReportTables) -> list[str]:
     return [
         f"## {title}\n\n{test.claim}\n\n{to_markdown(results.table(name), stars(results.scores, name))}"
         for test, name, title in results.tests()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
     pass
-from shesha.benchmark.model_descriptions import Model, Outcome, Plain, Weights
+from shesha.benchmark.model_descriptions import Model, Plain, Weights
+from shesha.benchmark.model_outcomes import Outcome
 
 
 class Domain(Protocol):

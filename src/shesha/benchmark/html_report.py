@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shesha.benchmark._run_tables import Gathered, gather
+from shesha.benchmark._report_tables import ReportTables, read_report_tables
 from shesha.benchmark.measure_ranks import ranks_for_display
 from shesha.benchmark.suites import Suite
 from shesha.report import Explained, Item, Lines, Page, Section, Text
@@ -59,7 +59,7 @@ def report_page(
     about : mapping of str to str, optional
         Additional details of the run, which the page lists by name.
     """
-    run_data = gather(store, of)
+    run_data = read_report_tables(store, of)
     return Page(
         title=title,
         question="Which similarity measure performs best in tests with known answers?",
@@ -113,12 +113,12 @@ def _measure_first(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[["measure", *(name for name in frame.columns if name != "measure")]]
 
 
-def _missing_tests(results: Gathered) -> Iterator[Item]:
+def _missing_tests(results: ReportTables) -> Iterator[Item]:
     if results.missing_tests:
         yield Item(f"Tests not run or not complete: {', '.join(test.title for test in results.missing_tests)}")
 
 
-def _tests(results: Gathered) -> Iterator[Section]:
+def _tests(results: ReportTables) -> Iterator[Section]:
     for test, name, title in results.tests():
         wide = results.table(name).round(2)
         wide.columns = [" ".join(map(str, labels)) for labels in wide.columns.to_flat_index()]

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.benchmark._published import published
+from shesha.benchmark._published_results import published
 from shesha.benchmark.measure_ranks import CELL
+from shesha.benchmark.paper_tables import base_name
 from shesha.benchmark.submission_files import read_submissions
-from shesha.benchmark.tables import base_name
 from shesha.benchmark.tests._registry import main_qualities, ranking_scores
 from shesha.benchmark.training_jackknife import training_influences
 from shesha.inputs import validation as check

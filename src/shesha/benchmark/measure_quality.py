@@ -1,4 +1,4 @@
-"""Scores of the agreement of a measure with the known answer: pure functions of numbers.
+"""Scores of the agreement of a measure with known differences and groups of models: pure functions of numbers.
 
 In all functions, `closer` states whether 'higher' or 'lower' values of the measure mean more similar.
 """
@@ -8,34 +8,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations, product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.benchmark.mantel import mantel_p, pair_models, rank_correlation
-from shesha.benchmark.output_differences import accuracy_difference, disagreement, jensen_shannon
 from shesha.inputs import validation as check
 from shesha.nulls import Exchange, exchange
 from shesha.support.plurals import count
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed, Vector
 
-__all__ = [
-    "Correlation",
-    "LayerScores",
-    "Quality",
-    "accuracy_difference",
-    "auprc",
-    "conformity",
-    "disagreement",
-    "groups",
-    "jensen_shannon",
-    "layers",
-    "pair_value",
-    "spearman",
-]
 Pair = tuple[int, int]
 NamePair = tuple[str, str]
 
@@ -58,18 +43,6 @@ class Correlation(Quality):
     """A rank correlation and its p-value."""
 
     p_value: float = float("nan")
-
-
-@dataclass(frozen=True)
-class LayerScores:
-    """Agreement between the similarity of layers and their order."""
-
-    conformity: Quality
-    """Share of triples of layers whose similarities have the expected order; `n` counts triples."""
-    pooled: Quality
-    """Rank correlation of dissimilarity and distance in layers over all pairs at once; `n` counts pairs."""
-    by_layer: Quality
-    """Mean rank correlation over the stretches before and after each layer; `n` counts stretches."""
 
 
 def spearman(
@@ -210,37 +183,6 @@ def groups(
     return scores[0], scores[1]
 
 
-def layers(values: Mapping[Pair, float], n_layers: int, closer: str, symmetric: bool) -> LayerScores:
-    """Score whether layers of one model are less similar the farther apart they are.
-
-    Of two layers on the same side of layer i, the nearer one must be at least as similar to i; ties are not violations.
-    Correlations are positive if similarity falls with distance. `pooled` uses all pairs i < j at once. `by_layer` is
-    the mean over the layers before and the layers after each layer, as in the published results.
-
-    Parameters
-    ----------
-    values : mapping of (layer, layer) to float
-        Value of each pair of layers, from 0, in either order for symmetric measures. Triples with a NaN are left out.
-    n_layers : int
-    closer : {'higher', 'lower'}
-    symmetric : bool
-    """
-    square = np.full((n_layers, n_layers), np.nan)
-    for pair in permutations(range(n_layers), 2):
-        square[pair] = pair_value(values, pair, symmetric)
-    square = _as_distance(square, closer)
-    stretches = [stretch for i in range(n_layers) for stretch in (square[i, i + 1 :], square[i, :i][::-1])]
-    upper = np.triu_indices(n_layers, k=1)
-    steps = (upper[1] - upper[0]).astype(np.float64)
-    kept = ~np.isnan(square[upper])
-    pooled = rank_correlation(square[upper][kept], steps[kept])
-    return LayerScores(
-        _order_quality(stretches),
-        _quality(pooled, int(kept.sum()), int((~kept).sum()), "fewer than two different values between layers"),
-        _mean_correlation([stretch for stretch in stretches if len(stretch) > 1]),
-    )
-
-
 def pair_value(values: Mapping[Any, float], pair: tuple[Any, Any], symmetric: bool) -> float:
     """Return the value of a pair, in either order for symmetric measures; a missing pair raises an error."""
     for key in (pair, pair[::-1]) if symmetric else (pair,):
@@ -256,13 +198,14 @@ def _vector(values: ArrayLike, name: str) -> Vector:
     return vector
 
 
-def _as_distance(values: Vector, closer: str) -> Vector:
+def as_distance(values: Vector, closer: str) -> Vector:
+    """Return values that are higher for less similar models."""
     return -values if check.choice(closer, ("higher", "lower"), "closer") == "higher" else values
 
 
 def _sides(within: ArrayLike, between: ArrayLike, closer: str) -> tuple[Vector, Vector, int]:
     """Return both sides as distances without NaN, and the number of NaNs."""
-    near, far = (_as_distance(_vector(v, name), closer) for v, name in ((within, "within"), (between, "between")))
+    near, far = (as_distance(_vector(v, name), closer) for v, name in ((within, "within"), (between, "between")))
     dropped = int(np.isnan(near).sum() + np.isnan(far).sum())
     return near[~np.isnan(near)], far[~np.isnan(far)], dropped
 
@@ -283,28 +226,3 @@ def _too_small(group: str, groups: Mapping[str, Sequence[str]]) -> str:
         return f"group {group} is the only one, so there are no pairs between groups"
     n = len(groups[group])
     return f"group {group} has {count(n, 'model')}, so there are no pairs within it" if n < 2 else ""
-
-
-def _order_quality(stretches: Sequence[Vector]) -> Quality:
-    kept = right = dropped = 0
-    for stretch in stretches:
-        nearer, farther = (stretch[index] for index in np.triu_indices(len(stretch), k=1))
-        usable = ~(np.isnan(nearer) | np.isnan(farther))
-        kept += int(usable.sum())
-        dropped += int((~usable).sum())
-        right += int((nearer <= farther).sum())
-    return _quality(right / kept if kept else math.nan, kept, dropped, "no three layers on one side have values")
-
-
-def _mean_correlation(stretches: Sequence[Vector]) -> Quality:
-    scores = []
-    for stretch in stretches:
-        kept = np.flatnonzero(~np.isnan(stretch))
-        scores.append(rank_correlation(stretch[kept], kept.astype(np.float64)))
-    usable = [value for value in scores if not math.isnan(value)]
-    value = float(np.mean(usable)) if usable else math.nan
-    return _quality(value, len(usable), len(scores) - len(usable), "no layer has two different values on one side")
-
-
-def _quality(value: float, n: int, dropped: int, reason: str) -> Quality:
-    return Quality(value, n, dropped, reason if math.isnan(value) else "")

@@ -56,7 +56,7 @@ def rank(
 
     Examples
     --------
-    >>> from shesha.benchmark._published import published
+    >>> from shesha.benchmark._published_results import published
     >>> rank(published()).query("measure == 'CKA'")[["domain", "position"]].to_string(index=False, header=False)
     '   graph 11\\nlanguage  1\\n  vision  8'
     """

@@ -1,4 +1,4 @@
-"""Descriptions of models, and their representations and outputs on the test rows."""
+"""Descriptions of models to be trained: network, data set, setting, seed and hyperparameters."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, get_args
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -95,59 +92,3 @@ class Model:
     def __str__(self) -> str:
         """Describe the model in words."""
         return f"{self.architecture} on {self.dataset}, {self.setting}, seed {self.seed}"
-
-
-class DivergedError(ValueError):
-    """Raised if a trained model has values that are not finite."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Representations and outputs of a trained model."""
-
-    representations: Mapping[str, tuple[NDArray[np.float32], ...]]
-    """Layers of the test rows in order, up to the last hidden layer, by pooling ('' if there is only one). A feature
-    map has shape (n_rows, height, width, channels) here and in model files; comparisons put channels
-    first (`shesha.kernels.map_flattening`)."""
-    probabilities: NDArray[np.float64]
-    """Class probabilities by the classifier, of shape (n_rows, n_classes); each row sums to one."""
-    labels: NDArray[np.int64]
-    """The true class of each row."""
-
-    def __post_init__(self) -> None:
-        """Check that the numbers of rows agree."""
-        n_rows = len(self.labels)
-        if not self.representations or not all(self.representations.values()):
-            raise ValueError("representations must contain at least one layer of one pooling, got none")
-        for pooling, layers in self.representations.items():
-            for number, layer in enumerate(layers):
-                if len(layer) != n_rows:
-                    raise ValueError(
-                        f"layer {number} of pooling {pooling!r} must have a row per label ({n_rows}), got {len(layer)}"
-                    )
-                if not np.isfinite(layer).all():
-                    raise DivergedError(
-                        f"layer {number} of pooling {pooling!r} must be finite, got NaN or infinity because the "
-                        "training diverged"
-                    )
-        if not np.isfinite(self.probabilities).all():
-            raise DivergedError("probabilities must be finite, got NaN or infinity because the training diverged")
-        if self.probabilities.ndim != 2 or len(self.probabilities) != n_rows:
-            raise ValueError(f"probabilities must have shape ({n_rows}, n_classes), got {self.probabilities.shape}")
-
-    @property
-    def accuracy(self) -> float:
-        """Share of the rows whose most probable class is correct."""
-        return float(np.mean(self.probabilities.argmax(axis=1) == self.labels))
-
-
-def hash_arrays(*arrays: NDArray[Any] | str | bytes) -> str:
-    """Hash arrays and texts, including shapes and types."""
-    digest = hashlib.sha256()
-    for array in arrays:
-        if isinstance(array, str | bytes):
-            digest.update(array.encode() if isinstance(array, str) else array)
-            continue
-        digest.update(f"{array.dtype.str}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
-    return digest.hexdigest()[:20]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from shesha.benchmark._published import published
-from shesha.benchmark.measure_ranks import Pooling, rank, require_columns
-from shesha.benchmark.tables import base_name, match_published
+import numpy as np
+
+from shesha.benchmark._published_results import published
+from shesha.benchmark.mantel import rank_correlation
+from shesha.benchmark.measure_ranks import CELL, Pooling, rank, require_columns
+from shesha.benchmark.paper_tables import base_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,3 +91,47 @@ def compare_ranks(results: pd.DataFrame) -> pd.DataFrame:
     paper_ranks = paper[columns].rename(columns={"position": "published_position", "mean": "published_mean"})
     joined = user_ranks[columns].merge(paper_ranks, on=["domain", "measure"])
     return joined.sort_values(["domain", "published_position"], ignore_index=True)
+
+
+def agreement(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """Compare your results with the published ones, column by column.
+
+    Parameters
+    ----------
+    own, published : DataFrame
+        Scores with the columns of `published`. Measures are matched by their names without options. If `own` contains
+        several measures of one name, the one without options is used, or else the first.
+
+    Returns
+    -------
+    DataFrame
+        domain, dataset, architecture, pooling, test, quality; spearman (over the measures), difference (mean absolute
+        difference of the values), spread (standard deviation of the published values, with which to compare the
+        difference), n (number of measures with both values).
+    """
+    import pandas as pd
+
+    rows = []
+    for cell, both in match_published(own, published).groupby(list(CELL), sort=False):
+        own_values, published_values = (both[name].to_numpy(dtype=float) for name in ("own", "published"))
+        kept = ~(np.isnan(own_values) | np.isnan(published_values))
+        own_values, published_values, n = own_values[kept], published_values[kept], int(kept.sum())
+        row: dict[str, Any] = dict(zip(CELL, cell, strict=True))
+        row["spearman"] = rank_correlation(own_values, published_values)
+        row["difference"] = float(np.abs(own_values - published_values).mean()) if n else np.nan
+        row["spread"] = float(published_values.std()) if n else np.nan
+        rows.append(row | {"n": n})
+    return pd.DataFrame(rows, columns=[*CELL, "spearman", "difference", "spread", "n"])
+
+
+def match_published(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that both tables have, their values as `own` and `published`, measures without options."""
+    keys = [*CELL, "measure"]
+    for name, frame in (("own", own), ("published", published)):
+        require_columns(frame, [*keys, "value"], name)
+    mine = own.assign(optional=own["measure"].str.contains("(", regex=False), measure=own["measure"].map(base_name))
+    mine = mine.sort_values("optional", kind="stable").drop_duplicates(keys).sort_index()
+    mine = mine[[*keys, "value"]].rename(columns={"value": "own"})
+    return mine.merge(
+        published[[*keys, "value"]].rename(columns={"value": "published"}), on=keys, validate="one_to_one"
+    )

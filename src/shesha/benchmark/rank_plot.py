@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.benchmark.measure_ranks import Pooling, rank, rank_table
-from shesha.benchmark.tables import OTHER, TYPES, measure_type
+from shesha.benchmark.paper_tables import OTHER, TYPES, measure_type
 from shesha.charts import PALETTE, boxes, legend_of_colours, pyplot
 
 if TYPE_CHECKING:

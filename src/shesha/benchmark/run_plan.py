@@ -9,10 +9,10 @@ from math import ceil
 from shesha.benchmark.calibrated_measure import CalibratedMeasure
 from shesha.benchmark.measure_entries import entry_version
 from shesha.benchmark.model_descriptions import Model
-from shesha.benchmark.tasks import Task
+from shesha.benchmark.suite_tasks import Task
 from shesha.benchmark.tests import BenchmarkTest, Cast, find
 from shesha.benchmark.trained_models import LAST, reference
-from shesha.benchmark.worker_tasks import Chunk
+from shesha.benchmark.worker_functions import Chunk
 from shesha.comparison.engine import Group, Pair, group_by_view
 from shesha.measures import Measure
 

@@ -8,17 +8,30 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from shesha.benchmark import worker_tasks
+from shesha import runs
+from shesha.benchmark import worker_functions
 from shesha.benchmark.measure_entries import entry_version
 from shesha.benchmark.model_descriptions import Model
 from shesha.benchmark.output_difference_store import complete_differences
-from shesha.benchmark.progress_estimate import Meter
 from shesha.benchmark.run_plan import Keys, Trial, plan_chunks, required_models
 from shesha.benchmark.store import Cell, Store, Trained
 from shesha.benchmark.trained_models import Archive, model_key
-from shesha.benchmark.worker_tasks import Chunk
+from shesha.benchmark.worker_functions import Chunk
 from shesha.measures import Measure
-from shesha.runs import Executor, Job, run
+from shesha.runs import Executor, Job
+
+
+class Meter(runs.Meter):
+    """Counts models and comparisons."""
+
+    def __init__(self, n_workers: int) -> None:
+        super().__init__(n_workers)
+        self.n_models = self.n_cells = self.models_done = self.cells_done = 0
+
+    def describe(self) -> str:
+        """Return the progress in words: models and comparisons."""
+        some = f"{self.cells_done}/{self.n_cells}{'+' if self.more_to_plan else ''} comparisons"
+        return f"{self.models_done}/{self.n_models} models, {some}"
 
 
 @dataclass
@@ -51,7 +64,7 @@ class Run:
         """Work until everything is done; after Ctrl-C, a full disk or a lost cluster, finished results are kept."""
         self._plan_training()
         self._release()
-        run(self, self.executor, self.meter)
+        runs.run(self, self.executor, self.meter)
 
     def _plan_training(self) -> None:
         models = required_models(self.trials)
@@ -63,7 +76,7 @@ class Run:
                 continue
             kind = ("train", model.dataset, model.architecture, model.setting.kind == "deep")
             arguments = (model, key, self._archive.folder, self.keep_checkpoints)
-            self._training.append(Job(key, kind, 1.0, worker_tasks.train, arguments))
+            self._training.append(Job(key, kind, 1.0, worker_functions.train, arguments))
             self._models[key] = model
             self.meter.expect(kind, 1.0)
 
@@ -102,7 +115,7 @@ class Run:
                     f"comparisons {next(self._number)}",
                     kind,
                     chunk.n_cells,
-                    worker_tasks.compare,
+                    worker_functions.compare,
                     (chunk, self._archive.folder),
                 )
             )
@@ -130,7 +143,7 @@ class Run:
 
     def keep_result(self, job: Job, result: Any) -> float:
         """Store the result of a job."""
-        if job.call is worker_tasks.train:
+        if job.call is worker_functions.train:
             self.store.add_model(self._models[job.key], result)
             self._trained[result.key] = result
             self.meter.models_done += 1
@@ -142,7 +155,7 @@ class Run:
 
     def record_failure(self, job: Job, reason: str) -> None:
         """Store the reason for a missing model or missing comparisons."""
-        if job.call is worker_tasks.train:
+        if job.call is worker_functions.train:
             self.keep_result(job, Trained(job.key, None, 0.0, reason))
             return
         chunk: Chunk = job.arguments[0]

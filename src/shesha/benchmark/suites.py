@@ -11,7 +11,7 @@ from shesha.benchmark.catalogue import Catalogue
 from shesha.benchmark.domains import PLACES
 from shesha.benchmark.import_by_name import import_by_name, is_place
 from shesha.benchmark.model_descriptions import Plain
-from shesha.benchmark.tasks import Groups, Task
+from shesha.benchmark.suite_tasks import Groups, Task
 from shesha.benchmark.tests import ByGroups, find
 from shesha.support import argument_types as kinds
 from shesha.support import spelling

@@ -14,7 +14,8 @@ from typing import IO, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.benchmark.model_descriptions import Outcome, Weights
+from shesha.benchmark.model_descriptions import Weights
+from shesha.benchmark.model_outcomes import Outcome
 from shesha.kernels.map_flattening import as_maps, from_channels_last
 from shesha.support import atomic_files
 

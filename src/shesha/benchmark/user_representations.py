@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.benchmark.output_differences import probabilities as checked_probabilities
-from shesha.benchmark.pair_scoring import Pair, ScoreRow, Values
+from shesha.benchmark.pairs_and_scores import Pair, ScoreRow, Values
 from shesha.benchmark.tests._base import BenchmarkTest, Cast, Output
 from shesha.benchmark.zero_rows import compare_directed
 from shesha.comparison import engine

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.calibration.calibrated_pair_doubts import doubts_of_pair, leave_out_scorer, weigh_doubts
-from shesha.calibration.calibration_input import Subject, prepare
+from shesha.calibration.calibration_input import prepare
 from shesha.calibration.dependence_warnings import warn_of_dependence
 from shesha.calibration.grid_aggregates import Aggregate, best_total, reducer, totals
 from shesha.calibration.grid_permutation_scores import grid_scores
@@ -23,7 +23,7 @@ from shesha.results import CalibratedLayers, Dependence, Doubts
 from shesha.support.defaults import N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, layer_sequence
 from shesha.support.seeds import number
-from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.types import Matrix, Seed, Vector
 from shesha.views import Rdm, Representation, check_named_arrays, layers_in_one_order
 
 Layers = Mapping[str, ArrayLike | Rdm] | Sequence[ArrayLike | Rdm]
@@ -106,9 +106,8 @@ def calibrate_layers(
     reported = _summarise_totals(totals(reduce, grids), closer, alpha, measure_used.bounds, maximum)
     i, j = _closest_pair(grids[0], closer)
     best = list(rows)[i], list(columns)[j]
-    pair = prepare(rows[best[0]], columns[best[1]], measure, options, truncate=truncate, seed=seed)
     doubts = _best_pair_doubts(
-        pair, grids[:, i, j], design, dependence, leave_out_scorer(pair, measure, options, truncate, seed)
+        (rows[best[0]], columns[best[1]]), grids[:, i, j], design, dependence, measure, options, truncate, seed
     )
     return CalibratedLayers(
         measure=name,
@@ -152,20 +151,24 @@ def _closest_pair(grid: Matrix, closer: str) -> tuple[int, int]:
 
 
 def _best_pair_doubts(
-    pair: Subject,
+    sides: tuple[Representation, Representation],
     draws: Vector,
     design: Design,
     dependence: Dependence | None,
-    scorer: Callable[[Index], float] | None,
+    measure: Choice,
+    options: dict[str, Any],
+    truncate: int | float | None,
+    seed: Seed,
 ) -> Doubts:
     """Return the doubts about the best pair, by its observed score and its own draws."""
+    pair = prepare(*sides, measure, options, truncate=truncate, seed=seed)
     return weigh_doubts(
         doubts_of_pair(pair.sides, design, dependence, only_cheap=True),
         pair,
         float(draws[0]),
         *_moments(draws[1:]),
         best_value(pair.closer, pair.bounds, None),
-        scorer,
+        leave_out_scorer(pair, measure, options, truncate, seed),
     )
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from shesha.calibration.calibration_input import Subject, prepare
 from shesha.doubting import find_pair_doubts
-from shesha.doubting.cluster_doubts import cluster_doubt
 from shesha.doubting.pair_doubts import few_rows_doubt, saturated_measures, saturation, width
+from shesha.doubting.rare_cluster_doubts import cluster_doubt
 from shesha.measures import as_measure
 from shesha.measures.registry import Choice
 from shesha.measures.user_functions import PlainMeasure

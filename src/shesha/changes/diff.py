@@ -32,7 +32,7 @@ from shesha.drift.drift_scores import Choice, choose_measures
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.nulls.design_builder import exchange
-from shesha.results.changes.diff import Diff, LayerChange, MovedRow
+from shesha.results.changes.diff import Diff, LayerChange
 from shesha.results.changes.row_map import RowMap
 from shesha.support import argument_types as kinds
 from shesha.support.layer_axis import LayerAxis
@@ -170,16 +170,13 @@ def diff(
     if len(looked_at) < len(rows):
         notes.append(f"The search for rows that moved used {len(looked_at):,} random rows of {len(rows):,}.")
     n_neighbours = count_neighbours(k, len(looked_at))
-    moved, lost_by_class = _search_layer(layer, sides, looked_at, row_texts, known, n_neighbours)
+    moved = _moved_rows(layer, sides, looked_at, row_texts, known, n_neighbours)
+    details = _layer_details(layers[layer], sides, scored, known, seed)
     recall = index_change(*last_layer(sides, rows, seed), k=n_neighbours, tolerance=loss, seed=seed) if index else None
-    structure, classes, separation = what_changed(
-        layer, sides, scored, known, beyond_noise=layers[layer].is_beyond_noise, seed=seed
-    )
     return Diff(
         before=first,
         after=second,
         layers=layers,
-        moved=moved,
         moved_layer=layer,
         n_rows=sides.n_rows,
         n_scored=len(scored),
@@ -189,10 +186,8 @@ def diff(
         notes=(*sides.notes, *notes, *_reasons(layers.values())),
         seed=number(seed),
         index=recall,
-        structure=structure,
-        classes=classes,
-        separation=separation,
-        lost_by_class=lost_by_class,
+        **moved,
+        **details,
         row_map=_map(sides, (first, second), layer, row_texts, known, k, seed) if row_map else None,
     )
 
@@ -206,14 +201,21 @@ def _score_layers(sides: Sides, scored: Index, chosen: list[Measure], evidence: 
     }
 
 
-def _search_layer(
+def _moved_rows(
     layer: str, sides: Sides, rows: Index, texts: Sequence[str] | None, known: dict[str, Any], k: int
-) -> tuple[tuple[MovedRow, ...], dict[str, float]]:
+) -> dict[str, Any]:
     """Return the rows of a layer that moved most, and the share of neighbours that each class lost."""
     pair, labels = _layer_pair(layer, sides, rows), label_rows(rows, known.get("labels"))
     names = name_rows(rows, sides, texts)
     moved = moved_rows(pair.before, pair.after, pair.unchanged, rows, names, labels, k=k, most=_MOVED)
-    return moved, losses_by_class(pair.before, pair.after, labels, k)
+    return {"moved": moved, "lost_by_class": losses_by_class(pair.before, pair.after, labels, k)}
+
+
+def _layer_details(layer: LayerChange, sides: Sides, rows: Index, known: dict[str, Any], seed: Seed) -> dict[str, Any]:
+    """Return the kind of change of a layer, the classes that moved, and their separability."""
+    beyond_noise = layer.is_beyond_noise
+    details = what_changed(layer.name, sides, rows, known, beyond_noise=beyond_noise, seed=seed)
+    return dict(zip(("structure", "classes", "separation"), details, strict=True))
 
 
 def _map(

@@ -12,7 +12,7 @@ from shesha.charts._leaf_order import leaf_order
 from shesha.charts._model_bars import model_bars
 from shesha.charts._null_distribution import null_distribution
 from shesha.charts._row_map import row_map
-from shesha.charts._scores_against_chance import against_chance
+from shesha.charts._scatter_against_chance import against_chance
 from shesha.charts._similarity_map import similarity_map
 from shesha.charts._spectra import spectra
 

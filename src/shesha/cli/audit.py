@@ -28,6 +28,7 @@ _QUICK = 39
 """Number of permutations and resamples of a quick audit: the smallest p-value is 0.025, and intervals are rough."""
 _QUICK_PAIRS = 100_000
 """Number of pairs of rows of a quick audit; sampling them adds an error of at most 0.006 to the scores."""
+_QUICK_NOTE = "shesha: --quick gives a first look; without it, intervals are more reliable and p-values more precise"
 _UNORDERED = "no order of the representations was given, so drift is not computed: name them in order with --key"
 
 
@@ -106,8 +107,7 @@ def audit_command(
 
     inputs = (*(files or ()), *(model or ()), texts, labels, blocks, groups, within, store)
     outputs = _outputs.Outputs(json, plot, html, card, inputs)
-    if workers is not None and workers < 1:
-        raise ValueError(f"--workers must be at least 1, got {workers}")
+    _worker_options.require_workers(workers)
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
     files = [models.file] if models is not None else list(files or ())
     first = _file_inputs.first_file(files)
@@ -116,19 +116,14 @@ def audit_command(
     )
     inside = (*exchanged.columns, *_design_options.column_of_first_file(labels))
     y = _design_options.labels_named("labels", labels, first, by_position=by_position)
+    execution: dict[str, Any] = {"workers": workers, "scheduler": scheduler, "store": store}
     if models is not None:
-        models.require_alone(store=store, scheduler=scheduler, workers=workers, key=key, rdm=rdm)
+        models.require_alone(**execution, key=key, rdm=rdm)
         representations = models.load_layers()
     else:
-        as_needed = (
-            store is not None or scheduler is not None or (workers or 1) > 1 or _file_inputs.hold_directories(files)
-        )
-        mapped = files if as_needed or rdm or key else _map_large(context, files, inside)
-        read = _lazy_files if as_needed else _read_all
-        representations = read(mapped, key, inside, rdm, layer_axis, by_position)
+        representations = _read_files(context, execution, files, key, inside, rdm, layer_axis, by_position)
     if quick:
-        bootstrap, permutations = _quick_counts(context, bootstrap=bootstrap, permutations=permutations)
-        pairs = str(_QUICK_PAIRS) if pairs is None else pairs
+        bootstrap, permutations, pairs = _quick_counts(context, bootstrap, permutations, pairs)
     result = audit(
         representations,
         y,
@@ -140,20 +135,32 @@ def audit_command(
         **exchanged.design,
         layer_axis=None,
         seed=seed,
-        workers=workers,
-        scheduler=scheduler,
-        store=store,
+        **execution,
     )
     result = _note_label_column(result, labels)
-    if models is None:
-        result = _drop_unordered_drift(result, files, key)
+    result = result if models is not None else _drop_unordered_drift(result, files, key)
     named = [Path(name) for name in (labels, blocks, groups, within) if name is not None]
     show(result, outputs, [*files, *named], describe_inputs(files, model), full=full)
     if quick:
-        typer.echo(
-            "shesha: --quick gives a first look; without it, intervals are more reliable and p-values more precise",
-            err=True,
-        )
+        typer.echo(_QUICK_NOTE, err=True)
+
+
+def _read_files(
+    context: typer.Context,
+    execution: dict[str, Any],
+    files: list[Path],
+    keys: list[str] | None,
+    inside: tuple[str, ...],
+    rdm: bool,
+    layer_axis: str,
+    by_position: bool,
+) -> Any:
+    """Return the arrays of the files, or files that each process reads when needed if there may be several."""
+    several_processes = (execution["workers"] or 1) > 1 or execution["scheduler"] is not None
+    if several_processes or execution["store"] is not None or _file_inputs.hold_directories(files):
+        return _lazy_files(files, keys, inside, rdm, layer_axis, by_position)
+    mapped = files if rdm or keys else _map_large(context, files, inside)
+    return _read_all(mapped, keys, inside, rdm, layer_axis, by_position)
 
 
 def _read_all(
@@ -209,9 +216,13 @@ def _drop_unordered_drift(result: Audit, files: list[Path], keys: list[str] | No
     return replace(result, drift=None, drift_reason=_UNORDERED)
 
 
-def _quick_counts(context: typer.Context, **counts: int) -> list[int]:
+def _quick_counts(context: typer.Context, bootstrap: int, permutations: int, pairs: str | None) -> tuple[int, int, str]:
     """Replace the counts that were not given by those of a quick audit."""
-    return [count if _is_set(context, name) else _QUICK for name, count in counts.items()]
+    return (
+        bootstrap if _is_set(context, "bootstrap") else _QUICK,
+        permutations if _is_set(context, "permutations") else _QUICK,
+        str(_QUICK_PAIRS) if pairs is None else pairs,
+    )
 
 
 def _is_set(context: typer.Context, name: str) -> bool:

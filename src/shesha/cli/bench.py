@@ -28,7 +28,7 @@ bench = typer.Typer(
 _STORE = typer.Option(help="The file of results; trained models are stored in a folder next to it.")
 StoreFile = Annotated[Path, _STORE]
 Pooling = Literal["cls", "mean", "all"]
-_DEFAULT = Path("resi.sqlite")
+DEFAULT_STORE = Path("resi.sqlite")
 OwnSuite = Annotated[
     str | None,
     typer.Option("--suite", help="Suite of the store as module:name, if the suite is your own."),
@@ -65,7 +65,7 @@ def run_command(
     ] = None,
     workers: _worker_options.Workers = None,
     scheduler: _worker_options.Scheduler = None,
-    store: StoreFile = _DEFAULT,
+    store: StoreFile = DEFAULT_STORE,
     keep_checkpoints: Annotated[bool, typer.Option("--keep-checkpoints", help="Keep trained weights.")] = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Retry models and comparisons that failed in an earlier run.")
@@ -141,7 +141,7 @@ def _note_missing_tests(scores: pd.DataFrame) -> None:
 
 
 @bench.command("status")
-def status_command(store: StoreFile = _DEFAULT, suite: OwnSuite = None) -> None:
+def status_command(store: StoreFile = DEFAULT_STORE, suite: OwnSuite = None) -> None:
     """Show the progress of each test, and why models or comparisons failed."""
     from shesha.benchmark import Store, status
     from shesha.benchmark.run_status import describe_missing_rows, failures
@@ -163,7 +163,7 @@ def status_command(store: StoreFile = _DEFAULT, suite: OwnSuite = None) -> None:
 
 @bench.command("table")
 def table_command(
-    store: StoreFile = _DEFAULT,
+    store: StoreFile = DEFAULT_STORE,
     test: Annotated[str | None, typer.Option(help="Only this test.")] = None,
     domain: Annotated[str | None, typer.Option(help="Only this domain.")] = None,
     published: Annotated[bool, typer.Option("--published", help="Show the published results instead.")] = False,
@@ -171,8 +171,8 @@ def table_command(
 ) -> None:
     """Print the scores in the paper's layout, as plain text on a terminal and as Markdown in a file or pipe."""
     from shesha.benchmark import table, to_markdown
+    from shesha.benchmark.paper_tables import stars
     from shesha.benchmark.suites import domain_name
-    from shesha.benchmark.tables import stars
 
     rows_of_tests = _test_results(test)
     frame = _results(store, published, suite)
@@ -193,7 +193,7 @@ def table_command(
 
 @bench.command("rank")
 def rank_command(
-    store: StoreFile = _DEFAULT,
+    store: StoreFile = DEFAULT_STORE,
     pooling: Annotated[Pooling, typer.Option(help="Pooling to rank if there are several: cls, mean or all.")] = "cls",
     published: Annotated[bool, typer.Option("--published", help="Rank the published results instead.")] = False,
     plot: Annotated[
@@ -215,48 +215,6 @@ def rank_command(
         _note_missing_tests(frame)
         frame = add_published(frame)
     _outputs.save_picture(plot, lambda: plot_ranks(frame, pooling=pooling).flat[0])
-
-
-@bench.command("export")
-def export_command(
-    output: Annotated[Path, typer.Argument(help="The CSV file to write; - for standard output.")],
-    store: StoreFile = _DEFAULT,
-    comparisons: Annotated[bool, typer.Option("--comparisons", help="Write all comparisons, not scores.")] = False,
-    suite: OwnSuite = None,
-) -> None:
-    """Write the scores, or every comparison, as CSV."""
-    from shesha.benchmark import results
-    from shesha.benchmark.stored_results import comparisons as every_comparison
-
-    _outputs.require_writable(output)
-    _outputs.require_separate({"OUTPUT": output}, [store])
-    frame = every_comparison(store) if comparisons else results(store, find_suite(suite))
-    _outputs.write(output, frame.to_csv(index=False))
-
-
-@bench.command("report")
-def report_command(
-    output: Annotated[
-        Path | None,
-        typer.Argument(help="The Markdown file to write; - for standard output. It may be left out with --html."),
-    ] = None,
-    store: StoreFile = _DEFAULT,
-    title: Annotated[str, typer.Option(help="Heading of the report.")] = "Benchmark results",
-    suite: OwnSuite = None,
-    html: _outputs.Html = None,
-) -> None:
-    """Write accuracies, tables, ranks, runtimes and the agreement with the published results."""
-    from shesha.benchmark import report
-    from shesha.benchmark.html_report import report_page
-
-    if output is None and html is None:
-        raise ValueError("OUTPUT or --html must name a file to write, got neither")
-    _outputs.require_writable(output)
-    _outputs.require_page(html)
-    _outputs.require_separate({"OUTPUT": output, "--html": html}, [store])
-    if output is not None:
-        _outputs.write(output, report(store, title=title, of=find_suite(suite)))
-    _outputs.save_page(html, lambda about: report_page(store, title=title, of=find_suite(suite), about=about), [])
 
 
 def _show_own_ranks(values: pd.DataFrame, pooling: Pooling = "cls") -> None:

@@ -8,11 +8,9 @@ from typing import Annotated
 import typer
 
 from shesha.cli import _outputs
-from shesha.cli.bench import OwnSuite, StoreFile, find_suite
-from shesha.cli.bench import bench as bench
+from shesha.cli.bench import DEFAULT_STORE, OwnSuite, StoreFile, find_suite
+from shesha.cli.bench_report import bench as bench
 from shesha.support.plurals import count
-
-_DEFAULT = Path("resi.sqlite")
 
 
 @bench.command("submit")
@@ -20,7 +18,7 @@ def submit_command(
     folder: Annotated[
         Path, typer.Argument(help="Output folder; files are written to a subfolder with the suite's name.")
     ],
-    store: StoreFile = _DEFAULT,
+    store: StoreFile = DEFAULT_STORE,
     measure: Annotated[
         list[str] | None,
         typer.Option(help="Use only this measure from the store (may be repeated). Default: all measures."),

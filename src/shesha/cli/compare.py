@@ -117,70 +117,102 @@ def compare_command(
     inputs = (*(files or ()), *(model or ()), texts, labels, blocks, groups, within, *(covariates or ()), store)
     outputs = _outputs.Outputs(json, plot, html, card, inputs, explore)
     chosen = _split(measures or ["recommended"])
-    _check_options(card, calibrate, labels, workers)
+    _check_options(card, calibrate, labels, workers, covariates, plot)
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
     files = [models.file] if models is not None else list(files or ())
     sample = {"queries": queries, "pairs": pairs, "error": error}
-    run_options: dict[str, Any] = {"workers": workers, "scheduler": scheduler, "store": store}
     read_design = partial(
         _design_options.read_design, files, blocks, groups, within, shift, block_length, by_position=by_position
     )
-    comparison_of = partial(
-        ArrayComparison, chosen, files, model, permutations=permutations, confidence=confidence, seed=seed
-    )
+    common: dict[str, Any] = {"permutations": permutations, "confidence": confidence, "seed": seed, "outputs": outputs}
+    comparison_of = partial(ArrayComparison, measures=chosen, files=files, models=model, **common)
     if models is not None:
         models.require_alone(store=store, scheduler=scheduler, key=key, rdm=rdm)
     elif not shards and (store is not None or scheduler is not None or _file_inputs.hold_directories(files)):
         _compare_large_files.suggest_shards(files)
         _refuse_with_many_files(covariates=covariates, labels=labels, folds=folds, explore=explore, **sample)
         _refuse_columns({"blocks": blocks, "groups": groups, "within": within})
-        comparing = comparison_of(read_design(), outputs=outputs)
+        execution: dict[str, Any] = {"workers": workers, "scheduler": scheduler, "store": store}
         lazy_files = _lazy_files(files, key, rdm, layer_axis, by_position)
-        comparing.compare_all_pairs(lazy_files, calibrate=bool(calibrate), **run_options)
+        comparison_of(exchanged=read_design()).compare_all_pairs(lazy_files, calibrate=bool(calibrate), **execution)
         return
     if shards:
         options = {"covariates": covariates, "labels": labels, "folds": folds, "plot": plot, "rdm": rdm, "key": key}
         options |= {"model": model, "store": store, "scheduler": scheduler, "blocks": blocks, "groups": groups}
         _compare_large_files.require_shards(files, options | {"within": within, "shift": shift, "explore": explore})
-    if covariates and plot is not None:
-        raise ValueError(
-            "--plot must be left out with --covariates, got both: the picture does not control for covariates"
-        )
     exchanged = read_design(covariates or ())
     classes = _design_options.labels_named("labels", labels, files[0], by_position=by_position)
     plain = exchanged.is_empty and not (key or rdm or labels or folds or plot)
     if models is None and (shards or _compare_large_files.needs_stretches(files, chosen, plain=plain)):
-        chance = {"calibrate": bool(calibrate), "n_draws": permutations, "alpha": 0.05}
-        settings = {**sample, "confidence": confidence}
-        comparison = _compare_large_files.compare_large(files, chosen, settings, seed=seed, **chance)
-        outputs.write(comparison, files)
-        require_value(comparison.scores)
+        _compare_beyond_memory(files, chosen, sample, calibrate=bool(calibrate), **common)
         return
     columns = (*exchanged.columns, *_design_options.column_of_first_file(labels))
     arrays = _read_arrays(models, files, key, columns, layer_axis, by_position, rdm)
     sample = {"folds": folds, **sample}
     _refuse_for_several(len(arrays), labels, sample, explore, rdm)
-    comparing = comparison_of(exchanged, outputs=outputs)
     if labels is not None:
-        comparing.compare_within(arrays, classes, standard=not measures)
-    elif len(arrays) == 2:
-        if calibrate is None:
-            calibrate = not measures and not any(sample.values()) and is_quickly_calibrated(arrays)
-        comparing.pair(arrays, calibrate=calibrate, **sample)
-    elif covariates:
-        raise ValueError(f"--covariates needs exactly two representations, got {len(arrays)}: choose them with --key")
+        comparison_of(exchanged=exchanged).compare_within(arrays, classes, standard=not measures)
     else:
-        comparing.compare_all_pairs(arrays, calibrate=bool(calibrate), workers=workers, layer_axis=None)
+        _compare_arrays(comparison_of(exchanged=exchanged), arrays, calibrate, sample, workers, standard=not measures)
 
 
-def _check_options(card: Path | None, calibrate: bool | None, labels: str | None, workers: int | None) -> None:
+def _check_options(
+    card: Path | None,
+    calibrate: bool | None,
+    labels: str | None,
+    workers: int | None,
+    covariates: list[str] | None,
+    plot: Path | None,
+) -> None:
     """Refuse options that exclude one another, or are out of range."""
     if card is not None and (not calibrate or labels is not None):
         raise ValueError(
             "--card needs --calibrate and excludes --labels: a similarity cannot be judged without its chance level"
         )
-    if workers is not None and workers < 1:
-        raise ValueError(f"--workers must be at least 1, got {workers}")
+    _worker_options.require_workers(workers)
+    if covariates and plot is not None:
+        raise ValueError(
+            "--plot must be left out with --covariates, got both: the picture does not control for covariates"
+        )
+
+
+def _compare_beyond_memory(
+    files: list[Path],
+    measures: list[str],
+    sample: dict[str, Any],
+    *,
+    calibrate: bool,
+    permutations: int,
+    confidence: float,
+    seed: int,
+    outputs: _outputs.Outputs,
+) -> None:
+    """Compare two files that do not fit the memory."""
+    chance = {"calibrate": calibrate, "n_draws": permutations, "alpha": 0.05}
+    settings = {**sample, "confidence": confidence}
+    comparison = _compare_large_files.compare_large(files, measures, settings, seed=seed, **chance)
+    outputs.write(comparison, files)
+    require_value(comparison.scores)
+
+
+def _compare_arrays(
+    comparing: ArrayComparison,
+    arrays: dict[str, Any],
+    calibrate: bool | None,
+    sample: dict[str, Any],
+    workers: int | None,
+    *,
+    standard: bool,
+) -> None:
+    """Compare two arrays by the options of a pair, or all pairs of several arrays."""
+    if len(arrays) == 2:
+        if calibrate is None:
+            calibrate = standard and not any(sample.values()) and is_quickly_calibrated(arrays)
+        comparing.pair(arrays, calibrate=calibrate, **sample)
+    elif comparing.exchanged.covariates is not None:
+        raise ValueError(f"--covariates needs exactly two representations, got {len(arrays)}: choose them with --key")
+    else:
+        comparing.compare_all_pairs(arrays, calibrate=bool(calibrate), workers=workers, layer_axis=None)
 
 
 def _read_arrays(

@@ -85,11 +85,9 @@ def diff_command(
     paths = list(files or ())
     inputs = (*paths, *(model or ()), texts, labels, blocks, groups, *(also or ()), *(again or ()))
     outputs = _outputs.Outputs(json, plot, html, None, inputs, explore)
-    before: Any
-    after: Any
     if model:
         first, column = _text_file(model, paths, texts, again, key)
-        before, after = model
+        sides: tuple[Any, Any] = (model[0], model[1])
         others: dict[str, Any] = {
             "texts": read_texts(first, column),
             "encoding": {"layers": layers or "all", "pool": pool, "batch_size": batch_size, "device": device},
@@ -101,14 +99,13 @@ def diff_command(
         _require_two(paths, texts, layers)
         first = paths[0]
         read = partial(_read, key=key, columns=(labels, blocks, groups), layer_axis=layer_axis, by_position=by_position)
-        before, after = map(read, paths)
+        sides = (read(paths[0]), read(paths[1]))
         others = {name: [read(Path(path)) for path in more or ()] for name, more in (("again", again), ("also", also))}
         others["names"] = _short_names(*map(str, paths))
     y = _design_options.labels_named("labels", labels, first, by_position=by_position)
     design = _design_options.read_design([first], blocks, groups, None, False, None, by_position=by_position).design
     result = diff(
-        before,
-        after,
+        *sides,
         y,
         **others,
         blocks=design.get("blocks"),
@@ -120,12 +117,8 @@ def diff_command(
         seed=seed,
         layer_axis=None,
     )
-    outputs.write(
-        replace(result, row_map=None),
-        [first] if model else paths,
-        row_map=None if result.row_map is None else result.row_map.page,
-        brief=True,
-    )
+    page = None if result.row_map is None else result.row_map.page
+    outputs.write(replace(result, row_map=None), [first] if model else paths, row_map=page, brief=True)
 
 
 def _text_file(

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
+from shesha.cli import _design_options, _model_inputs, _outputs
 from shesha.cli._canary_encodings import Canaries
+from shesha.cli._monitor_inputs import monitor_files, parse_about, read_matrix, read_stacks, refuse_with_model
 from shesha.cli._monitor_text import markdown, status_lines
 
 monitor = typer.Typer(
@@ -122,9 +123,9 @@ def init_command(
     if canaries is None:
         assert reference is not None
         inside = (labels,) if labels is not None and _design_options.split_source(labels)[0] is None else None
-        rows, again = _read_matrix(reference, key, inside), _stacks(nulls, key) if nulls else None
+        rows, again = read_matrix(reference, key, inside), read_stacks(nulls, key) if nulls else None
     else:
-        _refuse_with_model(nulls=nulls, key=key)
+        refuse_with_model(nulls=nulls, key=key)
         folder = out.with_name(f"{out.name}.encodings")
         rows, again, circumstances = canaries.reencode(folder, reencodings, half=half, seed=seed)
         if false_alarm is None and run_length is None:
@@ -139,7 +140,7 @@ def init_command(
         run_length=run_length,
         measures=None if measures is None else [name.strip() for name in measures.split(",")],
         tolerance=tolerance,
-        about=circumstances | _pairs(about),
+        about=circumstances | parse_about(about),
         seed=seed,
     )
     drift_monitor.save(out, keep_rows=keep_rows, overwrite=overwrite)
@@ -175,20 +176,20 @@ def check_command(
     """Compare canary rows with the reference. Exit status 0: no alert, 1: drift, 2: undecided."""
     from shesha.drift import DriftMonitor
 
-    outputs = _outputs.Outputs(json, html=html, card=card, inputs=(current, texts, model, *_monitor_files(folder)))
+    outputs = _outputs.Outputs(json, html=html, card=card, inputs=(current, texts, model, *monitor_files(folder)))
     summary = _summary_file() if github_summary else None
     canaries = Canaries.read(model, texts, current, "CURRENT", pool=pool, batch_size=batch_size, device=device)
     drift_monitor = DriftMonitor.load(folder)
     circumstances: dict[str, str] = {}
     if canaries is None:
         assert current is not None
-        source, rows = current, _read_matrix(current, key)
+        source, rows = current, read_matrix(current, key)
     else:
-        _refuse_with_model(key=key)
+        refuse_with_model(key=key)
         source = canaries.file
         rows, circumstances = canaries.encode_now(drift_monitor.about.get("layer"))
-    verdict = drift_monitor.check(rows, about=circumstances | _pairs(about))
-    inputs = [source, *(file for file in _monitor_files(folder) if file.suffix in (".json", ".npz"))]
+    verdict = drift_monitor.check(rows, about=circumstances | parse_about(about))
+    inputs = [source, *(file for file in monitor_files(folder) if file.suffix in (".json", ".npz"))]
     data = f"{verdict.n_rows:,} canary rows of {folder.name}"
     outputs.write(verdict, inputs, data=data, model=source.stem if model is None else model, brief=True)
     if summary is not None:
@@ -207,8 +208,8 @@ def update_command(
     """Compare new inputs with the reference. Exit status 0: no change so far, 1: changed, 2: undecided."""
     from shesha.drift import DriftMonitor
 
-    outputs = _outputs.Outputs(json, inputs=(batch, *_monitor_files(folder)))
-    verdict = DriftMonitor.load(folder).update(_read_matrix(batch, key))
+    outputs = _outputs.Outputs(json, inputs=(batch, *monitor_files(folder)))
+    verdict = DriftMonitor.load(folder).update(read_matrix(batch, key))
     outputs.write(verdict, [batch], brief=True)
     _end(verdict.state)
 
@@ -222,7 +223,7 @@ def history_command(
     """Print earlier checks and updates."""
     from shesha.drift import DriftMonitor
 
-    outputs = _outputs.Outputs(json, inputs=_monitor_files(folder))
+    outputs = _outputs.Outputs(json, inputs=monitor_files(folder))
     drift_monitor = DriftMonitor.load(folder)
     checks, updates = drift_monitor.history("check", last), drift_monitor.history("update", last)
     _outputs.emit("\n".join(status_lines(checks, updates)), {"checks": checks, "updates": updates}, outputs.json)
@@ -268,40 +269,3 @@ def _summary_file() -> Path:
             "--github-summary needs the variable GITHUB_STEP_SUMMARY, which GitHub's runners set, got none"
         )
     return Path(path)
-
-
-def _refuse_with_model(**options: Any) -> None:
-    for name, there in options.items():
-        if there:
-            raise ValueError(f"--{name} must be left out with --model, got both")
-
-
-def _read_matrix(path: Path, key: str | None, labels_inside: Any = None) -> Any:
-    """Read the only matrix of a file."""
-    matrices = _file_inputs.read_representations([path], None if key is None else [key], labels_inside, "none")
-    if len(matrices) != 1:
-        raise ValueError(f"FILE must contain one matrix, got {', '.join(matrices)} in {path}: choose with --key")
-    return next(iter(matrices.values()))
-
-
-def _stacks(paths: list[Path], key: str | None) -> list[Any]:
-    """Read matrices; each matrix of a stack counts separately."""
-    arrays = _file_inputs.read_representations(paths, None if key is None else [key], None, "0")
-    return list(arrays.values())
-
-
-def _monitor_files(folder: Path) -> list[Path]:
-    """Return the files of a monitor, which no output may replace."""
-    from shesha.drift.monitor_files import ABOUT, HISTORY
-
-    if not folder.is_dir():
-        return [folder]
-    return sorted({*folder.glob("arrays-*.npz"), *folder.glob(f"{HISTORY}*"), folder / ABOUT, folder / HISTORY})
-
-
-def _pairs(about: list[str] | None) -> dict[str, str]:
-    pairs = [pair.partition("=") for pair in about or ()]
-    for name, equals, _ in pairs:
-        if not name or not equals:
-            raise ValueError(f"--about must be NAME=TEXT, got {name!r}")
-    return {name: text for name, _, text in pairs}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.control_pool import Pool, build_pool
 from shesha.coherence.nearest_controls import MatchedPool, score_null_group
-from shesha.coherence.null_scores import members, windows
+from shesha.coherence.null_group_sums import members, windows
 from shesha.coherence.row_roles import FEWEST_CONTROLS, LARGE, Layout
 from shesha.coherence.whole_unit_null_groups import Chosen, Scorer, draws_of_units, large_groups_by_units
 from shesha.kernels.threads import parallel

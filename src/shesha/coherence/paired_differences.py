@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike
 
 from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.group_scores import evidence
+from shesha.coherence.null_group_sums import scores_of_sums
 from shesha.coherence.null_groups import NullGroupScores
-from shesha.coherence.null_scores import scores_of_sums
 from shesha.coherence.result_rows import lines
 from shesha.coherence.row_roles import Layout
 from shesha.coherence.scores import NO_DIRECTION
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
-from shesha.inputs.number_range import require_squarable
+from shesha.inputs.overflow_limits import require_squarable
 from shesha.results import Coherence
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed

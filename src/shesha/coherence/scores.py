@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.inputs.number_range import require_squarable
+from shesha.inputs.overflow_limits import require_squarable
 from shesha.support.types import Matrix, Vector
 
 NO_DIRECTION = 1e-9

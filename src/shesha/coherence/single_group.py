@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from shesha.coherence.coherence_by_group import Method, Null, coherence_by_group
 from shesha.inputs import validation as check
-from shesha.inputs.number_range import require_squarable
+from shesha.inputs.overflow_limits import require_squarable
 from shesha.results import Coherence
 from shesha.support.plurals import agree, count
 from shesha.support.types import Seed

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.control_pool import Pool, build_pool
-from shesha.coherence.null_scores import members
+from shesha.coherence.null_group_sums import members
 from shesha.coherence.row_roles import LARGE, Layout
 from shesha.kernels.threads import parallel
 from shesha.support.types import Index, Mask, Vector

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shesha.comparison import _calibrated_comparison as calibrated
+from shesha.comparison import _calibration_steps as calibrated
 from shesha.comparison import engine
 from shesha.comparison._all_pairs_calibration import Calibration
 from shesha.comparison.engine import Group, Pair

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from shesha.calibration.calibrated_pair_doubts import add_doubt, doubts_of_pair, warn_of_doubts, width_doubt
 from shesha.calibration.calibration_input import covariate_design
 from shesha.calibration.dependence_warnings import warn_of_dependence
-from shesha.comparison import _calibrated_comparison as calibrated
+from shesha.comparison import _calibration_steps as calibrated
 from shesha.comparison import engine, estimation_choice
 from shesha.comparison._resumable_runs import require_same_rows
 from shesha.comparison.chance_and_intervals import Evidence, correct_p_values, require_calibrate

@@ -2,8 +2,8 @@
 
 from shesha.descriptors._descriptor_card import card
 from shesha.descriptors._registry import Descriptor, descriptor, descriptors
-from shesha.descriptors.dimension_curve import DimensionCurve
-from shesha.descriptors.intrinsic_dimension import dimension_over_scale, intrinsic_dimension
+from shesha.descriptors.dimension_curve import DimensionCurve, dimension_over_scale
+from shesha.descriptors.intrinsic_dimension import intrinsic_dimension
 from shesha.descriptors.spectrum import (
     anisotropy,
     corrected_participation_ratio,

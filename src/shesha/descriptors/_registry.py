@@ -11,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
+from shesha.inputs.invariances import check_invariances
 from shesha.kernels.threads import single_threaded_blas
 from shesha.moments import SummedRepresentation
 from shesha.support.entry_points import load_marks
@@ -67,7 +68,7 @@ def descriptor(
     >>> [name for name in shesha.descriptors.descriptors()]
     ['intrinsic_dimension', 'effective_rank', 'participation_ratio', 'corrected_participation_ratio', 'anisotropy']
     """
-    fields = {**declared, "invariant": check.changes(declared.get("invariant", ()))}
+    fields = {**declared, "invariant": check_invariances(declared.get("invariant", ()))}
 
     def mark(function: Callable[Concatenate[V, P], float]) -> Callable[Concatenate[Data, P], float]:
         declared_descriptor = Descriptor(function.__name__, function, **fields)

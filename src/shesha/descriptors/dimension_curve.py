@@ -6,18 +6,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from shesha.descriptors.intrinsic_dimension import dimension_at_rank
+from shesha.kernels.neighbour_distances import neighbour_distances
+from shesha.kernels.threads import single_threaded_blas
 from shesha.report import columns
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result
 from shesha.results.citation_sources import add_source
 from shesha.results.paper_sentences import claim
 from shesha.support.plurals import count
+from shesha.support.seeds import generator
+from shesha.support.types import Matrix, Seed
+from shesha.support.warnings import NotEstimable
+from shesha.views import NeighbourDistances, Rdm, Representation, Rows, rows_or_distances
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+_N_SPLITS = 20
 _BEWARE = (
     "Estimators of intrinsic dimension do not agree with one another, and each depends on the number of rows and on "
     "the scale. A single number is therefore not a property of the data. Compare curves of this one estimator, with "
@@ -92,6 +101,76 @@ class DimensionCurve(Result):
         left_out = f" ({count(self.n_repeated, 'repeated row')} left out)" if self.n_repeated else ""
         head = f"Intrinsic dimension over scale, {self.n_samples:,} rows{left_out}"
         return "\n".join([head, *(f"  {line}" for line in columns(rows, "<>>>")), _BEWARE])
+
+
+def dimension_over_scale(X: ArrayLike | Representation | Rows | Rdm, *, seed: Seed = 0) -> DimensionCurve:
+    """Estimate the intrinsic dimension at growing scales, with standard errors, as a curve.
+
+    Noise fills all directions at small scales, and curvature and edges affect large scales. The dimension is a property
+    of the data only where the curve is flat. Errors come from random halves of the rows, because halves of a sample
+    differ as two samples of half the size do. (The usual error from the likelihood treats overlapping neighbourhoods
+    as independent. On uniform data, its 95 % intervals contained the dimension in 78 to 93 % of samples.)
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        The representation, with at least 6 distinct rows and finite values. Rows must be independent; time series and
+        repeated measurements lower the curve.
+    seed : int, Generator or None
+        Seed of the random halves.
+
+    Returns
+    -------
+    DimensionCurve
+        Dimension at each scale, with its standard error; `plot()` draws the curve.
+
+    Raises
+    ------
+    NotEstimable
+        If there are fewer than 6 distinct rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plane = np.random.default_rng(0).random((600, 2)) @ np.random.default_rng(1).random((2, 20))
+    >>> found = dimension_over_scale(plane)
+    >>> [round(d) for d in found.dimensions]
+    [2, 2, 2, 2, 2, 2]
+    """
+    rows = rows_or_distances(X, min_rows=3)
+    if not isinstance(rows, Rows):
+        raise TypeError("X must be features, got distances between rows")
+    rng = generator(seed)
+    with single_threaded_blas():
+        view = rows.view(NeighbourDistances)
+        n = len(view.rows)
+        if n < 6:
+            raise NotEstimable(f"standard errors need at least 6 distinct rows, got {n}")
+        ranks = view.powers_of_two_up_to(n // 2 - 1)
+        halves = np.zeros((_N_SPLITS, n), dtype=bool)
+        for half in halves:
+            half[rng.permutation(n)[: n // 2]] = True
+        tables = neighbour_distances(view.rows, ranks, halves)
+    places = range(1, len(ranks))
+    return DimensionCurve(
+        ranks=tuple(int(rank) for rank in ranks[:-1]),
+        dimensions=tuple(dimension_at_rank(tables[0], place) for place in places),
+        errors=tuple(_error(tables[1:], halves, place) for place in places),
+        distances=tuple(float(tables[0][:, place - 1 : place + 1].mean()) * view.unit for place in places),
+        n_samples=n,
+        n_repeated=view.n_repeated,
+        n_splits=_N_SPLITS,
+    )
+
+
+def _error(tables: Matrix, halves: Matrix, place: int) -> float:
+    """Standard error from halves: their difference has four times the variance of the whole."""
+    dimensions = [
+        (dimension_at_rank(table[half], place), dimension_at_rank(table[~half], place))
+        for table, half in zip(tables, halves, strict=True)
+    ]
+    with np.errstate(invalid="ignore"):
+        return float(np.sqrt(np.mean(np.diff(dimensions, axis=1) ** 2)) / 2)
 
 
 @claim.register

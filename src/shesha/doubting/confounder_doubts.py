@@ -6,8 +6,8 @@ import numpy as np
 
 from shesha.doubting._registry import doubt
 from shesha.doubting.doubt_input import Subject
+from shesha.doubting.order_doubts import classes_follow_order
 from shesha.doubting.partial_scores import CovariateShare
-from shesha.doubting.row_doubts import classes_follow_order
 from shesha.results import Doubt
 from shesha.results.audit.dependence import LEVEL
 from shesha.support.types import Labels, Vector

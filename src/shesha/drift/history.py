@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 
 from shesha.runs import lock_for_writing
 from shesha.support import sqlite
+from shesha.support.warnings import MeasureWarning, warn
 
 Kind = Literal["check", "update"]
 LAYOUT = sqlite.Layout(
@@ -171,6 +172,18 @@ class _InTransaction:
     def _replace(self, states: Mapping[str, str]) -> None:
         rows = ((self._monitor, name, value) for name, value in states.items())
         self._connection.executemany("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", rows)
+
+
+def write_or_warn(history: History, write: Callable[[Writer], None]) -> str:
+    """Write to a history; if this fails, warn and return the problem, so that the verdict is not lost."""
+    try:
+        with history.open_for_writing() as writer:
+            write(writer)
+    except (OSError, sqlite.StoreError, sqlite3.Error) as error:
+        problem = f"the verdict was not stored in the history and ignores earlier checks: {error}"
+        warn(problem, MeasureWarning)
+        return problem
+    return ""
 
 
 def _state(connection: sqlite3.Connection, monitor: str, name: str) -> str | None:

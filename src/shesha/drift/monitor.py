@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -16,7 +15,7 @@ from shesha.drift.alarm_threshold import AlarmRule
 from shesha.drift.canary_check import CheckResult, Setting, differences, run_check
 from shesha.drift.canary_reference import Reference
 from shesha.drift.drift_scores import Choice, choose_measures
-from shesha.drift.history import History, InMemory, Kind
+from shesha.drift.history import History, InMemory, Kind, write_or_warn
 from shesha.drift.monitor_setting_checks import check_level, importable_name, plain_about
 from shesha.drift.noise_floor import NoiseFloor, many
 from shesha.drift.sequential_evidence import Evidence
@@ -29,9 +28,7 @@ from shesha.results import DriftVerdict, StreamVerdict
 from shesha.support import argument_types as kinds
 from shesha.support.device_arrays import array_shape
 from shesha.support.seeds import draw_seed
-from shesha.support.sqlite import StoreError
 from shesha.support.types import Seed
-from shesha.support.warnings import MeasureWarning, warn
 
 TOLERANCE = 0.05
 """Default tolerance without re-encodings: the published detection threshold."""
@@ -164,7 +161,7 @@ class DriftMonitor:
             verdict[:] = [self._verdict(outcome, evidence, circumstances)]
             history.add("check", verdict[0].to_dict(), {_EVIDENCE: evidence.as_text()})
 
-        problem = self._try_to_keep(keep)
+        problem = write_or_warn(self._history, keep)
         if not verdict:
             evidence = Evidence().update(outcome.scores[0].p_value, self._rule)
             verdict[:] = [self._verdict(outcome, evidence, circumstances)]
@@ -199,7 +196,7 @@ class DriftMonitor:
             verdict[:] = [updates.broken(stream, len(rows), broken) if broken else updates.apply(stream, rows)]
             history.add("update", verdict[0].to_dict(), {_STREAM: stream.as_text()})
 
-        problem = self._try_to_keep(keep)
+        problem = write_or_warn(self._history, keep)
         if not verdict:
             stream = updates.begin()
             verdict[:] = [updates.broken(stream, len(rows), broken) if broken else updates.apply(stream, rows)]
@@ -268,17 +265,6 @@ class DriftMonitor:
     @property
     def _rule(self) -> AlarmRule:
         return AlarmRule(1 / self._setting.level if self.run_length is None else self.run_length, self.n_nulls or 1)
-
-    def _try_to_keep(self, keep: Any) -> str:
-        """Store something; if storing fails, warn instead of losing the verdict."""
-        try:
-            with self._history.open_for_writing() as history:
-                keep(history)
-        except (OSError, StoreError, sqlite3.Error) as error:
-            problem = f"the verdict was not stored in the history and ignores earlier checks: {error}"
-            warn(problem, MeasureWarning)
-            return problem
-        return ""
 
     def _verdict(self, outcome: CheckResult, evidence: Evidence, about: dict[str, str]) -> DriftVerdict:
         setting, primary = self._setting, outcome.scores[0]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shesha._version import __version__
 from shesha.drift.history import History, InFile, InMemory
-from shesha.drift.stored_monitor_checks import require_whole
+from shesha.drift.stored_monitor_validation import require_whole
 from shesha.inputs import validation as check
 from shesha.io.file_checks import UnreadableFileError, reading
 from shesha.support import atomic_files

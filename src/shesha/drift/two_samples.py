@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from shesha.drift.rank_p_values import p_value, threshold
 from shesha.inputs import validation as check
-from shesha.inputs.number_range import require_squarable
+from shesha.inputs.overflow_limits import require_squarable
 from shesha.kernels.threads import single_threaded_blas
 from shesha.results import TwoSample
 from shesha.support import memory

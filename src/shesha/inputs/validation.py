@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -185,15 +185,6 @@ def choice(value: str, known: Sequence[str], name: str) -> str:
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
     return value
-
-
-CHANGES = ("scaling", "translation", "orthogonal")
-"""Transformations of a representation to which a score can be invariant."""
-
-
-def changes(names: Collection[str]) -> frozenset[str]:
-    """Return the checked names of the invariances of a score."""
-    return frozenset(choice(name, CHANGES, "invariant") for name in names)
 
 
 _MOST = 2**31 - 1

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
+from shesha.inputs.invariances import check_invariances
 from shesha.stability.class_labels import Classes
 from shesha.stability.undirected_row_errors import explain_undirected_rows
 from shesha.support.entry_points import load_marks
@@ -187,7 +188,7 @@ def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[.
     (-1, 1)
     """
     check.choice(needs, tuple(_LEADING), "needs")
-    fields = {**declared, "invariant": check.changes(declared.get("invariant", ()))}
+    fields = {**declared, "invariant": check_invariances(declared.get("invariant", ()))}
 
     def mark(function: Callable[..., float]) -> Callable[..., float]:
         variant = Variant(**{"name": function.__name__, "function": function, "needs": needs, **fields})

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from shesha.benchmark import run_suite
+from shesha.benchmark.suite_tasks import Task
 from shesha.benchmark.suites import Suite
-from shesha.benchmark.tasks import Task
 
 from .toy_run import Inline, task
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha.benchmark.model_descriptions import Outcome
+from shesha.benchmark.model_outcomes import Outcome
 from shesha.benchmark.trained_models import Archive, model_key, reference
 
 N = 6

@@ -14,7 +14,7 @@ from shesha.benchmark._markdown_report import report
 from shesha.benchmark.mantel import rank_correlation
 from shesha.benchmark.measure_ranks import QUALITY_OF
 from shesha.benchmark.model_descriptions import Setting, _known_kinds
-from shesha.benchmark.pair_scoring import ScoreRow
+from shesha.benchmark.pairs_and_scores import ScoreRow
 from shesha.benchmark.run_status import status
 from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Store

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from shesha.benchmark import suites
+from shesha.benchmark.array_hash import hash_arrays
 from shesha.benchmark.domains import domain
-from shesha.benchmark.model_descriptions import KINDS, Model, Outcome, Setting, count_of_share, hash_arrays
+from shesha.benchmark.model_descriptions import KINDS, Model, Setting, count_of_share
+from shesha.benchmark.model_outcomes import Outcome
 from shesha.benchmark.run_plan import required_models, trials
 from shesha.benchmark.run_suite import run
 from shesha.benchmark.suites import Suite, domain_name, suite

@@ -14,7 +14,7 @@ import pytest
 from shesha.benchmark import tests as own
 from shesha.benchmark._markdown_report import report
 from shesha.benchmark.measure_ranks import rank
-from shesha.benchmark.pair_scoring import pairs_groups, pairs_layers, pairs_prediction
+from shesha.benchmark.pairs_and_scores import pairs_groups, pairs_layers, pairs_prediction
 from shesha.benchmark.run_plan import Trial, trials
 from shesha.benchmark.run_status import status
 from shesha.benchmark.run_suite import run

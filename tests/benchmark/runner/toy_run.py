@@ -10,8 +10,8 @@ from typing import Any
 
 from shesha.benchmark import run_plan
 from shesha.benchmark.run_suite import run
+from shesha.benchmark.suite_tasks import Task
 from shesha.benchmark.suites import Suite, setting_groups
-from shesha.benchmark.tasks import Task
 
 CHUNK = 5
 """Comparisons per piece of work of the program, of measures that count as cheap."""

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from shesha.benchmark import tests
-from shesha.benchmark.measure_quality import groups, layers, spearman
+from shesha.benchmark.layer_order_quality import layers
+from shesha.benchmark.measure_quality import groups, spearman
 from shesha.measures import get
 
 CKA, LINREG, RTD = get("CKA"), get("LinReg"), get("RTD")
@@ -116,6 +117,6 @@ def test_the_six_tests_name_their_results():
         *("accuracy", "output", "label_randomization", "shortcut", "augmentation", "layer_monotonicity"),
     ]
     assert [test.grounding for test in tests.TESTS] == ["prediction"] * 2 + ["design"] * 4
-    published = pytest.importorskip("shesha.benchmark._published").published()
+    published = pytest.importorskip("shesha.benchmark._published_results").published()
     named = {(row, quality) for test in tests.TESTS for row in test.rows for quality in test.qualities}
     assert named == set(published[["test", "quality"]].itertuples(index=False, name=None))

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from shesha.benchmark.mantel import rank_correlation
 from shesha.benchmark.measure_quality import spearman
-from shesha.benchmark.pair_scoring import score_prediction
+from shesha.benchmark.pairs_and_scores import score_prediction
 from shesha.measures import get
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from shesha.benchmark.graphs.catalogue import CATALOGUE
 from shesha.benchmark.graphs.data_and_network_types import GraphData, GraphNetwork
 from shesha.benchmark.graphs.torch_geometric_import import geometric
-from shesha.benchmark.model_descriptions import Model, Outcome, Plain, Weights
+from shesha.benchmark.model_descriptions import Model, Plain, Weights
+from shesha.benchmark.model_outcomes import Outcome
 from shesha.support.optional import require
 
 __all__ = ["CATALOGUE", "GraphData", "GraphNetwork", "extract", "fingerprint", "fit", "hyperparameters"]

@@ -10,10 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from shesha.benchmark.array_hash import hash_arrays
 from shesha.benchmark.catalogue import find_part
 from shesha.benchmark.graphs.catalogue import DATA
 from shesha.benchmark.graphs.readers import RawGraph
-from shesha.benchmark.model_descriptions import hash_arrays
 
 _MOST_ROWS = 10_000
 _ROW_SEED = 2024

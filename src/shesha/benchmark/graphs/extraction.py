@@ -8,7 +8,8 @@ from shesha.benchmark.graphs.altered_data import append_shortcuts, extraction_sh
 from shesha.benchmark.graphs.catalogue import CATALOGUE
 from shesha.benchmark.graphs.data import extraction_rows, load
 from shesha.benchmark.graphs.training import as_features, build
-from shesha.benchmark.model_descriptions import Model, Outcome, Weights
+from shesha.benchmark.model_descriptions import Model, Weights
+from shesha.benchmark.model_outcomes import Outcome
 from shesha.extract.model_state import evaluation_mode
 
 

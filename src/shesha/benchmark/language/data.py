@@ -7,10 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.benchmark.array_hash import hash_arrays
 from shesha.benchmark.language.catalogue import CATALOGUE
 from shesha.benchmark.language.data_and_network_types import Texts
 from shesha.benchmark.language.hyperparameters import Hyper
-from shesha.benchmark.model_descriptions import Plain, hash_arrays
+from shesha.benchmark.model_descriptions import Plain
 
 _SUBSET_SEED = 2024
 """Seed of the choice of a subset of rows, which is the same for all models."""

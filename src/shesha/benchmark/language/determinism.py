@@ -1,25 +1,13 @@
-"""Devices of networks, and how to repeat a run bit for bit."""
+"""Deterministic computation in torch, to repeat a run bit for bit."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
 
 from shesha.extract.pretrained import quiet
 from shesha.support.optional import require
-
-if TYPE_CHECKING:
-    import torch
-
-
-def device() -> torch.device:
-    """Return the first CUDA device, or the CPU if there is none."""
-    require("torch", "torch")
-    import torch
-
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 @contextmanager

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.benchmark.device import device
 from shesha.benchmark.language import altered_data
 from shesha.benchmark.language.altered_data import Lesson
 from shesha.benchmark.language.catalogue import CATALOGUE
 from shesha.benchmark.language.data import load
 from shesha.benchmark.language.data_and_network_types import Texts
-from shesha.benchmark.language.determinism import deterministic, device
+from shesha.benchmark.language.determinism import deterministic
 from shesha.benchmark.language.model_building import Builder
 from shesha.benchmark.language.tokens import Batch, Rows
-from shesha.benchmark.model_descriptions import Model, Outcome, Weights
+from shesha.benchmark.model_descriptions import Model, Weights
+from shesha.benchmark.model_outcomes import Outcome
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.benchmark.device import device
 from shesha.benchmark.language import altered_data
 from shesha.benchmark.language.catalogue import CATALOGUE
 from shesha.benchmark.language.data import load
 from shesha.benchmark.language.data_and_network_types import Texts
-from shesha.benchmark.language.determinism import deterministic, device
+from shesha.benchmark.language.determinism import deterministic
 from shesha.benchmark.language.extraction import accuracy, test_lesson
 from shesha.benchmark.language.hyperparameters import Hyper
 from shesha.benchmark.language.model_building import Builder

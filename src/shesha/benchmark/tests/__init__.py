@@ -4,7 +4,7 @@ Each test is one object, defined in a file of this package or in your own code. 
 benchmark, and `register` adds your own test.
 """
 
-from shesha.benchmark.pair_scoring import (
+from shesha.benchmark.pairs_and_scores import (
     ScoreRow,
     pairs_groups,
     pairs_layers,

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from shesha.benchmark.pair_scoring import Compared, Pair, ScoreRow, Values
+from shesha.benchmark.pairs_and_scores import Compared, Pair, ScoreRow, Values
 from shesha.support.types import Seed
 
 if TYPE_CHECKING:
     from shesha.benchmark.model_descriptions import Model
-    from shesha.benchmark.tasks import Task
+    from shesha.benchmark.suite_tasks import Task
 
 Grounding = Literal["prediction", "design"]
 

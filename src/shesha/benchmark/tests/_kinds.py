@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from numpy.typing import ArrayLike
 
 from shesha.benchmark.model_descriptions import STANDARD, Setting
-from shesha.benchmark.pair_scoring import (
+from shesha.benchmark.pairs_and_scores import (
     BY_GROUPS,
     BY_LAYERS,
     Compared,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from shesha.benchmark.model_descriptions import Model
-    from shesha.benchmark.tasks import Task
+    from shesha.benchmark.suite_tasks import Task
     from shesha.benchmark.user_representations import Choices, Models
 
 

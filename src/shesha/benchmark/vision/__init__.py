@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shesha.benchmark.model_descriptions import Model, Outcome, Plain, Weights
+from shesha.benchmark.model_descriptions import Model, Plain, Weights
+from shesha.benchmark.model_outcomes import Outcome
 from shesha.benchmark.vision.catalogue import CATALOGUE
 from shesha.benchmark.vision.data import load
 from shesha.benchmark.vision.data_and_network_types import ImageData, ImageNetwork, Parts

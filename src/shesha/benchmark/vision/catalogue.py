@@ -14,12 +14,12 @@ from shesha.benchmark.vision.sources import array_set, photographs
 
 
 def _builder(builder: str, *arguments: Any) -> Callable[[int, Hyper, bool], Parts]:
-    """Build by a function of block_and_head_names.py, which needs torch."""
+    """Build by a function of network_parts.py, which needs torch."""
 
     def build(n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
-        from shesha.benchmark.vision import block_and_head_names
+        from shesha.benchmark.vision import network_parts
 
-        parts: Parts = getattr(block_and_head_names, builder)(n_classes, hyper, pretrained, *arguments)
+        parts: Parts = getattr(network_parts, builder)(n_classes, hyper, pretrained, *arguments)
         return parts
 
     return build

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha.benchmark.model_descriptions import hash_arrays
+from shesha.benchmark.array_hash import hash_arrays
 from shesha.benchmark.vision.catalogue import CATALOGUE
 from shesha.benchmark.vision.hyperparameters import Hyper
 from shesha.benchmark.vision.images import Images

@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
-from shesha.benchmark.model_descriptions import Model, Outcome, Weights
+from shesha.benchmark.device import device
+from shesha.benchmark.model_descriptions import Model, Weights
+from shesha.benchmark.model_outcomes import Outcome
 from shesha.benchmark.vision.altered_data import Dots, draw_dots
 from shesha.benchmark.vision.batches import batches
 from shesha.benchmark.vision.data import Dataset
 from shesha.benchmark.vision.hyperparameters import Hyper
 from shesha.benchmark.vision.networks import Classifier, build
 from shesha.benchmark.vision.paper_architectures import SMALL_IMAGE
-from shesha.benchmark.vision.training import device
 from shesha.extract.hooks import record_outputs
 from shesha.extract.layer_names import INPUT
 

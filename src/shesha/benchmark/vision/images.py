@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.benchmark.model_descriptions import hash_arrays
+from shesha.benchmark.array_hash import hash_arrays
 from shesha.support.optional import require
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from shesha.benchmark.device import device
 from shesha.benchmark.model_descriptions import Model, Weights
 from shesha.benchmark.vision.altered_data import Dots, add_noise, draw_dots, randomise_labels
 from shesha.benchmark.vision.batches import batches
@@ -19,11 +20,6 @@ from shesha.benchmark.vision.images import Images
 from shesha.benchmark.vision.networks import Classifier, build
 
 STATISTICS_BATCH = 500
-
-
-def device() -> torch.device:
-    """Return the accelerator if there is one."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def train(model: Model, hyper: Hyper, data: Dataset) -> Weights:

@@ -15,7 +15,7 @@ from shesha.kernels.feature_half_correlation import Partition
 from shesha.kernels.threads import parallel
 from shesha.stability.estimators.intervals import monte_carlo_error
 from shesha.stability.estimators.row_pairs_in_resampled_groups import Pairs, count_group_pairs_once
-from shesha.stability.estimators.sampled_pairs import plan_sample, rows_per_partition, uses_all_pairs
+from shesha.stability.estimators.sampled_pairs import Sample, plan_sample, rows_per_partition, uses_all_pairs
 from shesha.stability.nulls import sampled_row_matching
 from shesha.stability.nulls.choice import choose_null
 from shesha.stability.request import THINNING, Evidence, Request
@@ -180,11 +180,7 @@ def _from_pairs(request: Request) -> Evidence:
     i, j, effect = _scored_pairs(parts)
     # Free the parts, because their pairs would otherwise be in memory twice.
     del parts
-    clusters = request.exchange.clusters
-    drawn = i * n + j if sample.distinct else None
-    pair_error, row_error = pair_influence.standard_errors(effect, clusters[i], clusters[j], drawn, sample.share)
-    among = f" (in each partition of {n_chosen:,} random rows)" if n_chosen < n and not sample.distinct else ""
-    note = f"{n_used:,} random pairs of {n_pairs(n):,}{among} were used; the interval is analytic (dyadic-robust)"
+    pair_error, row_error = _standard_errors(i, j, effect, request, sample)
     return Evidence(
         float(np.nanmean(scores)),
         scores,
@@ -193,8 +189,13 @@ def _from_pairs(request: Request) -> Evidence:
         pair_error=pair_error,
         n_pairs=n_used,
         pairs_dropped=n_scored - len(i),
-        notes=(note, *_draw_notes(scores, request)),
+        notes=(_pairs_note(n_used, n, n if sample.distinct else n_chosen), *_draw_notes(scores, request)),
     )
+
+
+def _pairs_note(n_used: int, n: int, n_chosen: int) -> str:
+    among = f" (in each partition of {n_chosen:,} random rows)" if n_chosen < n else ""
+    return f"{n_used:,} random pairs of {n_pairs(n):,}{among} were used; the interval is analytic (dyadic-robust)"
 
 
 def _null_of_pairs(halves: SampledHalves, request: Request, draws: Sequence[Draw]) -> Vector:
@@ -202,6 +203,13 @@ def _null_of_pairs(halves: SampledHalves, request: Request, draws: Sequence[Draw
         return sampled_row_matching.null(halves, request, draws)
     matchings = choose_null(request, request.n_features, draws[: request.options["n_draws"]])
     return matchings.null([], lambda *_: None)
+
+
+def _standard_errors(i: Index, j: Index, effect: Vector, request: Request, sample: Sample) -> tuple[float, float]:
+    """Return the standard errors from the sample of pairs, and from the rows."""
+    clusters = request.exchange.clusters
+    drawn = i * request.n_rows + j if sample.distinct else None
+    return pair_influence.standard_errors(effect, clusters[i], clusters[j], drawn, sample.share)
 
 
 def _scored_pairs(parts: Sequence[sampled_feature_halves.SampledScore]) -> tuple[Index, Index, Vector]:

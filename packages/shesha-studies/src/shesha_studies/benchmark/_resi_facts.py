@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.benchmark import published_runtimes, rank
-from shesha.benchmark.tables import measure_type
+from shesha.benchmark.paper_tables import measure_type
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws
 from shesha_studies.benchmark import _resi_scores as tables
 

@@ -1,4 +1,4 @@
-"""The two tasks of a worker: train one model, or compare some pairs."""
+"""The functions that workers call: train one model, compare some pairs, or compare outputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from shesha.benchmark.domains import domain
 from shesha.benchmark.measure_entries import entry_version
-from shesha.benchmark.model_descriptions import DivergedError, Model
+from shesha.benchmark.model_descriptions import Model
+from shesha.benchmark.model_outcomes import DivergedError
 from shesha.benchmark.output_differences import accuracy_difference, disagreement, jensen_shannon
 from shesha.benchmark.store import Cell, Difference, Trained
 from shesha.benchmark.trained_models import Archive, model_key
@@ -29,7 +30,7 @@ from shesha.views import Representation
 
 @dataclass(frozen=True)
 class Chunk:
-    """One task of a worker: measures of the same view, with the pairs that each compares."""
+    """Work for one worker: measures of the same view, with the pairs that each compares."""
 
     measures: tuple[Measure, ...]
     pairs: tuple[tuple[Pair, ...], ...]

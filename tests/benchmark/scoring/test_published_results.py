@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.benchmark._published import published, published_runtimes
+from shesha.benchmark._published_results import published, published_runtimes
 from shesha.benchmark.measure_ranks import CELL, QUALITY_OF, rank, rank_table
-from shesha.benchmark.tables import TYPES, agreement, stars, table, to_markdown
+from shesha.benchmark.paper_tables import TYPES, stars, table, to_markdown
+from shesha.benchmark.published_comparison import agreement
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Tasks: one network on one data set, with the models that each test compares."""
+"""Tasks of a suite: one network on one data set each, with the models that each test compares."""
 
 from __future__ import annotations
 

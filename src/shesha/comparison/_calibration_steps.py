@@ -1,4 +1,4 @@
-"""Comparison with chance levels and intervals, reported score by score."""
+"""Steps of a comparison with chance levels and intervals, so that progress is reported score by score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of null groups, which are drawn from the controls."""
+"""Sums over the shifts of null groups, and the scores of one draw that follow from them."""
 
 from __future__ import annotations
 

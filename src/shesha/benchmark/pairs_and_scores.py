@@ -1,4 +1,4 @@
-"""Pairs of models that each test needs, and the scoring of their values."""
+"""Pairs of models that each kind of test compares, and scores of a measure from its values for these pairs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Protocol
 
-from shesha.benchmark import measure_quality
+from shesha.benchmark import layer_order_quality, measure_quality
 from shesha.benchmark.measure_quality import Correlation, Quality, pair_value
 from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds
@@ -189,7 +189,7 @@ def score_layers(
         places = {name: place for place, name in enumerate(layers)}
         wanted = pairs_prediction(layers, measure.symmetric)
         layer_values = {(places[a], places[b]): pair_value(values, (a, b), measure.symmetric) for a, b in wanted}
-        scores = measure_quality.layers(layer_values, len(layers), measure.closer, measure.symmetric)
+        scores = layer_order_quality.layers(layer_values, len(layers), measure.closer, measure.symmetric)
         for quality, part in zip(parts, (scores.conformity, scores.by_layer, scores.pooled), strict=True):
             parts[quality].append(part)
     return [_row(test_name, quality, measure, _mean(results)) for quality, results in parts.items()]

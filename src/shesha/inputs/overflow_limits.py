@@ -1,4 +1,4 @@
-"""The range of numbers whose squares and products do not overflow or vanish."""
+"""Limits of overflow: the range of numbers whose squares and products neither overflow nor vanish."""
 
 from __future__ import annotations
 

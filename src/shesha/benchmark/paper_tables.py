@@ -1,4 +1,4 @@
-"""Results as tables: in the layout of the paper, as Markdown, and compared with published values."""
+"""Results as tables in the layout of the paper, also as Markdown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.benchmark.mantel import rank_correlation
 from shesha.benchmark.measure_ranks import CELL, require_columns
 from shesha.inputs import validation as check
 from shesha.report import markdown_table
@@ -59,7 +58,7 @@ def table(results: pd.DataFrame, test: str | None = None, domain: str | None = N
 
     Examples
     --------
-    >>> from shesha.benchmark._published import published
+    >>> from shesha.benchmark._published_results import published
     >>> frame = table(published(), "shortcut", "graph")
     >>> frame.shape, float(frame.loc[("RSM", "CKA"), ("auprc", "Cora", "SAGE")])
     ((24, 20), 0.78)
@@ -109,50 +108,6 @@ def to_markdown(frame: pd.DataFrame, stars: pd.DataFrame | None = None) -> str:
         cells = [f"**{v}**{s}" if v == b else f"{v}{s}" for v, s, b in zip(row, starred, best, strict=True)]
         rows.append([*_levels(label), *cells])
     return markdown_table(head, rows, numbers=frame.shape[1]) + "\n"
-
-
-def agreement(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """Compare your results with the published ones, column by column.
-
-    Parameters
-    ----------
-    own, published : DataFrame
-        Scores with the columns of `published`. Measures are matched by their names without options. If `own` contains
-        several measures of one name, the one without options is used, or else the first.
-
-    Returns
-    -------
-    DataFrame
-        domain, dataset, architecture, pooling, test, quality; spearman (over the measures), difference (mean absolute
-        difference of the values), spread (standard deviation of the published values, with which to compare the
-        difference), n (number of measures with both values).
-    """
-    import pandas as pd
-
-    rows = []
-    for cell, both in match_published(own, published).groupby(list(CELL), sort=False):
-        own_values, published_values = (both[name].to_numpy(dtype=float) for name in ("own", "published"))
-        kept = ~(np.isnan(own_values) | np.isnan(published_values))
-        own_values, published_values, n = own_values[kept], published_values[kept], int(kept.sum())
-        row: dict[str, Any] = dict(zip(CELL, cell, strict=True))
-        row["spearman"] = rank_correlation(own_values, published_values)
-        row["difference"] = float(np.abs(own_values - published_values).mean()) if n else np.nan
-        row["spread"] = float(published_values.std()) if n else np.nan
-        rows.append(row | {"n": n})
-    return pd.DataFrame(rows, columns=[*CELL, "spearman", "difference", "spread", "n"])
-
-
-def match_published(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that both tables have, their values as `own` and `published`, measures without options."""
-    keys = [*CELL, "measure"]
-    for name, frame in (("own", own), ("published", published)):
-        require_columns(frame, [*keys, "value"], name)
-    mine = own.assign(optional=own["measure"].str.contains("(", regex=False), measure=own["measure"].map(base_name))
-    mine = mine.sort_values("optional", kind="stable").drop_duplicates(keys).sort_index()
-    mine = mine[[*keys, "value"]].rename(columns={"value": "own"})
-    return mine.merge(
-        published[[*keys, "value"]].rename(columns={"value": "published"}), on=keys, validate="one_to_one"
-    )
 
 
 def _pivot(results: pd.DataFrame, column: str, test: str | None, domain: str | None) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The tables of a run, read once from a store for all output formats."""
+"""The tables of a report, read once from a store for all output formats."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shesha.benchmark.paper_tables import table
 from shesha.benchmark.published_comparison import compare_ranks, rank_with_published
 from shesha.benchmark.run_status import describe_missing_rows, failures, status
 from shesha.benchmark.stored_results import accuracies, open_store, results, runtimes
 from shesha.benchmark.suites import Suite
-from shesha.benchmark.tables import table
 from shesha.benchmark.tests import BenchmarkTest, all_tests
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Gathered:
+class ReportTables:
     """The tables of a run, which do not need the store any more."""
 
     about: Mapping[str, object]
@@ -70,10 +70,10 @@ class Gathered:
         return set() if self.scores.empty else set(self.scores["test"])
 
 
-def gather(store: str | Path | Store, of: Suite | None = None) -> Gathered:
+def read_report_tables(store: str | Path | Store, of: Suite | None = None) -> ReportTables:
     """Read a store once; `of` is the suite that was run, if it is the user's own."""
     with open_store(store) as opened_store:
-        return Gathered(
+        return ReportTables(
             about=opened_store.about(),
             scores=results(opened_store, of),
             models=accuracies(opened_store),

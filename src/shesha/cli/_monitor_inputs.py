@@ -1,0 +1,47 @@
+"""Inputs of `shesha monitor`: matrices of canary rows, recorded settings, and the files of a monitor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from shesha.cli import _file_inputs
+
+
+def refuse_with_model(**options: Any) -> None:
+    """Refuse options that do not apply to models."""
+    for name, there in options.items():
+        if there:
+            raise ValueError(f"--{name} must be left out with --model, got both")
+
+
+def read_matrix(path: Path, key: str | None, labels_inside: Any = None) -> Any:
+    """Read the only matrix of a file."""
+    matrices = _file_inputs.read_representations([path], None if key is None else [key], labels_inside, "none")
+    if len(matrices) != 1:
+        raise ValueError(f"FILE must contain one matrix, got {', '.join(matrices)} in {path}: choose with --key")
+    return next(iter(matrices.values()))
+
+
+def read_stacks(paths: list[Path], key: str | None) -> list[Any]:
+    """Read matrices; each matrix of a stack counts separately."""
+    arrays = _file_inputs.read_representations(paths, None if key is None else [key], None, "0")
+    return list(arrays.values())
+
+
+def monitor_files(folder: Path) -> list[Path]:
+    """Return the files of a monitor, which no output may replace."""
+    from shesha.drift.monitor_files import ABOUT, HISTORY
+
+    if not folder.is_dir():
+        return [folder]
+    return sorted({*folder.glob("arrays-*.npz"), *folder.glob(f"{HISTORY}*"), folder / ABOUT, folder / HISTORY})
+
+
+def parse_about(about: list[str] | None) -> dict[str, str]:
+    """Return the recorded settings of --about by name."""
+    pairs = [pair.partition("=") for pair in about or ()]
+    for name, equals, _ in pairs:
+        if not name or not equals:
+            raise ValueError(f"--about must be NAME=TEXT, got {name!r}")
+    return {name: text for name, _, text in pairs}
