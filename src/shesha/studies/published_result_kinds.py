@@ -37,7 +37,7 @@ _TRANSCRIBED = re.compile(
     | \bstars\b
     | bit\sfor\sbit                                 # the same code on the same rows, compared with itself
     | valid\soutputs|NaN\sor\sinfinite
-    | \bis\sinvariant\sto:                          # proved from the definitions
+    | \bis\sinvariant\sto:|formal\sdistinctness     # proved from the definitions
     | bounded\?$
     """,
     re.VERBOSE,

@@ -104,8 +104,8 @@ def _reasons(statistics: Found) -> dict[str, str]:
     stats = {name: statistics.get(name, "reading", "10,000 counts") for name in OF_READING}
     spread, n = (", ".join(f"{rho:.2f}" for rho in reading.get(f"{name}_rho", ())) for name in ("spread", "n"))
     normalisation = (
-        "This needs all genes. We have 299 and scale counts to their median total. With counts scaled to 10,000, the same cells "
-        f"have a mean magnitude of {stats['magnitude_mean']:.2f} (SD {stats['magnitude_sd']:.2f}, "
+        "This needs all genes. We have 299 and scale counts to their median total. With counts scaled to 10,000, "
+        f"the same cells have a mean magnitude of {stats['magnitude_mean']:.2f} (SD {stats['magnitude_sd']:.2f}, "
         f"{stats['magnitude_low']:.2f} to {stats['magnitude_high']:.2f}) and stabilities of up to "
         f"{stats['coherence_high']:.2f}, so these numbers depend on the normalisation."
     )
