@@ -245,8 +245,7 @@ def _table_3(numbers: Mapping[str, float]) -> Mapping[str, Any]:
     table, start = columns_of_table_3(dict(numbers)), "model/3/total/"
     totals = {key.removeprefix(start): value for key, value in numbers.items() if key.startswith(start)}
     named, others = (
-        [value for name, value in totals.items() if name.startswith(_ATTENTION) == flag]
-        for flag in (True, False)
+        [value for name, value in totals.items() if name.startswith(_ATTENTION) == flag] for flag in (True, False)
     )
     return {
         "table_3_p": spearmanr(table["CIFAR-10"], table["CIFAR-100"]).pvalue,
