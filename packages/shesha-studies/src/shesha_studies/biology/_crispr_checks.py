@@ -160,10 +160,8 @@ def published_checks(statistics: Found, published: pd.DataFrame) -> Iterator[Che
             yield Check(line.where, what, line.published, "not estimable", verdict, reasons[key])
         elif key.startswith(_OF_GENES):
             ours = None if isnan(values[key]) else f"{values[key]:.2g}" if key.endswith("_p") else values[key]
-            reason = reasons.get(key, reasons[""])
-            yield Check(
-                line.where, what, line.published, ours, UNREACHABLE, reason, STAND_IN if ours is not None else ""
-            )
+            why = reasons.get(key, reasons[""])
+            yield Check(line.where, what, line.published, ours, UNREACHABLE, why, STAND_IN if ours is not None else "")
         elif key.endswith("_p"):
             yield _p_value(line.where, what, str(line.published), values[key], reasons.get(key, reasons[""]))
         else:
