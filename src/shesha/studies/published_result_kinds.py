@@ -36,8 +36,9 @@ _TRANSCRIBED = re.compile(
     | guides\spooled
     | \bstars\b
     | bit\sfor\sbit                                 # the same code on the same rows, compared with itself
-    | valid\soutputs|NaN\sor\sinfinite
-    | \bis\sinvariant\sto:                          # proved from the definitions
+    | valid\soutputs|NaN\sor\sinfinite|\bcomputable\b
+    | \bis\sinvariant\sto:|formal\sdistinctness     # proved from the definitions
+    | magnitudes\sfrom\s1\sto\s100|needs\sno\slabels
     | bounded\?$
     """,
     re.VERBOSE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from math import isnan
 from typing import Any, cast
 
 import pandas as pd
@@ -15,6 +16,7 @@ from shesha.studies.checks import (
     INCONCLUSIVE,
     NOT_RUN,
     RECIPE,
+    STAND_IN,
     UNREACHABLE,
     Check,
     judge_number,
@@ -102,8 +104,8 @@ def _reasons(statistics: Found) -> dict[str, str]:
     stats = {name: statistics.get(name, "reading", "10,000 counts") for name in OF_READING}
     spread, n = (", ".join(f"{rho:.2f}" for rho in reading.get(f"{name}_rho", ())) for name in ("spread", "n"))
     normalisation = (
-        "We have 299 genes and scale counts to their median total. With counts scaled to 10,000, the same cells "
-        f"have a mean magnitude of {stats['magnitude_mean']:.2f} (SD {stats['magnitude_sd']:.2f}, "
+        "This needs all genes. We have 299 and scale counts to their median total. With counts scaled to 10,000, "
+        f"the same cells have a mean magnitude of {stats['magnitude_mean']:.2f} (SD {stats['magnitude_sd']:.2f}, "
         f"{stats['magnitude_low']:.2f} to {stats['magnitude_high']:.2f}) and stabilities of up to "
         f"{stats['coherence_high']:.2f}, so these numbers depend on the normalisation."
     )
@@ -136,6 +138,8 @@ def _reasons(statistics: Found) -> dict[str, str]:
     return reasons
 
 
+_OF_GENES = ("stability_", "magnitude_", "rho_spread")
+"""Keys of numbers whose size depends on the genes, of which we do not have all."""
 OF_READING = ("magnitude_mean", "magnitude_sd", "magnitude_low", "magnitude_high", "coherence_high")
 
 
@@ -154,6 +158,10 @@ def published_checks(statistics: Found, published: pd.DataFrame) -> Iterator[Che
             reason = statistics.build("given").reason if statistics.has("given") else None
             verdict = NOT_RUN if reason is None else INCONCLUSIVE
             yield Check(line.where, what, line.published, "not estimable", verdict, reasons[key])
+        elif key.startswith(_OF_GENES):
+            ours = None if isnan(values[key]) else f"{values[key]:.2g}" if key.endswith("_p") else values[key]
+            why = reasons.get(key, reasons[""])
+            yield Check(line.where, what, line.published, ours, UNREACHABLE, why, STAND_IN if ours is not None else "")
         elif key.endswith("_p"):
             yield _p_value(line.where, what, str(line.published), values[key], reasons.get(key, reasons[""]))
         else:
@@ -182,7 +190,8 @@ def _number(line: Any, what: str, value: float, why: str, statistics: Found) -> 
     null = statistics.build("null model", data=GAUSSIAN)
     wanted = key == "null_magnitude" and len(null) > 0
     admissible = (float(null.magnitude_rho.min()), float(null.magnitude_rho.max())) if wanted else None
-    if admissible is not None and admissible[0] < 0 < admissible[1]:
+    # Where the text leaves the simulation open, other choices may give any number.
+    if key == "null_partial" or (admissible is not None and admissible[0] < 0 < admissible[1]):
         return Check(line.where, what, float(text), value, INCONCLUSIVE, why)
     return judge_number(
         line.where,

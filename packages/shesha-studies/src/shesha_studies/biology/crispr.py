@@ -184,7 +184,10 @@ def _models(results: Found) -> Mapping[str, Any]:
 def _gaussian(results: Found) -> Mapping[str, Any]:
     fake = [results.get(name, "given", "coherence given snr") for name in ("chance", "fake_low", "fake_high")]
     gaussian = results.build("null model", GAUSSIAN)
-    facts: dict[str, Any] = {"given_snr_fakes": Fact(*fake), "given_snr_beyond": 0.176 - fake[2]}
+    facts: dict[str, Any] = {
+        "given_snr_fakes": Fact(*fake),
+        "given_snr_beyond": Fact(*(0.176 - end for end in (fake[0], fake[2], fake[1]))),
+    }
     if len(gaussian):
         lowest, highest = gaussian.within_noise.min(), gaussian.within_noise_highest.max()
         shifts = Fact((lowest + highest) / 2, lowest, highest)
@@ -202,10 +205,11 @@ def _ratio_of_spreads(ratio: float, n: int) -> Fact:
 
 def _discordance(results: Found) -> Mapping[str, Any]:
     low, high = (results.get(name, "left out", "coherence") for name in ("rho_low", "rho_high"))
+    whole = results.get("coherence_rho", "method", "standard")
     facts: dict[str, Any] = {
         "seeds": results.get("rank_score", "seeds", "all cells"),
         "seeds_of_cells": results.get("rank_score", "seeds", "80 % of the cells"),
-        **{"left_out_lowest": low, "left_out_highest": high, "left_out_range": high - low},
+        **{"left_out_lowest": low, "left_out_highest": high, "left_out_change": max(high - whole, whole - low)},
     }
     if results.has("quartiles"):
         tables: dict[str, Any] = {score: results.build("quartiles").loc[score] for score in SCORES}

@@ -14,6 +14,7 @@ from shesha.studies.facts import (
     Facts,
     absolute,
     as_facts,
+    difference,
     over_draws,
     rank_correlation,
     resampled,
@@ -150,7 +151,7 @@ def _repeatability(models: pd.DataFrame) -> Mapping[str, Any]:
         "below_5_percent": (differences < 0.05).sum(),
         "beyond_5_percent": (differences >= 0.05).sum(),
         "largest_of_seeds": differences.max(),
-        "relative": (differences / models.feature_split).median(),
+        "relative": over_draws(differences / models.feature_split),
     }
 
 
@@ -166,7 +167,7 @@ def _component_scores(models: pd.DataFrame) -> Mapping[str, Any]:
         "components_highest": scores.max(),
         "components_correlate": cut.components_correlate.max(),
         "other_rows": cut.feature_split_pca_fresh.mean(),
-        "rotated": cut.feature_split_pca_turned.mean(),
+        "rotated": over_draws(cut.feature_split_pca_turned),
         "all_features": full,
         "share_left_rotated": _ratio_of_means(cut.feature_split_pca_turned, cut.feature_split_400),
         **{f"{name}_rises": n for name, n in rises.items()},
@@ -194,6 +195,7 @@ def _labels(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
     hundred = noise[noise.representation.str.contains("100 classes")]
     return {
         **lost,
+        "labelled": len(ten),
         "lost_of_labels": smallest(lost.values()),
         "expected_of_hundred": 99 / 499,
         "expected_of_ten": 9 / 499,
@@ -205,7 +207,7 @@ def _uneven(models: pd.DataFrame) -> Mapping[str, Any]:
     """Facts of test 7: a hundred rows of one class, and five of every other class."""
     ten = models[models.variance_expected > 0.01]
     means = {name: ten[f"zscore_{name}"].mean() for name in ("true", "imbalanced", "imbalanced_random")}
-    change = over_draws((ten.zscore_imbalanced - ten.zscore_true).abs())
+    change = absolute(over_draws(ten.zscore_imbalanced - ten.zscore_true))
     return {**means, "not_finite": (~np.isfinite(ten.zscore_imbalanced)).sum(), "zscore_change": change}
 
 
@@ -238,19 +240,18 @@ def _baseline(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
     }
 
 
-def _table_3(numbers: Mapping[str, float]) -> Mapping[str, float]:
+def _table_3(numbers: Mapping[str, float]) -> Mapping[str, Any]:
     """Facts on Table 3: networks with attention or dense connections against others, and agreement of image sets."""
     table, start = columns_of_table_3(dict(numbers)), "model/3/total/"
     totals = {key.removeprefix(start): value for key, value in numbers.items() if key.startswith(start)}
     named, others = (
-        np.mean([value for name, value in totals.items() if name.startswith(_ATTENTION) == flag])
-        for flag in (True, False)
+        [value for name, value in totals.items() if name.startswith(_ATTENTION) == flag] for flag in (True, False)
     )
     return {
         "table_3_p": spearmanr(table["CIFAR-10"], table["CIFAR-100"]).pvalue,
-        "attention": named,
-        "no_attention": others,
-        "attention_gain": named - others,
+        "attention": np.mean(named),
+        "no_attention": np.mean(others),
+        "attention_gain": difference(named, others),
     }
 
 

@@ -26,7 +26,6 @@ def make_facts(found: Findings) -> Facts:
 def _component_facts(findings: Findings) -> Mapping[str, Fact]:
     """Facts on the feature split of principal components, on their own axes and on random axes."""
     parts = findings.distinct[findings.distinct.kind == "PCA"]
-    gap = (findings.distinct.stability - findings.distinct.averaged).abs()
 
     def over_bases(values: pd.Series[float], groups: pd.Series[str]) -> Fact:
         return over_draws(values.groupby(groups).mean())
@@ -34,7 +33,7 @@ def _component_facts(findings: Findings) -> Mapping[str, Fact]:
     return {
         "components": over_bases(parts.stability, parts.group),
         "components_rotated": over_bases(parts.averaged, parts.group),
-        "rotation": over_bases(gap, findings.distinct.group),
+        "rotation": over_bases(parts.averaged - parts.stability, parts.group),
     }
 
 
@@ -51,6 +50,7 @@ def _aggregate_facts(findings: Findings) -> Mapping[str, Any]:
         "pooled": _over_groups(rho),
         "pooled_value": rho.value,
         "configurations": rho.n,
+        "bases": findings.distinct.group.nunique(),
         "interval_ratio": (rho.group_high - rho.group_low) / (rho.high - rho.low),
         "domains": len(domains),
         "small_domains": small,
@@ -67,10 +67,10 @@ def _aggregate_facts(findings: Findings) -> Mapping[str, Any]:
     }
 
 
-def _over_bases(findings: Findings, name: str, sign: int = 1) -> Fact:
-    """Mean score of random projections of a base minus the score of the base; bases are resampled."""
+def _over_bases(findings: Findings, name: str) -> Fact:
+    """Mean score of random projections of a base minus that of its principal components; bases are the units."""
     wide = findings.distinct.groupby(["group", "kind"])[name].mean().unstack()
-    return over_draws(sign * (wide["random projection"] - wide["original"]))
+    return over_draws(wide["random projection"] - wide["PCA"])
 
 
 def _kind_facts(findings: Findings) -> Mapping[str, Any]:
@@ -88,7 +88,9 @@ def _kind_facts(findings: Findings) -> Mapping[str, Any]:
         **{"projected stability": random.stability, "original stability": original.stability},
         **{"projected cka": random.cka, "original cka": original.cka},
         "more stable": _over_bases(findings, "stability"),
-        "less similar": _over_bases(findings, "cka", -1),
+        "more stable on random axes": _over_bases(findings, "averaged"),
+        "less similar": _over_bases(findings, "cka"),
+        "components cka": means.cka["PCA"],
         "configurations of PCA": len(repeats),
         "repeats": repeats.sum(),
     }
@@ -100,7 +102,7 @@ def _levels(findings: Findings) -> Mapping[str, Any]:
     others = {measure: rho.value for (measure, kind), rho in findings.alternatives.items() if kind == "all"}
     facts = {
         "within_kinds": _over_groups(kinds),
-        **_sizes_within_kinds(findings),
+        **_correlations_within_kinds(findings),
         "rotated within kinds": _over_groups(findings.levels["ranks within bases and kinds", "averaged", "cka"]),
         "rotated between bases": _over_groups(
             findings.levels["ranks within variants, between bases", "averaged", "cka"]
@@ -118,15 +120,16 @@ def _levels(findings: Findings) -> Mapping[str, Any]:
     return facts
 
 
-def _sizes_within_kinds(findings: Findings) -> Mapping[str, Any]:
-    """Facts on correlations within bases by kind, and the mean of their absolute values, because signs differ."""
+def _correlations_within_kinds(findings: Findings) -> Mapping[str, Any]:
+    """Facts on correlations within bases by kind, and on how many of them are beyond 0.1."""
     varied = {
         kind: df for kind in KINDS if (df := findings.distinct[findings.distinct.kind == kind]).variant.nunique() > 1
     }
     rhos = {kind: _over_groups(score_correlation(df, by=("group",), n_draws=10)) for kind, df in varied.items()}
-    sizes = [absolute(rho) for rho in rhos.values()]
+    sizes = [(size.value, size.low, size.high) for size in map(absolute, rhos.values())]
     return {
-        "size_within_kinds": Fact(*np.mean([(size.value, size.low, size.high) for size in sizes], axis=0)),
+        "kinds": len(sizes),
+        "correlated_kinds": Fact(*(sum(size >= 0.1 for size in each) for each in zip(*sizes, strict=True))),
         "kinds in words": ", ".join(f"{rho.value:+.2f} ({kind})" for kind, rho in rhos.items()),
     }
 

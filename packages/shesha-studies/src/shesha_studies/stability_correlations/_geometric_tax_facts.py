@@ -34,6 +34,10 @@ def _join_signed(values: Iterable[float]) -> str:
     return ", ".join(f"{value:+.2f}" for value in values)
 
 
+def _p_value(p: float) -> str:
+    return "below 0.001" if p < 0.001 else f"{p:.3f}"
+
+
 def _trade(findings: Findings) -> Mapping[str, Any]:
     """Facts on stability against LogME, and on every pair of scores at equal width."""
     plain, equal = (
@@ -92,7 +96,7 @@ def _groups(findings: Findings) -> Mapping[str, Any]:
         facts |= {
             f"{group} sets": Fact(clear if known else NAN, clear, len(TARGETS) - turned),
             f"{group} in words": _join_signed(line["difference"] for line in numbers.values()),
-            f"{group} p in words": ", ".join(f"{line['p']:.3f} ({target})" for target, line in numbers.items()),
+            f"{group} p in words": ", ".join(f"{_p_value(line['p'])} ({target})" for target, line in numbers.items()),
         }
     return facts
 
@@ -166,7 +170,7 @@ def _p_values(published: pd.DataFrame) -> Mapping[str, float]:
     both = (_column(published, where, number="p") for where in (f"{_L}, Table 27", f"{_J}, Table 7"))
     small = [sum(text.startswith("<") or float(text) < 0.05 for text in some) for some in both]
     return {
-        **{"smallest": smallest, "smallest_two_sided": 2 * smallest, "too small": 2 * smallest - published_p},
+        **{"smallest": smallest, "smallest_two_sided": 2 * smallest, "too small": smallest - published_p},
         **{"significant": small[0], "significant in the journal": small[1]},
     }
 

@@ -204,5 +204,5 @@ def notes(found: Findings) -> tuple[str, ...]:
         f"{wide[TITLES['repeated logme']]:.2f}.",
         "P-values are from permutations of networks, within widths if ranks are taken within widths. Networks of a "
         "family differ only in width and are not independent, so p-values with networks as units may be too small. "
-        "With 3 and 10 models, as published, a two-sided p cannot be below 0.007.",
+        "With 3 and 10 models, as published, a two-sided p cannot be below 0.007, so the published 0.003 is one-sided.",
     )
