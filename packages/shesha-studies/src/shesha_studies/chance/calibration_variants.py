@@ -150,6 +150,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     table = _table(rows)
     none, cka, unrelated = table[table.strength == 0], _noise_lines(table, "CKA"), rows[rows.strength == 0]
     wide, narrow = cka.iloc[-1], cka.iloc[0]
+    draws_of_cka = unrelated[unrelated.measure == "CKA"]
+    wide_draws = draws_of_cka[draws_of_cka.ratio == wide.ratio]
     signal = table[(table.strength > 0) & (table.measure == "CKA")].sort_values("ratio")
     values = {
         "largest": none[list(SCALED)].abs().max(axis=None),
@@ -157,8 +159,9 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         **{name: _largest_mean(unrelated, (name,)) for name in ("centred", "adjusted")},
         **{f"z_{end}": none.z.agg(end) for end in ("min", "max")},
         **{f"z_sd_{end}": none.z_sd.agg(end) for end in ("min", "max")},
-        **{"z": wide.z, "z_sd": _spread_of_z(unrelated), "skewness": wide.skewness, "ratio": wide.ratio},
-        **{"skewness of narrow": narrow.skewness, "narrow ratio": narrow.ratio},
+        **{"z_sd": _spread_of_z(unrelated), "ratio": wide.ratio, "narrow ratio": narrow.ratio},
+        **{"z": over_draws(wide_draws.z), "skewness": over_draws(wide_draws.skewness), "draws": len(wide_draws)},
+        "skewness of narrow": over_draws(draws_of_cka[draws_of_cka.ratio == narrow.ratio].skewness),
         **{f"signal z, {end}": signal.z.iloc[index] for end, index in (("narrow", 0), ("wide", -1))},
         **{f"signal adjusted, {end}": signal.adjusted.iloc[index] for end, index in (("narrow", 0), ("wide", -1))},
         **{
