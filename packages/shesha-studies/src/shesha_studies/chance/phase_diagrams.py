@@ -89,7 +89,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     means = quiet.groupby(["kind", "ratio"])[["raw", "score"]].mean()
     by_ratio = drowned.groupby("ratio").raw.mean()
     values: dict[str, Any] = {
-        "sigma": rows.sigma.max(),
+        **{"sigma": rows.sigma.max(), "draws": rows.seed.nunique()},
         **{f"quiet_{name}_{end}": means[name].agg(end) for name in ("raw", "score") for end in ("min", "max")},
         **{"narrowest": by_ratio.index[0], "widest": by_ratio.index[-1]},
         **{"raw_narrowest": by_ratio.iloc[0], "raw_widest": by_ratio.iloc[-1]},
