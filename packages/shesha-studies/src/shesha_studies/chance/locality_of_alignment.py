@@ -23,7 +23,7 @@ from shesha.studies.facts import (
 )
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
-from shesha.studies.published_checks import Found, against
+from shesha.studies.published_checks import Found, against, draws
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.chance._common_neighbour_distances import distance_agreement, neighbour_scale
@@ -193,7 +193,7 @@ def _draw(rows: pd.DataFrame) -> Any:
 def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return the raw score by the narrowest kernel."""
     narrow = rows[(rows.kind == MODELS) & (rows.lens == RBF) & (rows.value == min(BANDWIDTHS))]
-    return {"narrow_raw": Found(float(narrow.raw.mean()), decimals=1, why="Rows of another length.")}
+    return {"narrow_raw": draws(narrow.raw, "Rows of another length.", decimals=1)}
 
 
 @locality.facts
