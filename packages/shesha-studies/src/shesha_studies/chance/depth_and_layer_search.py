@@ -32,6 +32,7 @@ from shesha.support.types import Matrix
 N, RATIO = 64, 8
 ALPHA = 0.05
 LAYERS = (2, 4, 8, 16, 32, 64, 128)
+_AGGREGATES = {"row_max": "best partner of each layer", "top_k": "ten best pairs"}
 
 
 _grid = grid_of("layers", "aggregate", "kinship", "seed")
@@ -174,7 +175,9 @@ def _others(rows: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
     ends = {str(name): _ends(group) for name, group in others.groupby("aggregate")}
     (few, most), free = _ends(kin), table[table.layers == kin.layers.max()].raw
     return {
-        "aggregates in words": ", ".join(f"{name}: {a.mean():.4f} to {b.mean():.4f}" for name, (a, b) in ends.items()),
+        "aggregates in words": ", ".join(
+            f"{_AGGREGATES[name]}: {a.mean():.4f} to {b.mean():.4f}" for name, (a, b) in ends.items()
+        ),
         "aggregates_rise": smallest(difference(b, a) for a, b in ends.values()),
         "aggregates_calibrated": largest(group_means(others, ["aggregate", "layers"], "calibrated")),
         **{"kin_fewest": few.mean(), "kin_most": most.mean(), "free_most": free.mean()},

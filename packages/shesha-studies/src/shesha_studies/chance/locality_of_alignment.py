@@ -249,7 +249,7 @@ def _ends(copies: pd.DataFrame) -> list[pd.Series[float]]:
 def _both_trends(tables: Sequence[pd.DataFrame]) -> str:
     """State the mean correlations before and after calibration."""
     both = ([over_correlations(table[name]) for name in ("raw", "score")] for table in tables)
-    return ", ".join(f"{raw.value:+.2f} raw and {score.value:+.2f} calibrated" for raw, score in both)
+    return ", ".join(f"{raw:+.2f} raw and {score:+.2f} calibrated" for raw, score in both)
 
 
 def _trends(models: pd.DataFrame) -> dict[str, Any]:
@@ -257,12 +257,11 @@ def _trends(models: pd.DataFrame) -> dict[str, Any]:
     if models.width.nunique() <= 2:
         return {}
     table = trends(models.assign(measure=models.lens + models.value.astype(str)), ["raw", "score"])
-    means = table.groupby("measure")[["raw", "score"]].mean()
 
     def of(lens: str, value: float) -> pd.DataFrame:
         return table[table.measure == f"{lens}{float(value)}"].set_index("data")
 
-    knn = {size: means.score[f"{KNN}{float(size)}"] for size in SIZES}
+    knn = {size: over_correlations(of(KNN, size).score) for size in SIZES}
     kernels = {"half": [of(RBF, 0.5)], "wide": [of(RBF, 2.0), of(RBF, 5.0)]}
     return {
         "knn trends in words": ", ".join(f"{trend:+.2f} (k = {size})" for size, trend in knn.items()),

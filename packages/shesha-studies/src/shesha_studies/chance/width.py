@@ -29,6 +29,7 @@ from shesha_studies.synthetic_data import noise
 
 ALPHA = 0.05
 _KERNELS = ("CKA", "CKA(kernel=rbf)", "RV")
+_NAMES = {"CKA": "linear CKA", "CKA(kernel=rbf)": "RBF CKA", "DistCorr": "distance correlation"}
 _LOCAL = ("mutual kNN", "CKNNA", "cycle kNN")
 _FLAT = ("RSA", "SVCCA(components=10)")
 
@@ -81,7 +82,7 @@ def _rises(raw: pd.DataFrame) -> dict[str, Any]:
     rise, end = raw.max(axis=1) - raw.min(axis=1), raw.iloc[:, -1]
     kernels = [name for name in _KERNELS if name in raw.index]
     facts = {
-        "kernels in words": ", ".join(f"{name} rises by {rise[name]:.2f}" for name in kernels),
+        "kernels in words": ", ".join(f"{_NAMES.get(name, name)} rises by {rise[name]:.2f}" for name in kernels),
         **{"cka": end["CKA"], "knn": end["mutual kNN"]},
     }
     if set(_LOCAL) <= set(raw.index):
@@ -191,7 +192,7 @@ def _widest_scores(rows: pd.DataFrame) -> dict[str, Any]:
     group = rows[(rows.kind == "Gaussian") & (rows.n == n)]
     raw = group[group.ratio == group.ratio.max()].groupby("measure").raw.mean()
     named = [name for name in ("CKA", "CKA(kernel=rbf)", "DistCorr", "RSA", "mutual kNN") if name in raw]
-    text = ", ".join(f"{raw[name]:.2f} ({name})" for name in named)
+    text = ", ".join(f"{raw[name]:.2f} ({_NAMES.get(name, name)})" for name in named)
     return {"n shown": n, "ratio shown": group.ratio.max(), "raw in words": text}
 
 
