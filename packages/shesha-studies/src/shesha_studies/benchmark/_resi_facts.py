@@ -176,8 +176,9 @@ def _networks() -> dict[str, Any]:
         table = tables.columns("published", "language", *selection)
         lowest = table.rank(ascending=False, method="min").loc[list(measures)].max()
         facts[f"{key}, Table 3"] = lowest[_TABLE_3]
+        bert: pd.Series[float] = lowest.xs("BERT", level="architecture")
         facts[f"{key}, places in words"] = ", ".join(
-            f"{data} {pooling} {place:.0f}" for (data, network, pooling), place in lowest.items() if network == "BERT"
+            f"{' '.join(map(str, column))} {bert[column]:.0f}" for column in bert.index
         )
         for source, network in zip(_SOURCES, ("BERT", "MiniLM"), strict=True):
             facts[f"{key}, {source}"] = _over_columns(

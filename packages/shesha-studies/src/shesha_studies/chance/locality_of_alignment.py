@@ -205,13 +205,13 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     narrow_copies = copies[_kernel_rows(copies, RBF, min(BANDWIDTHS))]
     noisy = narrow_copies[narrow_copies.noise == copies.noise.max()]
     knn, every = models[models.lens == KNN], rows.drop_duplicates(["kind", "data", "width", "noise"])
-    hits = {size: share(group.hit) for size, group in knn.groupby("value")}
+    hits = {f"{size:g}": share(group.hit) for size, group in knn.groupby("value")}
     return as_facts(
         {
             "neighbours": share(knn.hit),
             "distances": over_draws(near.groupby("data").agreement.mean()),
             "distances in words": _distances_sentence(every[every.kind == MODELS]),
-            "knn in words": ", ".join(f"{hit:.0%} at k = {size:g}" for size, hit in hits.items()),
+            "knn in words": ", ".join(f"{hit:.0%} at k = {size}" for size, hit in hits.items()),
             "knn_lowest": smallest(hits.values()),
             "pairs": len(narrow),
             "narrow": largest(group_means(narrow, ["data"], "score")),

@@ -160,7 +160,7 @@ def _formulas(rows: pd.DataFrame) -> dict[str, Any]:
 
 def _mean_change(rows: pd.DataFrame) -> Fact:
     """Change of a raw score by heavy tails, as the mean over widths, without its sign; seeds are draws."""
-    wide = rows.pivot_table(index="seed", columns=["kind", "ratio"], values="raw")
+    wide: Any = rows.pivot_table(index="seed", columns=["kind", "ratio"], values="raw")
     heavy, light = (wide[kind].dropna(axis=1) for kind in ("Student's t", "Gaussian"))
     both = heavy.columns.intersection(light.columns)
     return absolute(difference(heavy[both].mean(axis=1), light[both].mean(axis=1)))
