@@ -24,7 +24,7 @@ def test_several_notes_are_a_list(tmp_path, notes, text):
 
 
 def test_draws_have_a_mean_and_two_have_a_spread():
-    assert published_checks.draws(pd.Series([1.0, 3.0])) == published_checks.Found(2.0, math.sqrt(2))
+    assert published_checks.draws(pd.Series([1.0, 3.0])) == published_checks.Found(2.0, math.sqrt(2), n=2)
     assert published_checks.draws(pd.Series([1.5]), "few").error == 0
     assert published_checks.draws(pd.Series([1.5]), "few").ours == 1.5
     assert published_checks.draws(pd.Series([], dtype=float)).ours is None

@@ -149,10 +149,11 @@ def _rules() -> Iterator[str]:
     )
     yield (
         "Several claims share a threshold. A test of level 5 % counts as valid if its rate of false positives is "
-        "below 0.075, because 200 to 400 runs cannot exclude smaller excesses. Where the paper shows a score of "
-        "zero only in a figure, a score below 0.02 counts as zero: 2 % of an axis from 0 to 1. A correlation counts "
-        "as absent if it is within 0.3 of zero, below a medium correlation (Cohen 1988), unless the paper gives a "
-        "threshold of its own."
+        "below 0.075 (Bradley 1978: within half of the level), because 200 to 400 runs cannot exclude smaller "
+        "excesses. Where the paper shows a score of zero only in a figure, a score below 0.02 counts as zero: 2 % of "
+        "an axis from 0 to 1. A score counts as high if it is closer to 1 than to its value by chance. A correlation "
+        "counts as absent if it is within 0.3 of zero, below a medium correlation (Cohen 1988), unless the paper "
+        "gives a threshold of its own."
     )
     lines = [
         [

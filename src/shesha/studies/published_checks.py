@@ -12,7 +12,7 @@ A file contains lines of two kinds (see `split_numbers_and_claims`). Lines with 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import getsourcefile
 from math import isnan
 from pathlib import Path
@@ -56,6 +56,8 @@ class Found:
         Number of printed decimals. Default: the number in the published line, or 3 if the line has none.
     note : str
         Note that is shown even if the numbers agree.
+    n : int
+        Number of draws of which a number is the mean; it is shown with `error`. 0 if there are none.
     """
 
     ours: float | str | None
@@ -64,12 +66,13 @@ class Found:
     verdict: str | None = None
     decimals: int | None = None
     note: str = ""
+    n: int = 0
 
 
-def draws(values: pd.Series, why: str = "") -> Found:
-    """Mean of our draws, with the spread of a single draw."""
+def draws(values: pd.Series, why: str = "", decimals: int | None = None) -> Found:
+    """Mean of our draws, with their number and the spread of a single draw."""
     error = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-    return Found(float(values.mean()) if len(values) else None, error, why)
+    return Found(float(values.mean()) if len(values) else None, error, why, decimals=decimals, n=len(values))
 
 
 def unreachable(why: str, ours: float | str | None = None) -> Found:
@@ -141,7 +144,7 @@ def judge_line(line: Any, answer: Found, unit: str = "") -> Check:
     if isinstance(number, str) or isinstance(answer.ours, str):
         raise TypeError(f"published must be a number where ours has no verdict, got {number!r} and {answer.ours!r}")
     absent = answer.ours is None or isnan(answer.ours)
-    return judge_number(
+    check = judge_number(
         where,
         what,
         number,
@@ -151,6 +154,10 @@ def judge_line(line: Any, answer: Found, unit: str = "") -> Check:
         decimals=answer.decimals if answer.decimals is not None else int(_or(line.get("decimals"), 3)),
         why=answer.why or (ABSENT if absent else ""),
     )
+    if answer.n < 2 or absent:
+        return check
+    spread = f"Mean of {answer.n} draws with a standard deviation of {answer.error:.2g}."
+    return replace(check, why=f"{check.why} {spread}".strip())
 
 
 def as_number(value: object) -> float | str:

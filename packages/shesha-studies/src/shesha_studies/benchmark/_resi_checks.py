@@ -69,8 +69,8 @@ def _order_check(where: str, domain: str, test: str, quality: str, lines: pd.Dat
     )
     if mean > 2 * CHANCE:
         why = (
-            "Only the order of the measures is compared, not the numbers. Unrelated orders of 24 measures reach up to "
-            f"{2 * CHANCE:.2f} by chance."
+            "Only the order of the measures is compared, not the numbers. Unrelated orders of 24 measures exceed "
+            f"{2 * CHANCE:.2f} by chance in one case of 40."
         )
         return Check(where, what, printed, result, AGREES, why)
     why = (

@@ -97,15 +97,15 @@ def make_facts(rows: pd.DataFrame, measures: Mapping[str, Sequence[str]], called
     if set(_KERNELS) <= there:
         facts |= _kernels(table)
     if set(measures["global"]) <= there:
-        facts |= _other_global(table, measures["global"])
+        facts |= _other_global(table, measures["global"], called)
     if {"CKA", "mutual kNN(k=10)", "CKNNA(k=10)"} <= there:
-        facts |= _local(rows, means, table, measures)
+        facts |= _local(rows, means, table, measures, called)
     return as_facts(facts | _untrained_scores(rows))
 
 
-def _moves(table: pd.DataFrame, names: Sequence[str]) -> str:
+def _moves(table: pd.DataFrame, names: Sequence[str], called: Mapping[str, str]) -> str:
     ends = {name: [_over_sets(table, name, end) for end in ("before", "after")] for name in names}
-    return ", ".join(f"{name} {before:+.2f} to {after.value:+.2f}" for name, (before, after) in ends.items())
+    return ", ".join(f"{called[name]} {before:+.2f} to {after:+.2f}" for name, (before, after) in ends.items())
 
 
 def _over_sets(table: pd.DataFrame, measure: str, column: str) -> Fact:
@@ -127,11 +127,11 @@ def _kernels(table: pd.DataFrame) -> dict[str, Any]:
     return facts
 
 
-def _other_global(table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
+def _other_global(table: pd.DataFrame, names: Sequence[str], called: Mapping[str, str]) -> dict[str, Any]:
     """Facts on the remaining global measures."""
     others = [name for name in names if name not in (*_KERNELS, "unbiased CKA")]
     return {
-        "global in words": _moves(table, others),
+        "global in words": _moves(table, others, called),
         "global_before": smallest(_over_sets(table, name, "before") for name in others),
         "global_lost": smallest(_over_sets(table, name, "lost") for name in others),
         **{f"unbiased_{name}": _over_sets(table, "unbiased CKA", name) for name in ("before", "after", "lost")},
@@ -139,7 +139,11 @@ def _other_global(table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _local(
-    rows: pd.DataFrame, means: pd.DataFrame, table: pd.DataFrame, measures: Mapping[str, Sequence[str]]
+    rows: pd.DataFrame,
+    means: pd.DataFrame,
+    table: pd.DataFrame,
+    measures: Mapping[str, Sequence[str]],
+    called: Mapping[str, str],
 ) -> dict[str, Any]:
     """Facts on neighbourhood measures, and whether their trends differ from those of global measures."""
     names = [name for name in measures["local"] if name in means.dropna().index]
@@ -150,7 +154,7 @@ def _local(
     parted = table[table.measure == "CKA"].groupby("data").lost.mean()
     parted = parted - table[table.measure.isin(names)].groupby("data").lost.mean()
     return {
-        "local in words": _moves(table, names),
+        "local in words": _moves(table, names, called),
         "local_moved": largest(absolute(_over_sets(table, name, "lost")) for name in names),
         "local_before": smallest(_over_sets(table, name, "before") for name in names),
         "sets in words": ", ".join(f"{value:+.2f} ({data})" for data, value in per_set.items()),

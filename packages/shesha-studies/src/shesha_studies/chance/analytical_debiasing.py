@@ -7,7 +7,7 @@ import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
-from shesha.studies.facts import Fact, Facts, absolute, as_facts, group_means, largest, smallest
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, group_means, largest, over_draws, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import panels
 from shesha.studies.published_checks import against
@@ -110,9 +110,11 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "over_columns": smallest(group_means(related, ["ratio"], "over_columns")),
             **{"others_lowest": others.min(axis=None), "others_highest": others.max(axis=None)},
             "over_columns_more": Fact(more[-1].value, more[-1].low, max(fact.high for fact in more)),
+            **{"over_columns_least": more[-1].value, "over_columns_most": more[0].value},
             **{"spread": noise.over_columns.std(), "spread_unbiased": noise.unbiased.std()},
-            "spread_ratio": noise.over_columns.fillna(np.inf).abs().max() / noise.unbiased.abs().max(),
-            "no_value": noise.over_columns.isna().mean(),
+            "over_columns_null": over_draws(noise.over_columns),
+            "spread_ratio": noise.over_columns.std() / noise.unbiased.std(),
+            **{"no_value": noise.over_columns.isna().mean(), "noise_draws": len(noise)},
         }
     )
 

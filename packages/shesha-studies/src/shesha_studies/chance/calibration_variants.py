@@ -14,7 +14,7 @@ from shesha.nulls.null_summary import summarise
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, group_means, largest, over_draws, resampled
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, lines, logarithmic
-from shesha.studies.published_checks import Found, against
+from shesha.studies.published_checks import Found, against, draws
 from shesha.studies.study_definition import grid_of, study
 from shesha_studies.synthetic_data import shared
 
@@ -111,13 +111,13 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         fig,
         "Gated, centred, chance-adjusted and z-scores against d / n, for unrelated and related data",
     )
-    return Page("", (("Means", table),), (picture,), notes, against(published, published_numbers(table), _MISSING))
+    return Page("", (("Means", table),), (picture,), notes, against(published, published_numbers(rows), _MISSING))
 
 
 def _spread_of_z(unrelated: pd.DataFrame) -> Fact:
     """Standard deviation of z of the widest data by CKA; draws are resampled."""
     z = unrelated[(unrelated.measure == "CKA") & (unrelated.ratio == unrelated.ratio.max())].z.to_numpy()
-    return resampled(lambda draws: float(z[draws].std(ddof=1)), len(z))
+    return resampled(lambda places: float(z[places].std(ddof=1)), len(z))
 
 
 def _largest_mean(rows: pd.DataFrame, columns: Sequence[str]) -> Fact:
@@ -138,10 +138,11 @@ def _noise_lines(table: pd.DataFrame, measure: str) -> pd.DataFrame:
     return table[(table.strength == 0) & (table.measure == measure)].sort_values("ratio")
 
 
-def published_numbers(table: pd.DataFrame) -> dict[str, Found]:
+def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return raw CKA of the widest unrelated data."""
-    wide = float(_noise_lines(table, "CKA").raw.iloc[-1])
-    return {"raw_cka": Found(wide, decimals=1, why="The paper has another d / n; CKA of noise is d / (n + d).")}
+    cka = rows[(rows.strength == 0) & (rows.measure == "CKA")]
+    why = "The paper has another d / n; CKA of noise is d / (n + d)."
+    return {"raw_cka": draws(cka[cka.ratio == cka.ratio.max()].raw, why, decimals=1)}
 
 
 @calibration_variants.facts
@@ -150,6 +151,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     table = _table(rows)
     none, cka, unrelated = table[table.strength == 0], _noise_lines(table, "CKA"), rows[rows.strength == 0]
     wide, narrow = cka.iloc[-1], cka.iloc[0]
+    draws_of_cka = unrelated[unrelated.measure == "CKA"]
+    wide_draws = draws_of_cka[draws_of_cka.ratio == wide.ratio]
     signal = table[(table.strength > 0) & (table.measure == "CKA")].sort_values("ratio")
     values = {
         "largest": none[list(SCALED)].abs().max(axis=None),
@@ -157,8 +160,9 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         **{name: _largest_mean(unrelated, (name,)) for name in ("centred", "adjusted")},
         **{f"z_{end}": none.z.agg(end) for end in ("min", "max")},
         **{f"z_sd_{end}": none.z_sd.agg(end) for end in ("min", "max")},
-        **{"z": wide.z, "z_sd": _spread_of_z(unrelated), "skewness": wide.skewness, "ratio": wide.ratio},
-        **{"skewness of narrow": narrow.skewness, "narrow ratio": narrow.ratio},
+        **{"z_sd": _spread_of_z(unrelated), "ratio": wide.ratio, "narrow ratio": narrow.ratio},
+        **{"z": over_draws(wide_draws.z), "skewness": over_draws(wide_draws.skewness), "draws": len(wide_draws)},
+        "skewness of narrow": over_draws(draws_of_cka[draws_of_cka.ratio == narrow.ratio].skewness),
         **{f"signal z, {end}": signal.z.iloc[index] for end, index in (("narrow", 0), ("wide", -1))},
         **{f"signal adjusted, {end}": signal.adjusted.iloc[index] for end, index in (("narrow", 0), ("wide", -1))},
         **{

@@ -32,6 +32,7 @@ from shesha.support.types import Matrix
 N, RATIO = 64, 8
 ALPHA = 0.05
 LAYERS = (2, 4, 8, 16, 32, 64, 128)
+_AGGREGATES = {"row_max": "best partner of each layer", "top_k": "ten best pairs"}
 
 
 _grid = grid_of("layers", "aggregate", "kinship", "seed")
@@ -145,6 +146,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         "calibrated": largest(group_means(table, ["layers"], "calibrated")),
         "rise_share": _rise_share(table),
         "rate": share(table.p_value <= ALPHA),
+        "models": len(table),
         "alone_rate": share(deep.best_alone_p <= ALPHA),
         **{"fewest": few.layers.iloc[0], "most": many.layers.iloc[0], "pair_mean": few.pair_mean.mean()},
         **{"alone_fewest": few.best_alone.mean(), "alone_most": many.best_alone.mean()},
@@ -173,7 +175,9 @@ def _others(rows: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
     ends = {str(name): _ends(group) for name, group in others.groupby("aggregate")}
     (few, most), free = _ends(kin), table[table.layers == kin.layers.max()].raw
     return {
-        "aggregates in words": ", ".join(f"{name}: {a.mean():.4f} to {b.mean():.4f}" for name, (a, b) in ends.items()),
+        "aggregates in words": ", ".join(
+            f"{_AGGREGATES[name]}: {a.mean():.4f} to {b.mean():.4f}" for name, (a, b) in ends.items()
+        ),
         "aggregates_rise": smallest(difference(b, a) for a, b in ends.values()),
         "aggregates_calibrated": largest(group_means(others, ["aggregate", "layers"], "calibrated")),
         **{"kin_fewest": few.mean(), "kin_most": most.mean(), "free_most": free.mean()},
@@ -189,8 +193,14 @@ def _ends(rows: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
 
 def _extremes(table: pd.DataFrame) -> dict[str, Any]:
     """Compare maxima with Proposition 6 and the mean of extremes of Gaussian scores, in standard deviations."""
-    means = table.groupby("layers")[["raw", "pair_mean", "pair_sd"]].mean()
-    logs = np.log(means.index.to_numpy(dtype=float) ** 2)
-    above = ((means.raw - means.pair_mean) / means.pair_sd).to_numpy()
+    logs = np.log(table.layers.astype(float) ** 2)
+    above = (table.raw - table.pair_mean) / table.pair_sd
     expected = np.sqrt(2 * logs) - (np.log(logs) + np.log(4 * np.pi)) / (2 * np.sqrt(2 * logs))
-    return {"in_bounds": (above / np.sqrt(logs)).max(), "from_extreme": np.abs(above[-3:] - expected[-3:]).max()}
+    table = table.assign(in_bounds=above / np.sqrt(logs), beyond=above - expected)
+    deepest = table[table.layers.isin(sorted(table.layers.unique())[-3:])]
+    return {
+        "in_bounds": largest(group_means(table, ["layers"], "in_bounds")),
+        "beyond in words": ", ".join(
+            f"{over_draws(part.beyond):+.2f} at L = {layers}" for layers, part in deepest.groupby("layers")
+        ),
+    }

@@ -23,7 +23,7 @@ from shesha.studies.facts import (
 )
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
-from shesha.studies.published_checks import Found, against
+from shesha.studies.published_checks import Found, against, draws
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.chance._common_neighbour_distances import distance_agreement, neighbour_scale
@@ -193,7 +193,7 @@ def _draw(rows: pd.DataFrame) -> Any:
 def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return the raw score by the narrowest kernel."""
     narrow = rows[(rows.kind == MODELS) & (rows.lens == RBF) & (rows.value == min(BANDWIDTHS))]
-    return {"narrow_raw": Found(float(narrow.raw.mean()), decimals=1, why="Rows of another length.")}
+    return {"narrow_raw": draws(narrow.raw, "Rows of another length.", decimals=1)}
 
 
 @locality.facts
@@ -205,14 +205,15 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     narrow_copies = copies[_kernel_rows(copies, RBF, min(BANDWIDTHS))]
     noisy = narrow_copies[narrow_copies.noise == copies.noise.max()]
     knn, every = models[models.lens == KNN], rows.drop_duplicates(["kind", "data", "width", "noise"])
-    hits = knn.groupby("value").hit.mean()
+    hits = {f"{size:g}": share(group.hit) for size, group in knn.groupby("value")}
     return as_facts(
         {
             "neighbours": share(knn.hit),
             "distances": over_draws(near.groupby("data").agreement.mean()),
             "distances in words": _distances_sentence(every[every.kind == MODELS]),
-            "knn in words": ", ".join(f"{hit:.0%} at k = {size:g}" for size, hit in hits.items()),
-            "knn_lowest": smallest(share(group.hit) for _, group in knn.groupby("value")),
+            "knn in words": ", ".join(f"{hit:.0%} at k = {size}" for size, hit in hits.items()),
+            "knn_lowest": smallest(hits.values()),
+            "pairs": len(narrow),
             "narrow": largest(group_means(narrow, ["data"], "score")),
             **{"narrow_median": narrow.score.median(), "narrow_hits": share(narrow.hit)},
             **{"copy_noise": noisy.noise.max(), "copy_kept": noisy.agreement.min()},
@@ -248,7 +249,7 @@ def _ends(copies: pd.DataFrame) -> list[pd.Series[float]]:
 def _both_trends(tables: Sequence[pd.DataFrame]) -> str:
     """State the mean correlations before and after calibration."""
     both = ([over_correlations(table[name]) for name in ("raw", "score")] for table in tables)
-    return ", ".join(f"{raw.value:+.2f} raw and {score.value:+.2f} calibrated" for raw, score in both)
+    return ", ".join(f"{raw:+.2f} raw and {score:+.2f} calibrated" for raw, score in both)
 
 
 def _trends(models: pd.DataFrame) -> dict[str, Any]:
@@ -256,12 +257,11 @@ def _trends(models: pd.DataFrame) -> dict[str, Any]:
     if models.width.nunique() <= 2:
         return {}
     table = trends(models.assign(measure=models.lens + models.value.astype(str)), ["raw", "score"])
-    means = table.groupby("measure")[["raw", "score"]].mean()
 
     def of(lens: str, value: float) -> pd.DataFrame:
         return table[table.measure == f"{lens}{float(value)}"].set_index("data")
 
-    knn = {size: means.score[f"{KNN}{float(size)}"] for size in SIZES}
+    knn = {size: over_correlations(of(KNN, size).score) for size in SIZES}
     kernels = {"half": [of(RBF, 0.5)], "wide": [of(RBF, 2.0), of(RBF, 5.0)]}
     return {
         "knn trends in words": ", ".join(f"{trend:+.2f} (k = {size})" for size, trend in knn.items()),

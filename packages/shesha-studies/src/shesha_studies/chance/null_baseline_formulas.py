@@ -133,7 +133,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     widest = rows[rows.d == rows.d.max()]
     return as_facts(
         {
-            "energy": rows.energy.mean(),
+            **{"energy": rows.energy.mean(), "cells": len(rows), "draws": len(widest)},
             **{"overlap": overlap.mean(), "anchor": anchor.mean()},
             **{"energy_off": over_draws(rows.energy - 1), "overlap_off": over_draws(overlap - 1)},
             "anchor_off": over_draws(anchor - 1),

@@ -116,6 +116,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "above in words": ", ".join(
                 f"{share(df.score > 0):.0%} ({budget})" for budget, df in new.groupby("budget")
             ),
+            "seeds": new.seed.nunique(),
             **{"largest_few": few.largest.max(), "largest_many": many.largest.max()},
             "spikes": _spikes(new),
             "left": largest(group_means(new[new.budget >= 99], ["measure", "budget"], "score")),

@@ -98,7 +98,10 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "lost": over_draws(signal.hit_known - signal.hit),
             "none": share(none.hit),
             "least strengths in words": ", ".join(f"{strength} ({name})" for name, strength in least.items()),
-            "rates in words": ", ".join(f"{rate:.0%} at {strength:g}" for strength, rate in means.items()),
+            "rates in words": ", ".join(
+                f"{share(part.hit):.0%} at {strength:g}" for strength, part in signal.groupby("strength")
+            ),
+            **{"signal_pairs": len(signal) / signal.strength.nunique(), "pairs": len(signal)},
             "rate_of_strongest": share(rows[rows.strength == means.index[-1]].hit),
             "rate_at_04": share(rows[rows.strength == 0.4].hit),
             "alike": _alike(rows[rows.strength >= STRONG]),

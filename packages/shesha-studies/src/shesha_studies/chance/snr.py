@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import (
+    Fact,
     Facts,
     as_facts,
     group_means,
@@ -21,9 +22,6 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, heat
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import grid_of, study
-
-if TYPE_CHECKING:
-    pass
 
 N, D = 128, 256
 LOST = 0.1
@@ -112,6 +110,8 @@ def _edges(rows: pd.DataFrame) -> pd.Series[float]:
 
 
 _CELL = ["rank", "strength", "noise"]
+_OPEN_RATIOS = (1 / 4, 4)
+"""Values of d / n that the paper leaves open; raw CKA without a signal is d / (n + d)."""
 
 
 @snr.facts
@@ -119,20 +119,16 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Raw and calibrated scores over the plane of signal and noise, and the edge of detection by rank."""
     edges, plain = _edges(rows), rows[rows.power == PER_FACTOR]
     means = plain.groupby(["rank", "strength", "noise"])[["raw", "score"]].mean().reset_index()
-    falls = means.pivot_table(index=["rank", "strength"], columns="noise", values="score")
-    reach = falls.gt(LOST).sum(axis=1).unstack("strength")
     end = means[means.noise == means.noise.max()].groupby("strength").score.max()
     values: dict[str, Any] = {
-        **{"high_raw": (means.raw > 0.75).mean(), "lowest_raw": means.raw.min()},
+        "lowest_raw": smallest(group_means(plain, _CELL, "raw")),
+        # The limits are those of the widths that the paper leaves open.
+        "raw_floor": Fact(means.raw.min(), *(ratio / (1 + ratio) for ratio in _OPEN_RATIOS)),
         "loud": smallest(group_means(plain[plain.noise <= plain.strength / 4], _CELL, "score")),
         "drowned": largest(group_means(plain[plain.noise >= 32 * plain.strength], _CELL, "score")),
         "largest_rise": largest(
             step for _, group in plain.groupby(["rank", "strength"]) for step in steps(group, "noise", "score")
         ),
-        "levels of noise": falls.shape[1],
-        **{"levels_weakest": reach.iloc[:, 0].max(), "levels_strongest": reach.iloc[:, -1].min()},
-        "levels_gained": reach.iloc[:, -1].min() - reach.iloc[:, 0].max(),
-        "smallest_gain": reach.diff(axis=1).iloc[:, 1:].min(axis=None),
         **{"loudest noise": means.noise.max(), "left of strongest": end.iloc[-1], "strongest": end.index[-1]},
         "edges in words": "; ".join(
             f"unit variance {power} " + ", ".join(f"{value:.3g} (rank {rank})" for rank, value in edges[power].items())

@@ -136,6 +136,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     values = {
         "rate": share(hits[free]),
         "pairs": Fact(float(free.sum())),
+        "clustered": Fact(float((rows.kind == next(iter(DEPENDENT))).sum())),
         "configurations": Fact(float(len(single))),
         "configurations_above": Fact(float(sum(fact.low > ALPHA for fact in single))),
     }

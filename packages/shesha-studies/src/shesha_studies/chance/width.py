@@ -29,9 +29,9 @@ from shesha_studies.synthetic_data import noise
 
 ALPHA = 0.05
 _KERNELS = ("CKA", "CKA(kernel=rbf)", "RV")
+_NAMES = {"CKA": "linear CKA", "CKA(kernel=rbf)": "RBF CKA", "DistCorr": "distance correlation"}
 _LOCAL = ("mutual kNN", "CKNNA", "cycle kNN")
 _FLAT = ("RSA", "SVCCA(components=10)")
-_SATURATED = 0.999
 
 
 def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
@@ -63,9 +63,10 @@ def _calibrated(rows: pd.DataFrame) -> dict[str, Any]:
         "wide": over_draws(cka[cka.ratio == cka.ratio.max()].raw),
         "calibrated": _largest_mean(known),
         "rate": share(known.p_value <= ALPHA),
+        "draws": len(known),
     }
     if len(tails):
-        facts["tails_rate"] = share(tails.p_value <= ALPHA)
+        facts |= {"tails_rate": share(tails.p_value <= ALPHA), "tails_draws": len(tails)}
         facts["tails_calibrated"] = _largest_mean(tails)
         facts["tails_wide"] = smallest(group_means(widest, ["kind"], "raw"))
     return facts
@@ -81,7 +82,7 @@ def _rises(raw: pd.DataFrame) -> dict[str, Any]:
     rise, end = raw.max(axis=1) - raw.min(axis=1), raw.iloc[:, -1]
     kernels = [name for name in _KERNELS if name in raw.index]
     facts = {
-        "kernels in words": ", ".join(f"{name} rises by {rise[name]:.2f}" for name in kernels),
+        "kernels in words": ", ".join(f"{_NAMES.get(name, name)} rises by {rise[name]:.2f}" for name in kernels),
         **{"cka": end["CKA"], "knn": end["mutual kNN"]},
     }
     if set(_LOCAL) <= set(raw.index):
@@ -134,15 +135,12 @@ def _lines(raw: pd.DataFrame) -> dict[str, Any]:
         if name in raw.index:
             values = raw.loc[name].dropna().to_numpy()
             facts |= {f"{key}_first": values[0], f"{key}_last": values[-1]}
-    for key in ("CCA", "PWCCA"):
-        if key in raw.index:
-            line: Any = raw.loc[key]
-            phrases = (f"{value:.2f} at d / n = {ratio:g}" for ratio, value in line.dropna().items())
-            wide = line[line.index >= 1]
-            facts[f"{key} in words"] = f"{', '.join(phrases)}, 1 from d = n - 1 on"
-            # A missing value means a canonical correlation of 1.
-            facts[f"{key}_not_saturated"] = (~(wide.isna() | (wide > _SATURATED))).sum()
-            facts[f"{key}_decay"] = line.fillna(1.0).max() - line.fillna(1.0).iloc[-1]
+    if "CCA" in raw.index:
+        line: Any = raw.loc["CCA"]
+        phrases = (f"{value:.2f} at d / n = {ratio:g}" for ratio, value in line.dropna().items())
+        facts["CCA in words"] = f"{', '.join(phrases)}, 1 from d = n - 1 on"
+        # A missing value means a canonical correlation of 1.
+        facts["CCA_decay"] = line.fillna(1.0).max() - line.fillna(1.0).iloc[-1]
     return facts
 
 
@@ -160,13 +158,12 @@ def _formulas(rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _mean_distance(rows: pd.DataFrame) -> Fact:
-    """Mean over widths of the absolute change of a raw score by heavy tails."""
-    ends = ([part[part.kind == kind].raw for kind in ("Student's t", "Gaussian")] for _, part in rows.groupby("ratio"))
-    gaps = [
-        absolute(difference(*pair)) for pair in ends if all(values.notna().all() and len(values) for values in pair)
-    ]
-    return Fact(*np.mean([(gap.value, gap.low, gap.high) for gap in gaps], axis=0)) if gaps else Fact(0.0, 0.0, 0.0)
+def _mean_change(rows: pd.DataFrame) -> Fact:
+    """Change of a raw score by heavy tails, as the mean over widths, without its sign; seeds are draws."""
+    wide: Any = rows.pivot_table(index="seed", columns=["kind", "ratio"], values="raw")
+    heavy, light = (wide[kind].dropna(axis=1) for kind in ("Student's t", "Gaussian"))
+    both = heavy.columns.intersection(light.columns)
+    return absolute(difference(heavy[both].mean(axis=1), light[both].mean(axis=1)))
 
 
 def _spectral_mean(rows: pd.DataFrame) -> Fact:
@@ -185,7 +182,7 @@ def _tails(rows: pd.DataFrame) -> dict[str, Any]:
         **{"t_spectral_lowest": spectral.min(), "t_spectral_highest": spectral.max()},
         "t_mean": _spectral_mean(rows[(rows.n == 128) & rows.measure.isin(_KERNELS)]),
         **{"t_lowest": less.min(), "t_highest": less.max()},
-        "t_most": largest(_mean_distance(group) for _, group in rows[rows.n == 128].groupby("measure")),
+        "t_most": largest(_mean_change(group) for _, group in rows[rows.n == 128].groupby("measure")),
     }
 
 
@@ -195,7 +192,7 @@ def _widest_scores(rows: pd.DataFrame) -> dict[str, Any]:
     group = rows[(rows.kind == "Gaussian") & (rows.n == n)]
     raw = group[group.ratio == group.ratio.max()].groupby("measure").raw.mean()
     named = [name for name in ("CKA", "CKA(kernel=rbf)", "DistCorr", "RSA", "mutual kNN") if name in raw]
-    text = ", ".join(f"{raw[name]:.2f} ({name})" for name in named)
+    text = ", ".join(f"{raw[name]:.2f} ({_NAMES.get(name, name)})" for name in named)
     return {"n shown": n, "ratio shown": group.ratio.max(), "raw in words": text}
 
 
