@@ -21,7 +21,7 @@ from shesha.studies.checks import (
     UNREACHABLE,
     VERDICTS,
 )
-from shesha.studies.claims import claims
+from shesha.studies.claim_files import claims
 from shesha.studies.registry import studies
 from shesha.studies.tolerance import LOOSE
 from shesha.support.atomic_files import write_text

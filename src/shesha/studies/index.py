@@ -13,7 +13,8 @@ from shesha.report import markdown_table
 from shesha.studies import check_kinds
 from shesha.studies.appendix import APPENDIX, write_appendix
 from shesha.studies.checks import AGREES, UNREACHABLE
-from shesha.studies.claims import Judged, findings
+from shesha.studies.claim_files import findings
+from shesha.studies.claims import Judged
 from shesha.studies.facts import Facts, from_table
 from shesha.studies.run_files import CHECKS, FACTS, SUMMARY
 from shesha.studies.scorecards import CLAIMS, GROUPS, bars, claims_page, counts, judge_papers, page_name, scorecard
