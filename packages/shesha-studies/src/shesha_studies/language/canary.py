@@ -36,17 +36,10 @@ from shesha_studies.language._canary_statistics import (
     last_layer_correlations,
     losses_found,
 )
-from shesha_studies.language._drift_measures import (
-    BOUND,
-    NAMED,
-    answers,
-    drifts,
-    fewer_right,
-    less_correlated,
-    likeness,
-)
+from shesha_studies.language._drift_measures import BOUND, NAMED, drifts
 from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
-from shesha_studies.language._tasks_and_prompts import sst2, stsb
+from shesha_studies.language._sst2_and_stsb import sst2, stsb
+from shesha_studies.language._task_loss import answers, fewer_right, less_correlated, likeness
 from shesha_studies.language_models import MPNET
 
 TASKS = ("SST-2", "STS-B")

@@ -24,10 +24,11 @@ from shesha.studies.published_checks import (
 )
 from shesha.studies.study_definition import study
 from shesha_studies.language._detection import area, first_detection, sensitivity
-from shesha_studies.language._drift_measures import BOUND, NAMED, answers, drifts, fewer_right
+from shesha_studies.language._drift_measures import BOUND, NAMED, drifts
 from shesha_studies.language._next_words import next_words, rows_of
 from shesha_studies.language._perturbed_models import last_states, load, perturbed, stand_in
-from shesha_studies.language._tasks_and_prompts import sst2
+from shesha_studies.language._sst2_and_stsb import sst2
+from shesha_studies.language._task_loss import answers, fewer_right
 from shesha_studies.language._tiny_gpt import TINY, right_verdicts
 from shesha_studies.language.structured_perturbation import PUBLISHED, RANKS
 from shesha_studies.language_models import SMOLLM2
