@@ -51,9 +51,10 @@ def estimate(
     margins. Rows are sampled together with their labels, so class sizes vary. If class sizes were fixed, pass
     blocks=y.
 
-    Rows are never subsampled. The two split scores and the alignment with labels use all pairs of up to 1,414 rows
-    (1,000,000 pairs). For more rows, they use 1,000,000 random pairs and report the additional error. It is small
-    compared with the errors from rows and partitions.
+    The two split scores and the alignment with labels use all pairs of up to 1,414 rows (1,000,000 pairs). For more
+    rows, they use 1,000,000 random pairs and report the additional error. It is small compared with the errors from
+    rows and partitions. For more than 1,024 features, a partition of a split score uses the pairs of at most 1,024
+    random rows, and the interval includes this choice.
 
     Parameters
     ----------
