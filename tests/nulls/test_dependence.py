@@ -153,6 +153,22 @@ def test_memory_is_that_of_both_series_together(phi, expected):
     assert np.mean(found) == pytest.approx(expected, rel=0.15, abs=0.02)
 
 
+def test_the_memory_of_damped_waves_goes_on_after_their_first_zero():
+    """2 sum (phi^k cos(k w))^2 is about phi^2 / (1 - phi^2) for waves of many rows."""
+    phi, turn = 0.97, 2 * np.pi / 20
+
+    def waves(rng, n=500, d=8):
+        rows = rng.standard_normal((n + 200, d))
+        for t in range(2, n + 200):
+            rows[t] += 2 * phi * np.cos(turn) * rows[t - 1] - phi**2 * rows[t - 2]
+        return rows[200:]
+
+    rngs = [np.random.default_rng(k) for k in range(10)]
+    found = [dependence(waves(rng), waves(rng)) for rng in rngs]
+    assert np.mean([one.memory for one in found]) == pytest.approx(phi**2 / (1 - phi**2), rel=0.2)
+    assert all(one.is_short(200) for one in found)
+
+
 def test_a_series_is_short_below_thirty_times_its_memory(rng):
     found = dependence(series(rng, 64, 0.9), series(rng, 64, 0.9))
     assert found.is_short(64) and not found.is_short(30 * found.memory)

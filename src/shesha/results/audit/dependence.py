@@ -32,8 +32,8 @@ def describe_period(period: float) -> str:
     """Describe a period of the rows, why it matters, and what to do."""
     return (
         f"Rows repeat with a period of about {period:.3g} rows. Series with the same phase look related under every "
-        "permutation that keeps the row order. Pass the phase as covariates=: the sine and cosine of 2 pi t / "
-        f"{period:.4g}, and of its multiples if the wave is not sinusoidal"
+        "permutation that keeps the row order. Pass shift=True, and the phase as covariates=: the sine and cosine of "
+        f"2 pi t / {period:.4g}, and of its multiples if the wave is not sinusoidal"
     )
 
 
