@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 
 from shesha.calibration.covariate_interactions import interactions
 from shesha.doubting import diagnostic_rows
-from shesha.nulls.dependence import find_dependence, p_value_within_design
+from shesha.nulls.dependence import find_dependence
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.design_warnings import warn_of_series
+from shesha.nulls.neighbours_within_design import p_value_within_design
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.residual_confounding import false_positive_rate
 from shesha.results import Dependence
