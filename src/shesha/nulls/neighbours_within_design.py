@@ -62,6 +62,7 @@ def _scaled(rows: NDArray[Any]) -> Matrix:
 
 def _groups_as_rows(design: Exchange, sides: Sequence[Matrix]) -> tuple[Exchange, list[Matrix]]:
     """Means of the groups in the order of their first rows, which show more of a common unit than single rows do."""
+    assert design.group is not None
     _, first, codes, sizes = np.unique(design.group, return_index=True, return_inverse=True, return_counts=True)
     order = np.argsort(first)
     kinds = np.unique(np.stack([design.block[first], sizes]), axis=1, return_inverse=True)[1].ravel()
