@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 
 from shesha.calibration.covariate_interactions import interactions
 from shesha.doubting import diagnostic_rows
-from shesha.nulls.dependence import find_dependence, p_value_within_design
+from shesha.nulls.dependence import find_dependence
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.design_warnings import warn_of_series
+from shesha.nulls.neighbours_within_design import p_value_within_design
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.residual_confounding import false_positive_rate
 from shesha.results import Dependence
@@ -64,10 +65,12 @@ def _excess(rows: Sequence[Matrix], covariates: Covariates, design: Design) -> s
     strata = (
         exchange(len(rows[0]), **arguments) if set(arguments) - {"blocks"} else covariates.design(design.get("blocks"))
     )
+    # Series and groups are not permuted row by row, so their own memory is no effect of the covariate.
+    drawn = strata if strata.shift or strata.group is not None else None
     quantity = next(iter(covariates.numbers.values()))
     # A spline with twice as many terms models the effect that the first spline left.
     n_terms = 2 * covariates.n_taken + 2
-    rate = false_positive_rate(quantity, strata.block, *rows, n_terms=n_terms, taken=covariates.basis)
+    rate = false_positive_rate(quantity, strata.block, *rows, n_terms=n_terms, taken=covariates.basis, design=drawn)
     return f"about {100 * rate:.0f} % of unrelated data would be called related at 5 %" if rate >= _TOO_OFTEN else ""
 
 

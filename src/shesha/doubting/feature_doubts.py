@@ -19,8 +19,11 @@ _FEW = 0.02
 _ROGUE, _APART = 5, 2.0
 """Largest number of features with outstanding shares that count as few, and smallest ratio to the next share.
 
-They count as few only among at least ten times as many features.
+They count as few only among at least ten times as many features, or if their shares are far larger than the next.
+More features are reported only if the score changes without their excess.
 """
+_MINORITY, _FAR_APART = 0.25, 10.0
+"""Largest share of the features that counts as few if their shares are far larger, and smallest ratio to the next."""
 _MOVED = 0.1
 """Smallest change of the score for which few features or duplicates are reported."""
 _NEARLY_PARALLEL, _CHANGED = 0.8, 0.3
@@ -58,7 +61,7 @@ def few_coordinates(subject: Subject) -> Doubt | None:
         return None
     changed = subject.split(_standardise(subject.sample)).value
     effect = abs(changed - subject.headline.value)
-    if effect < _MOVED and share < _NEARLY_ALL:
+    if effect < _MOVED and (share < _NEARLY_ALL or few > _ROGUE):
         return None
     names = ", ".join(map(str, largest[:5])) + (", ..." if few > 5 else "")
     verb = "determines" if few == 1 else "determine"
@@ -71,11 +74,12 @@ def few_coordinates(subject: Subject) -> Doubt | None:
 
 
 def _n_few(falling: Vector) -> int:
-    """The number of features that count as few: 1 in 50, or up to five with far larger shares than the others."""
+    """The number of features that count as few: 1 in 50, or more with far larger shares than the others."""
     gradual = max(1, int(_FEW * len(falling)))
     cumulative = np.cumsum(falling)
-    for few in range(1, min(_ROGUE, len(falling) // 10) + 1):
-        if few >= gradual and cumulative[few - 1] >= _MOST and falling[few - 1] >= _APART * falling[few]:
+    for few in range(gradual, int(_MINORITY * len(falling)) + 1):
+        ratio = _APART if few <= min(_ROGUE, len(falling) // 10) else _FAR_APART
+        if cumulative[few - 1] >= _MOST and falling[few - 1] >= ratio * falling[few]:
             return few
     return gradual
 

@@ -75,7 +75,7 @@ def alternating_order(subject: Subject) -> Doubt | None:
     headline, steps = subject.headline, [_rotate_stretches(subject, shift) for shift in (step, -step)]
     score = float(np.clip(headline.permuted_scores(steps).mean(), -1.0, 1.0))
     what = (
-        "neighbouring rows are farther apart than random pairs of rows, and rows two apart are closer"
+        "rows two apart are closer than random pairs of rows, but neighbouring rows are not"
         if dependence.has_alternation
         else f"the rows have a period of about {dependence.period:.3g} rows"
     )

@@ -23,6 +23,10 @@ from shesha.support.types import Array, Index, Seed, Vector
 
 Null = Literal["shift", "permute", "stretches"]
 NULLS: tuple[Null, ...] = get_args(Null)
+_NO_NULL = (
+    "every permutation gives the observed value, so this test cannot detect anything. Circular shifts of conditions in "
+    "a fixed cycle only rename the conditions: pass null='permute' if trials do not depend on one another"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +98,8 @@ class Orders:
         )
         if np.isnan(observed) or not len(null):
             return score
-        return replace(score, **_summary(observed, null, closer, self.alpha, best))
+        notes = (*score.notes, _NO_NULL) if is_constant(values, n_terms=trials.n_trials) else score.notes
+        return replace(score, notes=notes, **_summary(observed, null, closer, self.alpha, best))
 
 
 def _summary(observed: float, null: Vector, closer: str, alpha: float, best: float | None) -> Mapping[str, Any]:

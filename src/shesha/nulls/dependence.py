@@ -15,7 +15,6 @@ from shesha.kernels.repeated_rows import repeats
 from shesha.kernels.searchsorted import insertion_places
 from shesha.nulls.near_repeats import find_near_repeats
 from shesha.nulls.periodicity import find_period
-from shesha.nulls.restricted_permutations import Exchange
 from shesha.nulls.sampled_rows_for_checks import FEWEST_ROWS, DiagnosticRows
 from shesha.nulls.series_memory import memory_in_rows, persistence
 from shesha.results import Dependence
@@ -26,8 +25,6 @@ _N_ORDERS = 60
 """Number of random permutations for comparison with the given order."""
 _N_RANKED = 2000
 """Number of random pairs of rows. Other distances are replaced by their ranks among the distances of these pairs."""
-_MOST_ROWS = 4096
-"""Maximum number of rows whose neighbours are compared with permutations of a design."""
 _DISCRETE, _TIED, _COLUMNS = 0.1, 0.5, 16
 """Limits for a representation with few values, such as codes or counts.
 
@@ -43,7 +40,7 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
     all representations show is therefore reported. The ranks of distances between neighbouring rows are compared with
     those in random orders. This detects series, drifts, batches or classes in sequence, and trials recorded twice in a
     row. The test uses at most 512 rows, in stretches of 128; exact repeats are searched in all rows. It does not
-    detect dependent rows that are far apart, such as interleaved subjects.
+    detect dependent rows that are far apart, such as subjects in random order.
 
     Parameters
     ----------
@@ -116,51 +113,14 @@ def find_dependence(sides: Sequence[DiagnosticRows], *, screened: bool = False) 
 def _order_signs(
     sides: Sequence[DiagnosticRows], windows: list[Index], *, screened: bool
 ) -> tuple[float, float, float]:
-    """p-value and mean rank of distances between neighbours, and p-value of an alternation, of the weakest side."""
+    """p-value and mean rank of distances between neighbours, and p-value of rows two apart, of the weakest side."""
     near, alternations = [], []
     for side in sides:
         near.append(_neighbours(side.squared, windows))
-        alternations.append(_alternation(side.squared, near[-1][0], windows))
+        alternations.append(_neighbours(side.squared, windows, lag=2)[0])
         if screened and min(near[-1][0], alternations[-1]) > LEVEL:
             break
     return *max(near), max(alternations)
-
-
-def p_value_within_design(design: Exchange, *representations: NDArray[Any]) -> float:
-    """Test whether neighbouring rows are closer than in the permutations of a design; return the p-value.
-
-    The rows that a design permutes must be exchangeable, which dependent neighbours in a block are not. As in
-    `dependence`, all representations must show the effect, so the largest p-value is returned.
-
-    Parameters
-    ----------
-    design : Exchange
-        Design whose permutations are compared with the given order.
-    *representations : arrays of shape (n_samples, n_features)
-        Features of the same rows, in the order in which the rows were recorded.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from shesha.nulls import exchange
-    >>> walk = np.random.default_rng(0).standard_normal((64, 8)).cumsum(axis=0)
-    >>> p_value_within_design(exchange(64, blocks=np.arange(64) // 8), walk) < 0.002
-    True
-    """
-    rows = np.arange(min(design.n_rows, _MOST_ROWS))
-    some, rng = design.take(rows), np.random.default_rng(0)
-    if len(rows) < FEWEST_ROWS:
-        return 1.0
-    orders = np.array([rows, *(some.draw(rng) for _ in range(_N_ORDERS))])
-    first, second = _different(len(rows), rng)
-    p_values = []
-    for side in representations:
-        X = np.asarray(side[rows], dtype=np.float64)
-        X = X / (np.abs(X).max(initial=0.0) or 1.0)
-        ranked = np.sort(((X[first] - X[second]) ** 2).sum(axis=1))
-        squared = np.array([(np.diff(X[order], axis=0) ** 2).sum(axis=1) for order in orders])
-        p_values.append(_closer(_ranks(squared, ranked).mean(axis=1)))
-    return max(p_values)
 
 
 def _closer(ranks: Vector) -> float:
@@ -196,12 +156,6 @@ def _is_discrete(sample: DiagnosticRows) -> bool:
     return bool(n_different < _DISCRETE * len(hashes) or n_values <= _TIED * n_different)
 
 
-def _alternation(squared: Matrix, p_near: float, windows: list[Index]) -> float:
-    """p-value for an alternation: neighbours are farther apart than random rows, rows two apart are closer."""
-    farther = 1.0 - p_near
-    return farther if farther > LEVEL else max(farther, _neighbours(squared, windows, lag=2)[0])
-
-
 def _neighbours(squared: Matrix, windows: list[Index], lag: int = 1) -> tuple[float, float]:
     """p-value and mean rank of the distances between neighbours, or of rows at a given lag."""
     places, ranked = _shuffled_neighbours(tuple(len(window) for window in windows), lag)
@@ -211,7 +165,7 @@ def _neighbours(squared: Matrix, windows: list[Index], lag: int = 1) -> tuple[fl
     return _closer(ranks), float(ranks[0]) if ranks[1:].std() > 1e-9 else 0.5
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _shuffled_neighbours(lengths: tuple[int, ...], lag: int) -> tuple[Index, Index]:
     """Indices of neighbouring pairs in the given and in permuted orders, and of random pairs."""
     rng, n = np.random.default_rng(0), sum(lengths)

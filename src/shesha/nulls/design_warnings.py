@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
-from shesha.nulls.dependence import dependence, p_value_within_design
+from shesha.nulls.dependence import dependence
 from shesha.nulls.design_builder import exchange
+from shesha.nulls.neighbours_within_design import p_value_within_design
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.residual_confounding import residual_confounding_warnings
 from shesha.results import Dependence
@@ -59,7 +60,8 @@ def _autocorrelation_warnings(p_value: float, options: Collection[str]) -> list[
         return []
     return [
         f"neighbouring rows are closer than after permutations by {' and '.join(options)} (p = {p_value:.1g}), so rows "
-        "are not exchangeable. If rows are a time series, use shift=True, with sessions as blocks"
+        "are not exchangeable. If rows are a time series, use shift=True, with sessions as blocks. If groups belong to "
+        "larger units (such as donors to sites), pass these as blocks="
     ]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.kernels.splines import natural_spline
+from shesha.nulls.restricted_permutations import Exchange
 from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
 
@@ -42,7 +43,12 @@ def residual_confounding_warnings(sides: list[NDArray[Any]], within: ArrayLike |
 
 
 def false_positive_rate(
-    values: ArrayLike, strata: Index, *sides: NDArray[Any], n_terms: int, taken: Matrix | None = None
+    values: ArrayLike,
+    strata: Index,
+    *sides: NDArray[Any],
+    n_terms: int,
+    taken: Matrix | None = None,
+    design: Exchange | None = None,
 ) -> float:
     """False-positive rate at the 5 % level that is due to a covariate's effect inside its strata.
 
@@ -58,6 +64,8 @@ def false_positive_rate(
         Number of terms of the spline that models the effect; reduced if there are few rows.
     taken : array of shape (n, n_directions), optional
         Terms of covariates that are removed from the sides. Default: none.
+    design : Exchange, optional
+        Design whose permutations form the null. Default: all permutations within the strata.
     """
     numbers = np.asarray(values, dtype=np.float64)
     rows = _whole_strata(strata)
@@ -66,7 +74,8 @@ def false_positive_rate(
     some = [np.asarray(side[rows], dtype=np.float64) for side in sides]
     here = None if taken is None else _orthonormal(taken[rows] - taken[rows].mean(axis=0))
     n_terms = min(n_terms, (len(rows) + (0 if here is None else here.shape[1])) // 3)
-    look = partial(strata_excess, numbers[rows], strata[rows], *some, n_terms=n_terms, taken=here)
+    some_rows = None if design is None else design.take(rows)
+    look = partial(strata_excess, numbers[rows], strata[rows], *some, n_terms=n_terms, taken=here, design=some_rows)
     # Standard errors fall with the square root of the number of rows; the effect inside strata does not.
     growth = float(np.sqrt(len(numbers) / len(rows)))
     if (rate := _rate(growth * float(look()[0]))) < _TOO_OFTEN:
@@ -97,6 +106,7 @@ def strata_excess(
     n_terms: int = _MOST_TERMS,
     n_shuffles: int = 0,
     taken: Matrix | None = None,
+    design: Exchange | None = None,
 ) -> Vector:
     """Effect of a covariate on the linear kernel similarity, in standard deviations of its null.
 
@@ -117,6 +127,8 @@ def strata_excess(
         Number of repetitions with shuffled rows of both sides, which do not depend on the covariate.
     taken : array of shape (n, n_directions), optional
         Orthonormal directions that are removed from the sides and from each shuffle. Default: none.
+    design : Exchange, optional
+        Design whose permutations form the null. Default: all permutations within the strata.
 
     Returns
     -------
@@ -124,7 +136,7 @@ def strata_excess(
         The excess in the given order, followed by the excess in each shuffle.
     """
     rng = np.random.default_rng(0)
-    orders = [_permute_within(strata, rng) for _ in range(_N_DRAWS)]
+    orders = [_permute_within(strata, rng) if design is None else design.draw(rng) for _ in range(_N_DRAWS)]
     terms = natural_spline(values, max(1, n_terms))
     fixed = np.full((len(values), 1), len(values) ** -0.5)
     fixed = fixed if taken is None else np.concatenate([fixed, taken], axis=1)

@@ -13,6 +13,8 @@ from shesha.support.types import Index, Matrix
 
 _SPREAD, _DIED_OUT = 256, 0.05
 """Number of rows that are checked for drift, and autocorrelation below which the memory of a series ends."""
+_WINDOW = 5
+"""Number of memories over which autocorrelations are added up; those at longer lags are noise (Sokal 1997)."""
 
 
 def memory_in_rows(grams: list[Matrix], windows: list[Index]) -> float:
@@ -25,11 +27,12 @@ def memory_in_rows(grams: list[Matrix], windows: list[Index]) -> float:
     total = 0.0
     for lag in range(1, len(windows[0]) // 2):
         correlations = [_autocorrelation(gram, lag, ends) for gram in grams]
-        if min(correlations) <= 0:
-            break
         # A single representation is used for both sides, which then have the same memory.
         total += 2 * float(np.prod(correlations if len(correlations) > 1 else correlations * 2))
-    return total
+        # Autocorrelations of waves change their sign and return, so the sum does not end at the first negative one.
+        if lag >= _WINDOW * total:
+            break
+    return max(0.0, total)
 
 
 def _autocorrelation(gram: Matrix, lag: int, ends: Index) -> float:

@@ -32,8 +32,9 @@ def describe_period(period: float) -> str:
     """Describe a period of the rows, why it matters, and what to do."""
     return (
         f"Rows repeat with a period of about {period:.3g} rows. Series with the same phase look related under every "
-        "permutation that keeps the row order. Pass the phase as covariates=: the sine and cosine of 2 pi t / "
-        f"{period:.4g}, and of its multiples if the wave is not sinusoidal"
+        "permutation that keeps the row order. Pass shift=True, and the phase as covariates=: the sine and cosine of "
+        f"2 pi t / {period:.4g}, and of its multiples if the wave is not sinusoidal. If subjects or conditions take "
+        "turns, pass them as blocks= or covariates= instead"
     )
 
 
@@ -48,8 +49,8 @@ class Dependence(Result):
     closeness: float
     """Mean rank of the distance between neighbouring rows, from 0 to 1; about 0.5 in a random order."""
     memory: float
-    """Memory of a series in rows: twice the sum of the products of autocorrelations up to the first that is not
-    positive; 0 if rows do not depend on earlier rows."""
+    """Memory of a series in rows: twice the sum of the products of autocorrelations, up to lags of five memories; 0 if
+    rows do not depend on earlier rows."""
     repeated: tuple[int, ...] = ()
     """Rows that repeat an earlier row exactly in every representation, except rows of zeros."""
     nearly_repeated: tuple[int, ...] = ()
@@ -64,8 +65,8 @@ class Dependence(Result):
     period: float = 0.0
     """Period in rows that all representations share, with a constant phase over the series; 0 if there is none."""
     alternation_p_value: float = 1.0
-    """p-value of an alternation (neighbouring rows are far apart, rows two positions apart are close); the largest of
-    all representations."""
+    """p-value of the mean distance between rows two positions apart, from random orders; the largest of all
+    representations."""
 
     @property
     def has_drift(self) -> bool:
@@ -80,7 +81,7 @@ class Dependence(Result):
     @property
     def has_alternation(self) -> bool:
         """Whether rows two positions apart are similar, but neighbouring rows are not."""
-        return self.alternation_p_value <= LEVEL
+        return self.alternation_p_value <= LEVEL and not self.has_order
 
     @property
     def has_repeats(self) -> bool:
