@@ -43,7 +43,7 @@ def sliced_wasserstein(a: Projections, b: Projections, *, n_projections: int = 1
     n_projections : int
         Number of random directions.
     seed : int, Generator or None
-        Seed of the random directions, which are the same for both sides.
+        Seed for the random directions, which are the same for both sides.
 
     Examples
     --------
