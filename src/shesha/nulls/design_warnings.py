@@ -1,4 +1,4 @@
-"""Warnings about exchange designs that are not valid: short series, dependent rows, drifts."""
+"""Warnings about invalid exchange designs: short series, dependent rows, drifts."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from shesha.support.warnings import CalibrationWarning, warn
 
 
 def warn_of_series(sides: list[NDArray[Any]], design: Design) -> None:
-    """Warn if rows depend on one another and the permutations destroy this dependence.
+    """Warn if rows depend on one another and the design's permutations destroy this dependence.
 
     Parameters
     ----------
     sides : arrays of shape (n_samples, n_features)
         The compared representations. Only dependence that all of them show is reported.
     design : dict
-        Arguments of `exchange`, at least one of which is set.
+        Arguments for `exchange`, at least one of which is set.
     """
     options = nonempty_arguments(design)
     test = dependence(*sides)
@@ -66,7 +66,7 @@ def _autocorrelation_warnings(p_value: float, options: Collection[str]) -> list[
 
 
 def _series_length(n_rows: int, blocks: ArrayLike | None) -> float:
-    """Number of rows of a typical series."""
+    """Number of rows in a typical series."""
     if blocks is None:
         return n_rows
     return float(np.median(np.bincount(check.labels(blocks, n_rows, "blocks", min_classes=1)[0])))

@@ -1,4 +1,4 @@
-"""The page and facts of a study from its rows, with the verdicts of the rules."""
+"""The page and facts of a study, computed from its rows, with verdicts from the rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def build_page(study: Study, rows: pd.DataFrame) -> tuple[Page, Facts]:
-    """Return the page of a study with the engine's verdicts, answer and headings, and the facts that decide them."""
+    """Return a study's page, with verdicts, answer and headings from the rules, and the facts used."""
     page, facts = study.pages[0](rows, read_published(study)), study_facts(study, rows)
     checks = checks_of_page(study, page.checks, facts)
     tables, answer = set_headings(study, page.tables), study_answer(study, facts) or page.answer
@@ -28,7 +28,7 @@ def build_page(study: Study, rows: pd.DataFrame) -> tuple[Page, Facts]:
 
 
 def study_facts(study: Study, rows: pd.DataFrame) -> Facts:
-    """Return the facts of a study's rows by name, if it has any."""
+    """Return the facts from a study's rows, by name; empty if the study defines none."""
     facts: dict[str, Fact] = {}
     for make in study.fact_makers:
         facts |= make(rows, read_published(study))
@@ -36,12 +36,15 @@ def study_facts(study: Study, rows: pd.DataFrame) -> Facts:
 
 
 def checks_of_page(study: Study, checks: Sequence[Check], facts: Facts) -> tuple[Check, ...]:
-    """Set the basis of each check, and the verdict of checks that claims decide."""
+    """Set the basis of each check, and the verdict of those checks that claims decide."""
     return set_basis(study, _decide(study.name, tuple(checks), facts, lesser_claims(study)))
 
 
 def _decide(study: str, checks: tuple[Check, ...], facts: Facts, lesser: Mapping[Line, Claim]) -> tuple[Check, ...]:
-    """Set the verdicts of checks that claims decide: main claims by their words, lesser claims by place and label."""
+    """Set the verdicts of checks that claims decide.
+
+    Main claims are matched by their words, and lesser claims by place and label.
+    """
     deciding = {claim.check: judge(claim, facts) for claim in claims_of_study(study) if claim.check}
     by_line = {line: judge(claim, facts) for line, claim in lesser.items()}
 
@@ -60,7 +63,7 @@ def _apply_decision(check: Check, decision: Judged | None) -> Check:
 
 
 def set_basis(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:
-    """Set the basis of each check, as the study declares it."""
+    """Set the basis of each check as the study declares it."""
     basis_checks = [
         check if check.verdict == UNREACHABLE else set_basis_by_words([check], OWN_NUMBERS, study.own_numbers)[0]
         for check in checks
