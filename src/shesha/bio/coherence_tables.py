@@ -1,4 +1,4 @@
-"""Coherence of perturbations in AnnData, with chance levels: as a result, a table, or stored in AnnData."""
+"""Coherence of perturbations in AnnData, with chance levels, as a table or stored in the AnnData."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def correlation(
     confidence: float = 0.95,
     seed: Seed = 0,
 ) -> Correlation:
-    """Rank correlation of two scores over perturbations, with an interval; partial if there are covariates.
+    """Rank correlation of two scores over perturbations, with an interval; partial if given covariates.
 
     The magnitude and the coherence of a group share the noise of its mean, and both are larger in small groups. They
     therefore correlate even without any effect. `fake_tables` measures this correlation; ``covariates=["n"]`` and

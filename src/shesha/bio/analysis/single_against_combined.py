@@ -114,7 +114,7 @@ def _kind(part: pd.DataFrame, x: str, y: str, n_bootstrap: int, seed: int) -> di
 
 
 def _residual_ranks(columns: Matrix) -> Vector:
-    """Return the ranks of the first column after regressing them on the ranks of the other columns."""
+    """Return the ranks in the first column after regressing them on the ranks in the other columns."""
     from scipy.stats import rankdata
 
     ranks = rankdata(columns, axis=0)
