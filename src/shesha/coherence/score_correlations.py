@@ -16,7 +16,7 @@ _MEAN, _PAIR, _MAGNITUDE = range(3)
 
 
 def links(groups: Sequence[Coherence], drawn: NullGroupScores) -> tuple[Link, ...]:
-    """Correlate magnitude with plain and unbiased coherence, over groups and over null groups of equal sizes.
+    """Correlate magnitude with plain and unbiased coherence, over groups and over null groups.
 
     Parameters
     ----------
