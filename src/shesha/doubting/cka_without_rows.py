@@ -13,7 +13,7 @@ _DIGITS = 1e-6
 
 
 def linear_cka(grams: Sequence[Matrix], kept: Index) -> float:
-    """Return the linear CKA of some rows, in the given order, from the inner products of all rows."""
+    """Return the linear CKA of the given rows, in their order, from the inner products of all rows."""
     everything = len(kept) == len(grams[0])
     first, second = (_centre(gram.copy() if everything else gram.take(kept, 0).take(kept, 1)) for gram in grams)
     length = float(np.linalg.norm(first) * np.linalg.norm(second))

@@ -161,7 +161,7 @@ class Subject:
         return self.centred_products(side, rows)
 
     def centred_products(self, side: int, rows: Index) -> Matrix:
-        """Return the inner products of some rows of a side after their mean is subtracted."""
+        """Return the inner products of the given rows of one side after their mean is subtracted."""
         centred = self.read(side, rows)
         centred -= centred.mean(axis=0)
         return np.asarray(centred @ centred.T)

@@ -33,7 +33,7 @@ class Headline:
 
     @classmethod
     def from_halves(cls, rows: Matrix, metric: Metric, seed: int, *, rotated: bool = False) -> Headline:
-        """Build the feature split of some rows, or their basis-averaged split if `rotated`."""
+        """Build the feature split of the given rows, or their basis-averaged split if `rotated`."""
         view = SplitHalves.build(Representation.build(rows), metric=metric, rotated=rotated)
         draw = view.sampler(seed)
         # Ranks are computed during each visit, because the next visit overwrites the partition.
