@@ -114,7 +114,7 @@ def _no_recall(old: Matrix, new: Matrix) -> Recall:
 
 
 def _orthogonal(new: Matrix, old: Matrix, fold: Index) -> Matrix:
-    """Rotate the queries of each fold by the rotation that best fits the other rows (Schönemann 1966)."""
+    """Rotate the queries of each fold by the rotation that best fits the rows outside it (Schönemann 1966)."""
     mapped = np.empty((len(new), old.shape[1]))
     for k in range(FOLDS):
         out = fold == k
@@ -124,7 +124,7 @@ def _orthogonal(new: Matrix, old: Matrix, fold: Index) -> Matrix:
 
 
 def _linear(new: Matrix, old: Matrix, fold: Index) -> Matrix:
-    """Predict the old vectors for each fold's queries by ridge regression fitted to the other rows."""
+    """Predict the old vectors for each fold's queries by ridge regression fitted to the rows outside it."""
     mean = old.mean(axis=0)
     rows, targets = new - new.mean(axis=0), old - mean
     mapped: Matrix = predict_held_out(rows, decompose_folds(rows, fold, FOLDS), targets) + mean
