@@ -148,7 +148,7 @@ def mean_shape(representations: Mapping[str, ArrayLike], *, scale: bool = True) 
 
 
 def outlier_p_values(distances: Vector) -> Vector:
-    """One-sided p-values for the hypothesis that a distance is no larger than the others (Grubbs 1950)."""
+    """Return one-sided p-values of the Grubbs test (1950) for whether a distance exceeds the others."""
     n = len(distances)
     p_values = np.empty(n)
     for k, distance in enumerate(distances):
