@@ -101,7 +101,7 @@ class Names:
         return order
 
     def take(self, rows: NDArray[np.intp]) -> Names:
-        """Return the names of some rows."""
+        """Return the names of the given rows."""
         return Names(lambda: self.values[rows])
 
     @staticmethod
