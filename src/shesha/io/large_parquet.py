@@ -84,7 +84,7 @@ class ParquetMatrix:
             return self._last[1]
 
     def _batches(self, place: int, names: list[str], n_rows: int) -> Iterator[Array]:
-        """Yield the values of some columns in a row group, `n_rows` rows at a time."""
+        """Yield the values of the given columns in a row group, `n_rows` rows at a time."""
         options = {"batch_size": n_rows, "row_groups": [place], "columns": names, "use_threads": False}
         with reading(self._path):
             batches = self._file.iter_batches(**options)
