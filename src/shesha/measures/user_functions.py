@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
-from shesha.measures.registry import Measure
+from shesha.measures.measure_type import Measure
 from shesha.views import Representation, View
 
 
