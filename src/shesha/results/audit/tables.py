@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from math import nan
 from typing import TYPE_CHECKING
 
 from shesha.report import Column, Explained, Part, Section, Strip, Table, Text
+from shesha.results.audit.name_lists import list_names
 from shesha.results.stability.estimate import Estimate
 from shesha.support.plurals import lowercase_start
 
@@ -129,23 +130,6 @@ def _missing_reasons(audit: Audit, names: list[str], findings: list[Representati
     for (reason, which), row_names in missing.items():
         titles = ", ".join(audit.meanings[name].title for name in which)
         yield f"{list_names(row_names, len(audit.representations))}: no value of {titles}: {reason}"
-
-
-def list_names(names: Sequence[str], several: int) -> str:
-    """List the names of some representations; 'all' or 'both' if none is missing.
-
-    Examples
-    --------
-    >>> list_names(["a", "b", "c", "d", "e"], 9), list_names(["a", "b"], 2)
-    ('a, b, c and 2 more', 'both')
-    >>> list_names(["a"], 1), list_names(["a", "b"], 3)
-    ('a', 'a and b')
-    """
-    if len(names) == several > 1:
-        return "both" if several == 2 else f"all {several}"
-    if len(names) > 4:
-        return f"{', '.join(names[:3])} and {len(names) - 3} more"
-    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
 def find_estimate(finding: RepresentationAudit, name: str) -> Estimate | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from shesha.report import Metric, Page, columns, page_width, wrap
 from shesha.results.base import Result
 from shesha.results.plot_docstring import draws_axes
+from shesha.support.shortened_names import shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 State = Literal["ok", "watch", "alert", "not estimable"]
 NAN = float("nan")
+_WIDE = 28
+"""Largest number of characters of a name in a table."""
 _SAID = {
     "ok": "no change beyond that of unchanged encodings",
     "watch": "a sign of change, but no alarm",
@@ -238,11 +241,5 @@ def _movement_table(moved: tuple[Moved, ...]) -> list[str]:
     rows = [["", "", "moved", "largest if unchanged" if known else ""]]
     for row in moved:
         floor = f"{row.floor:.3g}" if row.floor == row.floor else ""
-        rows.append([_short(row.name), _short(row.label), f"{row.movement:.3g}", floor])
+        rows.append([shorten(row.name, _WIDE), shorten(row.label, _WIDE), f"{row.movement:.3g}", floor])
     return columns(rows, "<<>>", indent="  ")
-
-
-def _short(text: str) -> str:
-    """Shorten a name, without line breaks, to fit its column."""
-    plain = " ".join(text.split())
-    return plain if len(plain) <= 28 else f"{plain[:25]}..."
