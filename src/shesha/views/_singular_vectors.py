@@ -1,4 +1,4 @@
-"""Orthonormal directions of a representation in sample space, with their singular values."""
+"""Singular vectors and values of a representation, with numbers of leading components."""
 
 from __future__ import annotations
 
