@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from shesha.results.audit.name_lists import list_names
+from shesha.results.changes.diff_text import cell, choose_layers, column_title
 from shesha.results.changes.sentences import diff_claim, format_number, headline
-from shesha.results.changes.text import cell, choose_layers, column_title
 from shesha.support.shortened_names import shorten
 
 

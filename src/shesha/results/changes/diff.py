@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 Verdict = Literal["unchanged", "within noise", "changed", "replaced", "not estimable"]
 
+ENOUGH = 19
+"""Smallest number of pairs of encodings of the unchanged model for which their largest difference is the noise limit.
+With fewer pairs, the limit is twice that difference."""
+LEVEL = 0.05
+"""Significance level for the corrected p-values of class distances."""
+
 
 @dataclass(frozen=True)
 class MeasureChange(Result):
@@ -182,12 +188,12 @@ class Diff(Result):
         return headline(self)
 
     def _page(self) -> Page:
-        from shesha.results.changes.page import diff_page
+        from shesha.results.changes.diff_page import diff_page
 
         return diff_page(self)
 
     def __str__(self) -> str:
         """Print the headline, one line per layer, the rows that moved most, and notes."""
-        from shesha.results.changes.text import diff_text
+        from shesha.results.changes.diff_text import diff_text
 
         return diff_text(self)

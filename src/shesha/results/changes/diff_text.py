@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shesha.report import columns, page_width, wrap
+from shesha.results.changes.diff import ENOUGH, LEVEL
 from shesha.results.changes.sentences import format_number, headline
 from shesha.support.shortened_names import shorten
 
@@ -16,11 +17,6 @@ _SCREEN = 30
 _FEWEST = 5
 _ROWS = 3
 _PAIRS = 3
-ENOUGH = 19
-"""Smallest number of pairs of encodings of the unchanged model for which their largest difference is the noise limit.
-With fewer pairs, the limit is twice that difference."""
-LEVEL = 0.05
-"""Significance level for the corrected p-values of class distances."""
 _WIDE = 44
 """Largest number of characters of a name."""
 
