@@ -7,8 +7,8 @@ from math import nan
 from typing import TYPE_CHECKING
 
 from shesha.report import Column, Explained, Part, Section, Strip, Table, Text
+from shesha.results.audit.estimates import find_estimate, interval
 from shesha.results.audit.name_lists import list_names
-from shesha.results.stability.estimate import Estimate
 from shesha.support.plurals import lowercase_start
 
 if TYPE_CHECKING:
@@ -91,11 +91,6 @@ def _size_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Col
     return [Column("rows x features", tuple(f"{row.n_samples:,} x {row.n_features or '-'}" for row in findings))]
 
 
-def place(audit: Audit, name: str) -> str:
-    """Return the rank of a representation by stability; empty if it has none."""
-    return str(audit.ranking.index(name) + 1) if name in audit.ranking else ""
-
-
 def _rank_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Column]:
     """Ranks by stability, with an equals sign if intervals overlap."""
     if len(audit.ranking) < 2:
@@ -130,21 +125,6 @@ def _missing_reasons(audit: Audit, names: list[str], findings: list[Representati
     for (reason, which), row_names in missing.items():
         titles = ", ".join(audit.meanings[name].title for name in which)
         yield f"{list_names(row_names, len(audit.representations))}: no value of {titles}: {reason}"
-
-
-def find_estimate(finding: RepresentationAudit, name: str) -> Estimate | None:
-    """Return a score, with or without labels."""
-    return finding.scores.get(name) or finding.supervised.get(name)
-
-
-def interval(estimate: Estimate | None, digits: int = 3) -> str:
-    """Format a score and its interval."""
-    if estimate is None:
-        return ""
-    if estimate.value != estimate.value:
-        return "none"
-    ends = f" [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]" if estimate.low == estimate.low else ""
-    return f"{estimate.value:.{digits}f}{ends}"
 
 
 def _format_number(number: float | None) -> str:
