@@ -4,6 +4,7 @@ import importlib
 import inspect
 import json
 import pkgutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -144,8 +145,19 @@ def test_what_did_not_move_has_no_coherence():
 
 def test_cells_among_their_own_controls_are_told(inputs):
     X, Y = inputs.arrays(0, 20, 10, 4)
-    with pytest.warns(shesha.CalibrationWarning, match="3 perturbed cells are also among the controls"):
-        bio.perturbation_coherence(np.concatenate([X, Y[:3]]), Y)
+    both = np.concatenate([X, Y[:3]])
+    scores = (
+        bio.perturbation_coherence,
+        bio.perturbation_effect_size,
+        partial(bio.perturbation_interval, n_bootstrap=3),
+        partial(bio.perturbation_interval, score="effect_size", n_bootstrap=3),
+    )
+    for score in scores:
+        with pytest.warns(shesha.CalibrationWarning) as told:
+            score(both, Y)
+        (one,) = told
+        assert str(one.message).startswith("3 rows of X_perturbed are also among the controls")
+        assert one.filename == __file__
 
 
 @pytest.mark.filterwarnings("ignore::shesha.CalibrationWarning")

@@ -62,6 +62,17 @@ def test_arrays_of_one_file_are_chosen_by_key(invoke, folder, arrays):
     assert without_seconds(ended.out) == without_seconds(f"{found.full_text()}\n")
 
 
+def test_files_of_the_same_name_are_named_by_their_folders(invoke, tmp_path, arrays, strict_json):
+    paths = [tmp_path / run / "final" / "emb.npy" for run in ("run1", "run2")]
+    for path, array in zip(paths, arrays.values(), strict=False):
+        path.parent.mkdir(parents=True)
+        np.save(path, array)
+    assert "run1/final/emb (40 x 8) and run2/final/emb (40 x 6)" in " ".join(invoke("compare", *paths).out.split())
+    assert shesha.compare_all(paths, "CKA").names == ("run1/final/emb", "run2/final/emb")
+    found = strict_json(invoke("diff", *paths, "--json", "-").out)
+    assert [found["before"], found["after"]] == ["run1/final/emb.npy", "run2/final/emb.npy"]
+
+
 def test_three_measures_are_the_default_and_the_others_are_counted(invoke, folder, strict_json):
     args = ("compare", folder / "layers.npz", "--key", "first", "--key", "third")
     assert f"Use --measures all for the other {len(measures.names()) - 3}" in " ".join(invoke(*args).out.split())

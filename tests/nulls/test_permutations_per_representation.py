@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shesha.nulls import exchange
-from shesha.nulls.design_builder import match_by_quantity
+from shesha.nulls.matching_on_one_covariate import match_by_quantity
 from shesha.nulls.permutations_per_representation import RepresentationPermutations
 
 BLOCKS = np.arange(30) // 10

@@ -17,8 +17,8 @@ from shesha.report import (
     Strip,
     Table,
     _documentation_links,
-    as_fragment,
     as_html,
+    as_notebook,
     as_text,
 )
 from shesha.report._heat_colours import LEVELS, colour, ink, level, luminance
@@ -197,8 +197,8 @@ def test_the_same_parts_make_the_text(everything):
     assert max(map(len, text.splitlines()[:20])) <= 60
 
 
-def test_a_fragment_is_the_first_screen_alone(everything):
-    found = Parsed(as_fragment(everything))
+def test_a_notebook_shows_the_first_screen_alone(everything):
+    found = Parsed(as_notebook(everything))
     assert found.open == []
     assert "script" not in {tag for tag, _ in found.tags}
     assert "on a page" not in found.text

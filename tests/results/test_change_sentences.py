@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from shesha.results.audit.tables import list_names
+from shesha.results.audit.name_lists import list_names
+from shesha.results.changes.diff_text import cell, choose_layers, column_title
 from shesha.results.changes.sentences import diff_claim, format_number, headline
-from shesha.results.changes.text import cell, choose_layers, column_title, shorten
+from shesha.support.shortened_names import shorten
 
 
 @dataclass
@@ -144,8 +145,8 @@ def test_neighbours_are_in_percent():
 
 
 def test_names_are_shortened_to_their_column():
-    assert shorten("a" * 44) == "a" * 44
-    assert shorten("a" * 45) == "a" * 41 + "..."
+    assert shorten("a" * 44, 44) == "a" * 44
+    assert shorten("a" * 45, 44) == "a" * 41 + "..."
     assert shorten("abcdef", 5) == "ab..."
     assert shorten(" a\n  b ", 5) == "a b"
 

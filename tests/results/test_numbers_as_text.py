@@ -8,7 +8,7 @@ import pytest
 
 from shesha.results.audit.headline import _format_range
 from shesha.results.changes import sentences
-from shesha.results.changes.text import cell, shorten
+from shesha.results.changes.diff_text import cell
 from shesha.results.similarity import (
     comparison,
     comparison_pages,
@@ -18,6 +18,7 @@ from shesha.results.similarity import (
     pairwise_tables,
 )
 from shesha.support.memory import readable
+from shesha.support.shortened_names import shorten
 
 NAN = float("nan")
 FORMATTERS = {

@@ -108,7 +108,7 @@ CHANGES = {
 
 
 NOT_IN_STORES = {
-    "shesha.descriptors._descriptor_card",
+    "shesha.descriptors._descriptor_card_text",
     "shesha.descriptors.intrinsic_dimension",
     "shesha.descriptors.dimension_curve",
     "shesha.kernels.crossnobis",
@@ -127,7 +127,7 @@ NOT_IN_STORES = {
     "shesha.kernels.weighted_ranks",
     "shesha.nulls.corrections",
     "shesha.nulls.linear_moments",
-    "shesha.stability._score_card",
+    "shesha.stability._score_card_text",
     "shesha.stability.scores.discriminant",
     "shesha.stability.scores.encoder_stability",
     "shesha.stability.scores.sample_split_and_anchor",

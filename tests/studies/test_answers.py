@@ -8,9 +8,9 @@ import pytest
 
 from shesha.studies.claims import NO, OPEN, YES, fact_names
 from shesha.studies.facts import Fact, from_table
-from shesha.studies.registry import studies
 from shesha.studies.rules_file import read_rules, study_answer
 from shesha.studies.run_files import FACTS
+from shesha.studies.study_lookup import studies
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 FOUND = {place.parent.name: from_table(pd.read_csv(place)) for place in PAGES.glob(f"*/{FACTS}")}

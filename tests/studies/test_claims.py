@@ -41,10 +41,10 @@ from shesha.studies.facts import (
     rate,
 )
 from shesha.studies.rates import sign_difference
-from shesha.studies.registry import studies
 from shesha.studies.rules_file import lesser_claims
 from shesha.studies.run_files import CHECKS, FACTS
 from shesha.studies.scorecards import GROUPS, judge_papers
+from shesha.studies.study_lookup import studies
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 FOUND = {place.parent.name: from_table(pd.read_csv(place)) for place in PAGES.glob(f"*/{FACTS}")}

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import shesha
 import shesha_studies
 from shesha.cli._app import app
-from shesha.studies import find, registry, studies
+from shesha.studies import find, studies, study_lookup
 
 FOLDER = Path(shesha_studies.__path__[0])
 FILES = sorted(FOLDER.rglob("*.py"))
@@ -47,8 +47,8 @@ def test_the_library_holds_no_study_and_no_published_number():
 @pytest.fixture
 def library_alone(monkeypatch):
     """The library where no package of studies is installed."""
-    cached = (registry.packages, registry.studies)
-    monkeypatch.setattr(registry, "entry_points", lambda group: ())
+    cached = (study_lookup.packages, study_lookup.studies)
+    monkeypatch.setattr(study_lookup, "entry_points", lambda group: ())
     for one in cached:
         one.cache_clear()
     yield
@@ -59,11 +59,11 @@ def library_alone(monkeypatch):
 @pytest.mark.usefixtures("library_alone")
 def test_without_the_package_one_line_says_how_to_get_it():
     listed = CliRunner().invoke(app, ["study", "list"])
-    assert (listed.exit_code, listed.output.splitlines()) == (0, [registry.NOT_INSTALLED])
+    assert (listed.exit_code, listed.output.splitlines()) == (0, [study_lookup.NOT_INSTALLED])
     with pytest.raises(ValueError, match=r"got 'width'; .*pip install shesha-studies"):
         find("width")
 
 
 def test_every_entry_point_of_the_package_is_found():
-    assert shesha_studies in registry.packages()
+    assert shesha_studies in study_lookup.packages()
     assert len(studies()) > 40

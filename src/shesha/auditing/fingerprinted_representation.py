@@ -54,7 +54,7 @@ class Subject:
         return cls(X, X.shape if isinstance(X, Rows) else (X.n_rows,), names=X.names)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Drop the row names, which serve only to align rows."""
+        """Leave out the row names, which serve only to align rows."""
         return {**self.__dict__, "names": None}
 
     @cached_property

@@ -13,7 +13,7 @@ from shesha.benchmark._published_results import published
 from shesha.benchmark.measure_ranks import CELL
 from shesha.benchmark.paper_tables import base_name
 from shesha.benchmark.submission_files import read_submissions
-from shesha.benchmark.tests._registry import main_qualities, ranking_scores
+from shesha.benchmark.tests.registry import main_qualities, ranking_scores
 from shesha.benchmark.training_jackknife import training_influences
 from shesha.inputs import validation as check
 from shesha.report import markdown_table

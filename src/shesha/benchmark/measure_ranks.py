@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Literal, get_args
 
 from shesha.benchmark.tests import TESTS
-from shesha.benchmark.tests._registry import main_qualities, ranking_scores
+from shesha.benchmark.tests.registry import main_qualities, ranking_scores
 from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, fields
 from itertools import combinations
 
-from shesha.benchmark import worker_functions
+from shesha.benchmark import train_and_compare_jobs
 from shesha.benchmark.store import Difference as Shipped
 from shesha.benchmark.store import Store
 from shesha.benchmark.tests import Output
@@ -54,7 +54,7 @@ def complete_differences(store: Store, archive: Archive, keys: Sequence[str], wa
         for kind, difference in wanted.items()
     }
     shipped = dict.fromkeys(pair for kind in lacking if kind in _SHIPPED for pair in lacking[kind])
-    store.add_differences(worker_functions.compare_outputs(shipped, archive.folder))
+    store.add_differences(train_and_compare_jobs.compare_outputs(shipped, archive.folder))
     functions = {kind: difference for kind, difference in wanted.items() if kind not in _SHIPPED}
     outputs = {key: Output(*archive.outputs(key)[:2]) for key in keys} if functions else {}
     for kind, difference in functions.items():

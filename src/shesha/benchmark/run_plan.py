@@ -11,8 +11,8 @@ from shesha.benchmark.measure_entries import entry_version
 from shesha.benchmark.model_descriptions import Model
 from shesha.benchmark.suite_tasks import Task
 from shesha.benchmark.tests import BenchmarkTest, Cast, find
+from shesha.benchmark.train_and_compare_jobs import Chunk
 from shesha.benchmark.trained_models import LAST, reference
-from shesha.benchmark.worker_functions import Chunk
 from shesha.comparison.engine import Group, Pair, group_by_view
 from shesha.measures import Measure
 

@@ -9,14 +9,14 @@ from itertools import count
 from typing import Any
 
 from shesha import runs
-from shesha.benchmark import worker_functions
+from shesha.benchmark import train_and_compare_jobs
 from shesha.benchmark.measure_entries import entry_version
 from shesha.benchmark.model_descriptions import Model
 from shesha.benchmark.output_difference_store import complete_differences
 from shesha.benchmark.run_plan import Keys, Trial, plan_chunks, required_models
 from shesha.benchmark.store import Cell, Store, Trained
+from shesha.benchmark.train_and_compare_jobs import Chunk
 from shesha.benchmark.trained_models import Archive, model_key
-from shesha.benchmark.worker_functions import Chunk
 from shesha.measures import Measure
 from shesha.runs import Executor, Job
 
@@ -76,7 +76,7 @@ class Run:
                 continue
             kind = ("train", model.dataset, model.architecture, model.setting.kind == "deep")
             arguments = (model, key, self._archive.folder, self.keep_checkpoints)
-            self._training.append(Job(key, kind, 1.0, worker_functions.train, arguments))
+            self._training.append(Job(key, kind, 1.0, train_and_compare_jobs.train, arguments))
             self._models[key] = model
             self.meter.expect(kind, 1.0)
 
@@ -115,7 +115,7 @@ class Run:
                     f"comparisons {next(self._number)}",
                     kind,
                     chunk.n_cells,
-                    worker_functions.compare,
+                    train_and_compare_jobs.compare,
                     (chunk, self._archive.folder),
                 )
             )
@@ -143,7 +143,7 @@ class Run:
 
     def keep_result(self, job: Job, result: Any) -> float:
         """Store the result of a job, and return how many seconds the job took."""
-        if job.call is worker_functions.train:
+        if job.call is train_and_compare_jobs.train:
             self.store.add_model(self._models[job.key], result)
             self._trained[result.key] = result
             self.meter.models_done += 1
@@ -155,7 +155,7 @@ class Run:
 
     def record_failure(self, job: Job, reason: str) -> None:
         """Store why a job failed, as the reason for the missing model or comparisons."""
-        if job.call is worker_functions.train:
+        if job.call is train_and_compare_jobs.train:
             self.keep_result(job, Trained(job.key, None, 0.0, reason))
             return
         chunk: Chunk = job.arguments[0]

@@ -10,7 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.bio.perturbation_scores import both, checked_coherence, perturbation_effect_size
+from shesha.bio.perturbation_scores import both, checked_coherence, checked_effect_size
+from shesha.coherence.shared_rows import warn_of_shared_rows
 from shesha.inputs import validation as check
 from shesha.results.base import Result
 from shesha.support.seeds import generator
@@ -18,7 +19,7 @@ from shesha.support.types import Seed
 
 _SCORES: dict[str, Callable[..., float]] = {
     "coherence": checked_coherence,
-    "effect_size": perturbation_effect_size,
+    "effect_size": checked_effect_size,
 }
 
 
@@ -79,6 +80,11 @@ def perturbation_interval(
     -------
     PerturbationInterval
 
+    Warns
+    -----
+    CalibrationWarning
+        If perturbed cells are also among the controls, because they move the mean control.
+
     Examples
     --------
     >>> import numpy as np
@@ -93,6 +99,7 @@ def perturbation_interval(
     controls, cells = both(X_control, X_perturbed)
     scored = partial(_SCORES[score], seed=seed, **options)
     value, rng = float(scored(controls, cells)), generator(seed)
+    warn_of_shared_rows(controls, cells, controls_name="X_control", rows_name="X_perturbed")
     values = []
     for _ in range(n_bootstrap if value == value else 0):
         control_rows, others = (rng.choice(len(rows), len(rows), replace=True) for rows in (controls, cells))

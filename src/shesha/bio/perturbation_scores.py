@@ -16,12 +16,11 @@ from shesha.bio.shifts_from_controls import (
     mean_cosine,
     whitened_shifts,
 )
+from shesha.coherence.shared_rows import warn_of_shared_rows
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import huge_unit, length_unit
-from shesha.support.plurals import agree, count
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed
-from shesha.support.warnings import CalibrationWarning, warn
 
 _FEWEST = 5
 """Minimum number of cells of either kind; with fewer, the documented scores are NaN."""
@@ -94,7 +93,7 @@ def perturbation_coherence(
     refuse_other_types(n_bootstrap_ci, return_type)
     check.fraction(ci, "ci", closed=False)
     controls, cells = both(X_control, X_perturbed)
-    _warn_of_shared_rows(controls, cells)
+    warn_of_shared_rows(controls, cells, controls_name="X_control", rows_name="X_perturbed")
     return checked_coherence(controls, cells, method, metric, k, regularization, seed, max_samples)
 
 
@@ -229,16 +228,36 @@ def perturbation_effect_size(
     float
         Distance, zero or positive. 'cohen' is NaN, with a warning, if there is only one control or one perturbed cell.
 
+    Warns
+    -----
+    CalibrationWarning
+        If perturbed cells are also among the controls, because they move the mean control.
+
     Examples
     --------
     >>> perturbation_effect_size([[0, 0], [2, 0]], [[4, 4], [4, 4]])
     5.0
     """
+    controls, cells = both(X_control, X_perturbed)
+    distance = checked_effect_size(controls, cells, metric, n_bootstrap_ci, ci, seed, return_type)
+    warn_of_shared_rows(controls, cells, controls_name="X_control", rows_name="X_perturbed")
+    return distance
+
+
+def checked_effect_size(
+    controls: Matrix,
+    cells: Matrix,
+    metric: Literal["euclidean", "cohen"] = "euclidean",
+    n_bootstrap_ci: None = None,
+    ci: float = 0.95,
+    seed: Seed = None,
+    return_type: Literal["float"] = "float",
+) -> float:
+    """`perturbation_effect_size` of matrices that were checked."""
     refuse_other_types(n_bootstrap_ci, return_type)
     check.fraction(ci, "ci", closed=False)
     check.choice(metric, ("euclidean", "cohen"), "metric")
     generator(seed)
-    controls, cells = both(X_control, X_perturbed)
     unit = huge_unit(controls, cells)
     controls, cells = controls / unit, cells / unit
     distance = float(np.linalg.norm(cells.mean(axis=0) - controls.mean(axis=0)))
@@ -259,17 +278,6 @@ def both(X_control: ArrayLike, X_perturbed: ArrayLike) -> tuple[Matrix, Matrix]:
             f"X_perturbed must have the {controls.shape[1]} features of X_control, got {cells.shape[1]} features"
         )
     return controls, cells
-
-
-def _warn_of_shared_rows(controls: Matrix, cells: Matrix) -> None:
-    known = {row.tobytes() for row in controls}
-    shared = sum(row.tobytes() in known for row in cells)
-    if shared:
-        warn(
-            f"{count(shared, 'perturbed cell')} {agree(shared, 'is', 'are')} also among the controls, which biases "
-            "coherence and effect size. Remove such cells from X_control",
-            CalibrationWarning,
-        )
 
 
 def refuse_other_types(n_bootstrap_ci: object, return_type: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shesha.support.optional import require
+from shesha.support.shortened_names import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,16 +48,15 @@ def sequence_of_colours(n: int) -> tuple[str, ...]:
     return tuple(to_hex(colours(0.8 * place / max(1, n - 1))) for place in range(n))
 
 
-def shorten(name: object, most: int = 32) -> str:
-    """Return a shortened name, escaped for matplotlib.
+def short_label(name: object, most: int = 32) -> str:
+    """Return a shortened name, as matplotlib prints it.
 
     Examples
     --------
-    >>> shorten("a"), shorten("embeddings " * 9)
+    >>> short_label("a"), short_label("embeddings " * 9)
     ('a', 'embeddings embeddings embeddi...')
     """
-    text = " ".join(str(name).split())
-    return literal(text if len(text) <= most else f"{text[: most - 3]}...")
+    return literal(shorten(str(name), most))
 
 
 def literal(name: object) -> str:

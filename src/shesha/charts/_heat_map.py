@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha.charts._axes import OBSERVED, ON_DARK, ON_LIGHT, axes_or_new, literal, shorten
+from shesha.charts._axes import OBSERVED, ON_DARK, ON_LIGHT, axes_or_new, literal, short_label
 from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
@@ -70,11 +70,11 @@ def heat_map(
     cells = np.asarray(values, dtype=float)
     n_rows, n_columns = cells.shape
     is_new = ax is None
-    ax = axes_or_new(ax, size or _figure_size(list(map(shorten, rows)), n_columns))
+    ax = axes_or_new(ax, size or _figure_size(list(map(short_label, rows)), n_columns))
     low, high = (end if limit is None else limit for end, limit in zip(_ends(cells), limits, strict=True))
     image = ax.imshow(cells, cmap=f"{cmap}_r" if closer == "higher" else cmap, vmin=low, vmax=high)
     ax.figure.colorbar(image, ax=ax, shrink=0.8)
-    _name(ax, list(map(shorten, rows)), list(map(shorten, columns)))
+    _name(ax, list(map(short_label, rows)), list(map(short_label, columns)))
     ax.set_title(literal(fill(title, max(28, round(7 * n_columns)))), fontsize="medium")
     figure = ax.get_figure(root=True)
     if is_new and figure is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.charts._axes import EXPECTED, axes_or_new, literal, shorten
+from shesha.charts._axes import EXPECTED, axes_or_new, literal, short_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,7 @@ def intervals(
         ax.errorbar(
             *(places, value),
             yerr=spread,
-            label=shorten(name),
+            label=short_label(name),
             marker=marker,
             color=colour,
             capsize=3,
@@ -76,7 +76,7 @@ def intervals(
         ax.plot(places, thresholds, color=EXPECTED, linestyle="--", linewidth=1, label="chance threshold")
     elif thresholds is not None and np.isfinite(np.asarray(thresholds, dtype=float)).any():
         ax.hlines(thresholds, places - 0.3, places + 0.3, color=EXPECTED, linestyle="--", label="chance threshold")
-    labels = [shorten(name) for name in names]
+    labels = [short_label(name) for name in names]
     slanted = max(map(len, labels)) > 6
     ax.set_xticks(places, labels, rotation=30 if slanted else 0, ha="right" if slanted else "center")
     ax.set_ylabel(literal(label))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha.charts._axes import EXPECTED, OBSERVED, axes_or_new, literal, shorten
+from shesha.charts._axes import EXPECTED, OBSERVED, axes_or_new, literal, short_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,7 @@ def depth_profile(
         ax.plot(places, limit, color=EXPECTED, linestyle="--", linewidth=1.2, marker="_", label="noise limit")
     ax.set_yscale("log")
     step = max(1, -(-len(names) // _TICKS))
-    ax.set_xticks(places[::step], [shorten(name, 24) for name in names[::step]], rotation=30, ha="right")
+    ax.set_xticks(places[::step], [short_label(name, 24) for name in names[::step]], rotation=30, ha="right")
     ax.set_ylabel(literal(f"{label} (0 = no change)"))
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)

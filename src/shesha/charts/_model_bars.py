@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha.charts._axes import EXPECTED, PALETTE, axes_or_new, literal, shorten
+from shesha.charts._axes import EXPECTED, PALETTE, axes_or_new, literal, short_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,7 +73,7 @@ def model_bars(
     _draw_differences(ax, different, high, height)
     ax.axhline(0.0, color="black", linewidth=0.8)
     slanted = max(map(len, names), default=0) > 8 or len(names) > 6
-    shown = [shorten(name) for name in names]
+    shown = [short_label(name) for name in names]
     ax.set_xticks(places, shown, rotation=35 if slanted else 0, ha="right" if slanted else "center")
     ax.set_ylabel(literal(label))
     ax.spines[["top", "right"]].set_visible(False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha.charts._axes import PALETTE, axes_or_new, shorten
+from shesha.charts._axes import PALETTE, axes_or_new, short_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,9 +61,9 @@ def row_map(
                 *np.stack([before[row], after[row]]).T, color="0.4", linewidth=0.8, marker="o", markevery=[0], ms=2.5
             )
     for name in known[:_CLASSES]:
-        ax.scatter([], [], s=18, color=colours[name], label=shorten(name, 24))
+        ax.scatter([], [], s=18, color=colours[name], label=short_label(name, 24))
     if len(known) > 1:
         ax.legend(fontsize="small", handletextpad=0.2)
-    ax.set(xticks=[], yticks=[], title=" to ".join(shorten(name, 24) for name in names))
+    ax.set(xticks=[], yticks=[], title=" to ".join(short_label(name, 24) for name in names))
     ax.set_aspect("equal", "datalim")
     return ax

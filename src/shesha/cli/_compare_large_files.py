@@ -72,13 +72,14 @@ def compare_large(
     from shesha.comparison.estimation_choice import compare_stored
     from shesha.comparison.sampled_scores import Sampling
     from shesha.io.large_matrices import open_matrix
+    from shesha.io.representation_names import short_paths
     from shesha.measures import choose, takes_moments
 
     chosen = seed_measures(choose(list(measures)), seed)
     sampling = Sampling.build(**sample, seed=seed)
-    names = [file.resolve().stem for file in files]
-    if names[0] == names[1]:
-        names = [str(file) for file in files]
+    if files[0].resolve() == files[1].resolve():
+        raise ValueError(f"FILE must not be repeated, got {files[0]} more than once")
+    names = short_paths([file.resolve() for file in files], endings=False)
     moments, state = None, _state_file(files)
     if any(map(takes_moments, chosen)):
         moments = _count_rows(files, names, state)

@@ -43,7 +43,7 @@ def read_representations(
     fewest: int = 0,
     distances: bool = False,
 ) -> dict[str, Any]:
-    """Read every array of every file; names that occur in several files are preceded by the file name.
+    """Read every array of every file; if two files use the same name, add a short path.
 
     Arrays with fewer columns than `fewest` are skipped, unless `keys` names them or their file contains no wider array.
     If a file names its rows, its arrays keep these names, so that rows can be matched later.
@@ -54,7 +54,7 @@ def read_representations(
     from shesha.comparison.input_manifest import too_narrow
     from shesha.inputs import NamedRows
     from shesha.io import open_file
-    from shesha.io.representation_names import full_name
+    from shesha.io.representation_names import full_name, short_paths
     from shesha.io.token_counts import ReadArrays, shared_token_counts
     from shesha.views import Rdm
 
@@ -64,7 +64,7 @@ def read_representations(
     if repeated:
         raise ValueError(f"FILE must not be repeated, got {', '.join(repeated)} more than once")
     arrays: dict[str, Any] = {}
-    for path in files:
+    for path, short in zip(files, short_paths(files, endings=False), strict=True):
         contents = open_file(path, keys=keys, labels_column=labels_inside, layer_axis=axis, distances=distances)
         rows = None if by_position else contents.row_names
         few = too_narrow({name: array.shape for name, array in contents.representations.items()}, keys, fewest)
@@ -73,7 +73,7 @@ def read_representations(
         for name, array in contents.representations.items():
             if name in few:
                 continue
-            full = full_name(path, name, arrays, alone=len(files) == 1)
+            full = full_name(path, short, name, arrays, alone=len(files) == 1)
             arrays[full] = array if rows is None else NamedRows(array, rows)
             if distances:
                 arrays[full] = Rdm(arrays[full], full)

@@ -111,8 +111,9 @@ class FromModels:
     @property
     def names(self) -> list[str]:
         """Short names of the models, made unique."""
-        short = [Path(model).name for model in self.models]
-        return short if len(set(short)) == len(short) else [f"{name} ({i})" for i, name in enumerate(short, 1)]
+        from shesha.io.representation_names import short_paths
+
+        return short_paths(self.models)
 
     def last_layers(self) -> dict[str, Any]:
         """Return the last block of each model, or all layers that were named, by model and layer."""

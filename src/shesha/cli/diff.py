@@ -81,6 +81,7 @@ def diff_command(
 ) -> None:
     """Report which layers changed by more than noise, such as after fine-tuning, quantising or an upgrade."""
     from shesha.changes import diff
+    from shesha.io.representation_names import short_paths
 
     paths = list(files or ())
     inputs = (*paths, *(model or ()), texts, labels, blocks, groups, *(also or ()), *(again or ()))
@@ -93,7 +94,7 @@ def diff_command(
             "encoding": {"layers": layers or "all", "pool": pool, "batch_size": batch_size, "device": device},
             "also": also or (),
             "again": None if reencode else (),
-            "names": _short_names(*model),
+            "names": short_paths(model),
         }
     else:
         _require_two(paths, texts, layers)
@@ -101,7 +102,7 @@ def diff_command(
         read = partial(_read, key=key, columns=(labels, blocks, groups), layer_axis=layer_axis, by_position=by_position)
         sides = (read(paths[0]), read(paths[1]))
         others = {name: [read(Path(path)) for path in more or ()] for name, more in (("again", again), ("also", also))}
-        others["names"] = _short_names(*map(str, paths))
+        others["names"] = short_paths(paths)
     y = _design_options.labels_named("labels", labels, first, by_position=by_position)
     design = _design_options.read_design([first], blocks, groups, None, False, None, by_position=by_position).design
     result = diff(
@@ -152,8 +153,3 @@ def _read(
     if not arrays:
         raise ValueError(f"{path} must contain a representation, got none")
     return arrays
-
-
-def _short_names(before: str, after: str) -> tuple[str, str]:
-    short = Path(before).name, Path(after).name
-    return short if short[0] != short[1] else (before, after)

@@ -39,7 +39,7 @@ def list_command() -> None:
     """List the studies, with their questions and the experiments that they repeat."""
     from shesha.report import wrap
     from shesha.studies import studies
-    from shesha.studies.registry import NOT_INSTALLED
+    from shesha.studies.study_lookup import NOT_INSTALLED
 
     if not studies():
         typer.echo(NOT_INSTALLED)
@@ -76,8 +76,8 @@ def run_command(
     """
     from shesha.studies import run, studies
     from shesha.studies.html_page import study_page
-    from shesha.studies.registry import NOT_INSTALLED
     from shesha.studies.run_files import has_page
+    from shesha.studies.study_lookup import NOT_INSTALLED
 
     _outputs.require_page(out / "page.html" if html and out.is_dir() else None)
     pairs = [text.partition("=") for text in where or ()]

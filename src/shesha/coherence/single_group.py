@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.coherence.coherence_by_group import Method, Null, coherence_by_group
+from shesha.coherence.shared_rows import warn_of_shared_rows
 from shesha.inputs import validation as check
 from shesha.inputs.overflow_limits import require_squarable
 from shesha.results import Coherence
-from shesha.support.plurals import agree, count
 from shesha.support.types import Seed
-from shesha.support.warnings import CalibrationWarning, warn
 
 
 def coherence(
@@ -54,14 +53,7 @@ def coherence(
     others = require_squarable(check.matrix(controls, "controls", min_rows=1), "controls")
     if rows.shape[1] != others.shape[1]:
         raise ValueError(f"controls must have as many features as X ({rows.shape[1]}), got {others.shape[1]}")
-    known = {row.tobytes() for row in others}
-    shared = sum(row.tobytes() in known for row in rows)
-    if shared:
-        warn(
-            f"{count(shared, 'row')} of X {agree(shared, 'is', 'are')} also among the controls, which raises the "
-            "coherence. Remove such rows from the controls",
-            CalibrationWarning,
-        )
+    warn_of_shared_rows(others, rows, controls_name="controls", rows_name="X")
     labels = np.repeat(["control", "group"], [len(others), len(rows)])
     table = coherence_by_group(
         np.concatenate([others, rows]),

@@ -95,7 +95,7 @@ class Block:
 
     @property
     def n_cells(self) -> int:
-        """Number of comparisons."""
+        """Number of comparisons in the chunk."""
         return sum(map(len, self.group.pairs))
 
     def lost(self, reason: str) -> list[Cell]:

@@ -21,12 +21,13 @@ from shesha.comparison.content_fingerprints import (
 from shesha.comparison.representation_locations import InFile, InMemoryRepresentation, RepresentationLocation
 from shesha.inputs import Names, orders
 from shesha.io import open_file
-from shesha.io.file_checks import join_names, require_existing
+from shesha.io.file_checks import require_existing
 from shesha.io.formats import formats
 from shesha.io.list_columns import is_dataset
-from shesha.io.representation_names import full_name
+from shesha.io.representation_names import full_name, short_paths
 from shesha.runs import ResultStore
 from shesha.support import argument_types as kinds
+from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.plurals import count
 from shesha.support.progress import track
@@ -134,9 +135,10 @@ def index_files(files: Files, store: ResultStore) -> Index:
     repeated = [str(path) for path in dict.fromkeys(paths) if paths.count(path) > 1]
     if repeated:
         raise ValueError(f"FILE must not be repeated, got {', '.join(repeated)} more than once")
+    short = dict(zip(paths, short_paths(paths, endings=False), strict=True))
     for path in track(paths, len(paths), "reading"):
         for name, known in _arrays(path, files, store, index):
-            index.known[full_name(path, name, index.known, alone=len(paths) == 1)] = known
+            index.known[full_name(path, short[path], name, index.known, alone=len(paths) == 1)] = known
     return index
 
 

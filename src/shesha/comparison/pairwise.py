@@ -19,7 +19,7 @@ from shesha.comparison.compare import seed_measures
 from shesha.comparison.input_manifest import Files
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
-from shesha.measures.registry import Choice
+from shesha.measures.measure_type import Choice
 from shesha.nulls.permutations import Design
 from shesha.results import PairScore, PairwiseComparison
 from shesha.support.default_draw_counts import N_PERMUTATIONS

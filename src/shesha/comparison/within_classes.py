@@ -14,7 +14,7 @@ from shesha.comparison.compare import compare
 from shesha.inputs import labels_in_order, orders, split_names
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
-from shesha.measures.registry import Choice
+from shesha.measures.measure_type import Choice
 from shesha.nulls.corrections import benjamini_hochberg
 from shesha.nulls.design_builder import equal_groups
 from shesha.results import Comparison

@@ -2,51 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from numpy.typing import ArrayLike
-
-from shesha.inputs import validation as check
+from shesha.descriptors._descriptor_type import Data, Descriptor
+from shesha.descriptors.direct_call import function_of_array
 from shesha.inputs.invariances import check_invariances
-from shesha.kernels.threads import single_threaded_blas
-from shesha.moments import SummedRepresentation
 from shesha.support.entry_points import load_marks
-from shesha.support.warnings import NotEstimable
-from shesha.views import Representation, Rows, View, rows_or_distances
-from shesha.views.one_view_score import ViewScore, register_score
+from shesha.views import View
+from shesha.views.one_view_score import register_score
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=View)
-Data = ArrayLike | Representation | Rows | SummedRepresentation
-
-
-@dataclass(frozen=True)
-class Descriptor(ViewScore):
-    """A number that describes one representation, with its declared properties, which tests verify."""
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of the function, with their defaults."""
-        parameters = inspect.signature(self.function).parameters.values()
-        return {
-            parameter.name: parameter.default for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY
-        }
-
-    def check_data(self, X: Data) -> Rows:
-        """Check the type and shape of the representation; its values are checked only when they are read."""
-        rows = rows_or_distances(X, min_rows=2)
-        if not isinstance(rows, Rows):
-            raise TypeError(f"X must be features for {self.name}, got distances between rows")
-        return rows
-
-    def build(self, source: Rows | SummedRepresentation, **options: Any) -> float:
-        """Compute the descriptor from checked data; raise NotEstimable with a reason if this is impossible."""
-        with single_threaded_blas():
-            return self.number(source.view(self.view), **options)
 
 
 _descriptors: dict[str, Descriptor] = {}
@@ -73,29 +40,7 @@ def descriptor(
     def mark(function: Callable[Concatenate[V, P], float]) -> Callable[Concatenate[Data, P], float]:
         declared_descriptor = Descriptor(function.__name__, function, **fields)
         register_score(declared_descriptor, _descriptors, "descriptors")
-
-        @wraps(function)
-        def describe(X: Data, *args: P.args, **options: P.kwargs) -> float:
-            if args:
-                raise TypeError(f"{function.__name__}() must take one representation; options are keyword-only")
-            try:
-                return declared_descriptor.build(
-                    X if isinstance(X, SummedRepresentation) else declared_descriptor.check_data(X), **options
-                )
-            except NotEstimable as reason:
-                return check.not_estimable(str(reason))
-
-        options = [
-            parameter
-            for parameter in inspect.signature(function).parameters.values()
-            if parameter.kind is parameter.KEYWORD_ONLY
-        ]
-        data = inspect.Parameter("X", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike")
-        describe.__signature__ = inspect.Signature([data, *options], return_annotation="float")  # type: ignore[attr-defined]
-        describe.descriptor = declared_descriptor  # type: ignore[attr-defined]
-        # `inspect` would follow `__wrapped__` and show the parameters of the undecorated function, which takes a view.
-        del describe.__wrapped__
-        return cast(Callable[Concatenate[Data, P], float], describe)
+        return function_of_array(declared_descriptor)
 
     return mark
 

@@ -8,7 +8,6 @@ from typing import Literal
 
 from shesha.doubting.doubt_input import Subject
 from shesha.results import Doubt
-from shesha.support.warnings import NotEstimable
 
 DoubtFunction = Callable[[Subject], Doubt | None]
 SubjectKind = Literal["rows", "pair", "both"]
@@ -38,24 +37,11 @@ def doubt(name: str, *, of: SubjectKind = "rows", cheap: bool = False) -> Callab
     return mark
 
 
+def registered_doubts() -> list[RegisteredDoubt]:
+    """Return every marked function with its name and subjects, in the order of registration."""
+    return list(_marked.values())
+
+
 def marked_functions() -> list[DoubtFunction]:
     """Return every registered function; stores use them to detect changes of the code."""
     return [check.function for check in _marked.values()]
-
-
-def raise_doubts(subject: Subject, *, only_cheap: bool = False) -> tuple[tuple[Doubt, ...], str]:
-    """Return all doubts about a subject, largest effect first, and why checks were skipped, if any were."""
-    kind = "pair" if subject.is_pair else "rows"
-    doubts, reason = [], ""
-    for check in _marked.values():
-        if check.of not in (kind, "both") or (only_cheap and not check.cheap):
-            continue
-        try:
-            answer = check.function(subject)
-        except NotEstimable as cause:
-            # If the score is not estimable, its change is not estimable either.
-            reason = str(cause)
-            continue
-        if answer is not None:
-            doubts.append(answer)
-    return tuple(sorted(doubts, key=lambda answer: -answer.effect)), reason

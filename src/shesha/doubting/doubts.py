@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.doubting._registry import raise_doubts
+from shesha.doubting._registry import registered_doubts
 from shesha.doubting.doubt_input import Subject
 from shesha.doubting.token_count_covariate import text_lengths
 from shesha.inputs import align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
 from shesha.nulls.sampled_rows_for_checks import DiagnosticRows
-from shesha.results import Dependence, Doubts
+from shesha.results import Dependence, Doubt, Doubts
 from shesha.support.types import Index, Labels, Vector
+from shesha.support.warnings import NotEstimable
 from shesha.views import Rdm, Representation, Rows, rows_or_distances
 
 _FEWEST = 12
@@ -195,10 +196,28 @@ def _computed_inputs(dependence: Dependence | None, checked: Sequence[Diagnostic
 
 
 def _raise_doubts(subject: Subject, headline: str, *, only_cheap: bool) -> Doubts:
-    doubts, reason = raise_doubts(subject, only_cheap=only_cheap)
+    doubts, reason = _run_checks(subject, only_cheap=only_cheap)
     if subject.n_distinct < _FEWEST:
         reason = f"only {subject.n_distinct} of the {len(subject.places):,} checked rows are distinct"
     return Doubts(doubts, headline, subject.value, len(subject.places), reason)
+
+
+def _run_checks(subject: Subject, *, only_cheap: bool = False) -> tuple[tuple[Doubt, ...], str]:
+    """Return all doubts about a subject, largest effect first, and why checks were skipped, if any were."""
+    kind = "pair" if subject.is_pair else "rows"
+    doubts, reason = [], ""
+    for mark in registered_doubts():
+        if mark.of not in (kind, "both") or (only_cheap and not mark.cheap):
+            continue
+        try:
+            answer = mark.function(subject)
+        except NotEstimable as cause:
+            # If the score is not estimable, its change is not estimable either.
+            reason = str(cause)
+            continue
+        if answer is not None:
+            doubts.append(answer)
+    return tuple(sorted(doubts, key=lambda answer: -answer.effect)), reason
 
 
 def _too_small(shape: tuple[int, int | None]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -12,21 +12,14 @@ from shesha.inputs import split_names
 from shesha.support import memory as memory
 from shesha.support import plurals
 from shesha.support.device_arrays import array_shape, doubles, namespace, stays, to_host
+from shesha.support.item_lists import join_items as join_items
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import NotEstimableWarning, warn
 
-_ROWS_NAMED = 5
 _ASYMMETRY = 1e-5
 """Tolerated asymmetry of a matrix in single precision, relative to the largest distance."""
 _CHECK_BLOCK = 1 << 22
 """Number of entries that are checked for NaN at a time, chosen to fit in the processor's cache."""
-
-
-def join_items(items: Iterable[object]) -> str:
-    """List the first few items, and count the remaining ones."""
-    entries = list(items)
-    text = ", ".join(str(item) for item in entries[:_ROWS_NAMED])
-    return text if len(entries) <= _ROWS_NAMED else f"{text} and {len(entries) - _ROWS_NAMED} more"
 
 
 def dense(X: Any, name: str = "X") -> NDArray[Any]:

@@ -13,10 +13,11 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names, is_numeric, numbers
 from shesha.io._array_selection import Contents, Keys, StoredArray, contents, natural, why_not
-from shesha.io._hdf5_and_zarr_safety import require_own, require_sound
+from shesha.io._external_links_and_declared_sizes import require_own, require_sound
 from shesha.io._labels import pick
 from shesha.io._tables import as_labels
-from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
+from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
+from shesha.support.item_lists import join_names
 from shesha.support.types import Array
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from shesha.inputs import NamedRows, Names, load_backed, split_names
-from shesha.io.file_checks import join_names
 from shesha.support import argument_types as kinds
+from shesha.support.item_lists import join_names
 
 
 def from_anndata(adata: Any, *, obsm: str | None = None, layer: str | None = None) -> NamedRows:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import Names
-from shesha.io.file_checks import UnreadableFileError, join_names
+from shesha.io.file_checks import UnreadableFileError
+from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import MOST_LAYERS, LayerAxis, Split, split
 from shesha.support.types import Array
 

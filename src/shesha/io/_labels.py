@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from shesha.io._array_selection import StoredArray, why_not
-from shesha.io.file_checks import UnreadableFileError, join_names, reading
+from shesha.io.file_checks import UnreadableFileError, reading
+from shesha.support.item_lists import join_names
 from shesha.support.types import Array
 
 _LABEL_NAMES = frozenset({"label", "labels", "y", "class", "target"})

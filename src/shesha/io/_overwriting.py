@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from shesha.support import atomic_files
+from shesha.support import atomic_files, output_paths
 
 _STORES = ("zarr.json", ".zgroup", ".zarray")
 """Files by which the folder of a Zarr store is recognised."""
@@ -22,8 +22,8 @@ def replace_path(target: Path, *, overwrite: bool, folder: bool) -> Iterator[Pat
     After an error, the target is unchanged and no temporary file remains. If the target is a link, the file to which it
     points is replaced.
     """
-    atomic_files.require_replaceable(target)
-    stream = not folder and atomic_files.is_stream(target)
+    output_paths.require_replaceable(target)
+    stream = not folder and output_paths.is_stream(target)
     target = target if stream else Path(os.path.realpath(target))
     _require_replaceable(target, folder)
     with _folder(target) if folder else atomic_files.replacing(target) as draft:

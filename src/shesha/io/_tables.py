@@ -17,7 +17,8 @@ from shesha.inputs import NamedRows, Names, is_numeric, numbers
 from shesha.io._array_selection import Contents, Keys, choose
 from shesha.io._labels import label_like_names, pick
 from shesha.io.csv_frames import RAGGED, csv_frame
-from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
+from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
+from shesha.support.item_lists import join_names
 from shesha.support.types import Array
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 from shesha.io._array_selection import natural
 from shesha.io._labels import label_like_names
 from shesha.io._tables import csv_table, has_names, is_unnamed, labels_of_table
-from shesha.io.file_checks import join_names
+from shesha.support.item_lists import join_names
 from shesha.support.optional import require
 from shesha.support.types import Array
 

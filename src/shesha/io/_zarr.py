@@ -16,10 +16,11 @@ import numpy as np
 from shesha.inputs import NamedRows
 from shesha.io._anndata import labels_of_anndata, open_anndata
 from shesha.io._array_selection import Contents, Keys, StoredArray, contents, natural
-from shesha.io._hdf5_and_zarr_safety import require_chunks
+from shesha.io._chunk_limits import require_chunks
 from shesha.io._labels import labels_of_arrays
 from shesha.io._zarr_decompression_limits import require_bounded_chunks
-from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
+from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
+from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
 

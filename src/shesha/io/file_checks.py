@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +15,6 @@ from shesha.support import argument_types as kinds
 from shesha.support.memory import memory_budget, readable
 from shesha.support.optional import require
 
-_NAMES_LISTED = 20
 _MOST_UNASKED = 1 << 28
 """Number of bytes that any file may need in memory, however small it is on disk."""
 _TIGHTEST = 1000
@@ -113,10 +112,3 @@ def require_plausible(path: Path, name: str, declared: int, stored: int) -> None
             f"{name} in {path} must have at most {_TIGHTEST:,} unpacked bytes per stored byte, got "
             f"{readable(declared)} in {stored:,} bytes; the file is damaged, or was made to exhaust memory"
         )
-
-
-def join_names(names: Iterable[str]) -> str:
-    """List the first few names, and count the remaining ones."""
-    items = list(names)
-    text = ", ".join(items[:_NAMES_LISTED]) or "nothing"
-    return text if len(items) <= _NAMES_LISTED else f"{text} and {len(items) - _NAMES_LISTED} more"

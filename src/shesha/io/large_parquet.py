@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from shesha.io._tables import numeric_columns
-from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading
+from shesha.io.file_checks import UnreadableFileError, optional, reading
 from shesha.io.list_columns import list_columns, stack_lists
+from shesha.support.item_lists import join_names
 from shesha.support.types import Array
 
 _UNPACKED = 24

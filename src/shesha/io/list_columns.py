@@ -21,7 +21,8 @@ from shesha.io._tables import (
     parquet_table,
     row_names,
 )
-from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
+from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
+from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.plurals import count
 from shesha.support.types import Array

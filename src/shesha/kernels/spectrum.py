@@ -22,7 +22,7 @@ class Sliced(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of rows and of features."""
+        """Numbers of rows and features."""
         ...
 
     def __getitem__(self, rows: slice, /) -> NDArray[Any]:

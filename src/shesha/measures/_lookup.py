@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from shesha.measures.registry import INVARIANCES, Measure, find_by_alias, registered_measures
+from shesha.measures.measure_type import INVARIANCES, Measure
+from shesha.measures.registry import find_by_alias, registered_measures
 from shesha.measures.user_functions import PlainMeasure, plain
 from shesha.results.similarity.recommended_measure_names import RECOMMENDED
 from shesha.support import argument_types as kinds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shesha.measures.registry import Measure
+from shesha.measures.measure_type import Measure
 from shesha.support import argument_types as kinds
 
 

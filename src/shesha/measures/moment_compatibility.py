@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha.measures.registry import Measure
+from shesha.measures.measure_type import Measure
 from shesha.moments import SummedRepresentation, sum_panel
 from shesha.support.argument_types import instance
 from shesha.support.warnings import NotEstimable

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
-from shesha.measures.registry import Measure
+from shesha.measures.measure_type import Measure
 from shesha.views import Representation, View
 
 
@@ -29,7 +29,7 @@ class Rows(View):
 
     @property
     def n_rows(self) -> int:
-        """Number of inputs."""
+        """Number of rows."""
         return len(self.rows)
 
     def permute(self, order: NDArray[np.intp]) -> Self:

@@ -52,11 +52,11 @@ class SummedBasis(Basis):
 
     @property
     def n_rows(self) -> int:
-        """Number of inputs."""
+        """Number of rows."""
         return self.sums.n_rows
 
     def truncated(self, n_components: int) -> SummedBasis:
-        """Return the leading directions only."""
+        """Return only the leading directions."""
         k = min(n_components, self.rank)
         kept = {
             "singular_values": self.singular_values[:k],

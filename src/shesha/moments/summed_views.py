@@ -108,7 +108,7 @@ class SummedFeatures(Features):
 
     @property
     def n_rows(self) -> int:
-        """Number of inputs."""
+        """Number of rows."""
         return self.sums.n_rows
 
     @cached_property

@@ -2,7 +2,8 @@
 
 from shesha.nulls.corrections import benjamini_hochberg, holm
 from shesha.nulls.dependence import dependence
-from shesha.nulls.design_builder import equal_groups, exchange, match_by_quantity
+from shesha.nulls.design_builder import equal_groups, exchange
+from shesha.nulls.matching_on_one_covariate import match_by_quantity
 from shesha.nulls.null_summary import best_value, require_attainable_maximum, summarise
 from shesha.nulls.permutations import draw_permutations, identity_first
 from shesha.nulls.restricted_permutations import Exchange

@@ -24,7 +24,7 @@ from shesha.support.types import Index, Matrix, Vector
 _N_ORDERS = 60
 """Number of random permutations to which the given order is compared."""
 _N_RANKED = 2000
-"""Number of random pairs of rows. Other distances are replaced by their ranks among the distances of these pairs."""
+"""Number of random pairs of rows. All distances are replaced by their ranks among the distances of these pairs."""
 _DISCRETE, _TIED, _COLUMNS = 0.1, 0.5, 16
 """Limits for treating a representation as discrete, such as codes or counts.
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from math import isqrt
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.nulls.covariate_strata import cut_into_strata
+from shesha.nulls.block_codes import block_codes, cross_codes
+from shesha.nulls.matching_on_one_covariate import strata_within_blocks
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.support.device_arrays import to_host
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed
-
-STRATUM = 10
-"""Largest number of rows in a stratum of a covariate; larger strata leave residual confounding."""
 
 
 def exchange(
@@ -77,7 +73,7 @@ def exchange(
     _require_compatible(
         {"groups": groups is not None, "within": within is not None, "shift": shift, "block_length": length is not None}
     )
-    block = _block_codes(n, blocks, within, groups)
+    block = _cross_blocks_and_strata(n, blocks, within, groups)
     named = [text for text, labels in (("within blocks", blocks), ("within strata", within)) if labels is not None]
     if shift:
         return Exchange(n, block, shift=True, named=("circular shifts", *named))
@@ -90,57 +86,6 @@ def exchange(
         where = "blocks" if within is None else "blocks and strata"
         raise ValueError(f"groups must lie within {where}, got a group with rows in several {where}")
     return Exchange(n, block, group, named=(*named, "whole groups"))
-
-
-def match_by_quantity(quantity: ArrayLike, name: str = "given values", blocks: ArrayLike | None = None) -> Exchange:
-    """Design in which rows are permuted only among rows with similar values of a quantity.
-
-    Strata have three rows if there are few rows, and up to ten if there are many. The reason is that the share of the
-    quantity's variance within strata falls with the square of their width, whereas the spread of the null falls only
-    with the number of rows.
-
-    Parameters
-    ----------
-    quantity : array of shape (n,)
-        Numbers or labels. Labels, and numbers with few distinct values, are used as strata directly.
-    name : str
-        Name of the quantity in the description of the design.
-    blocks : array of shape (n,), optional
-        Labels of blocks, within which rows are permuted as well. Default: no blocks.
-
-    Returns
-    -------
-    Exchange
-
-    Raises
-    ------
-    ValueError
-        If the quantity and the blocks have different lengths.
-
-    Examples
-    --------
-    >>> depth = [100, 900, 110, 950, 105, 1000]
-    >>> found = match_by_quantity(depth, "depth")
-    >>> found.text, found.block.tolist()
-    ('rows of similar depth', [0, 1, 0, 1, 0, 1])
-    """
-    n = len(to_host(quantity))
-    codes, values = check.labels(quantity, n, "keep", min_classes=1)
-    n_strata = max(1, n // rows_of_a_stratum(n))
-    if values.dtype.kind in "iuf" and len(values) > n_strata:
-        codes = np.argsort(np.argsort(codes, kind="stable")) * n_strata // n
-    named = [f"rows of similar {name}", *(["within blocks"] if blocks is not None else [])]
-    return Exchange(n, cross_with_blocks(codes, blocks), named=tuple(named))
-
-
-def cross_with_blocks(codes: Index, blocks: ArrayLike | None) -> Index:
-    """Subdivide strata by blocks, and renumber them."""
-    return _cross_codes(_block_codes(len(codes), blocks, None), codes)
-
-
-def rows_of_a_stratum(n: int) -> int:
-    """Return the number of rows per stratum; docs/calibration.md contains the measurements behind it."""
-    return min(STRATUM, max(3, isqrt(n) // 4))
 
 
 def equal_groups(groups: ArrayLike, size: int | None = None, *, seed: Seed = None) -> Index:
@@ -185,44 +130,14 @@ def _require_compatible(arguments: dict[str, bool]) -> None:
             raise ValueError(f"{alone} must be used alone or with blocks, got also {' and '.join(others)}")
 
 
-def _block_codes(n: int, blocks: ArrayLike | None, within: ArrayLike | None, groups: ArrayLike | None = None) -> Index:
+def _cross_blocks_and_strata(
+    n: int, blocks: ArrayLike | None, within: ArrayLike | None, groups: ArrayLike | None = None
+) -> Index:
     """Return one code per row, shared by rows of the same block and stratum."""
-    block = np.zeros(n, dtype=np.intp) if blocks is None else check.labels(blocks, n, "blocks", min_classes=1)[0]
+    block = block_codes(n, blocks)
     if within is None:
         return block
-    return _cross_codes(block, _strata(within, block, groups))
-
-
-def _cross_codes(block: Index, stratum: Index) -> Index:
-    """Number the combinations of the two codes."""
-    codes: Index = np.unique(block * (stratum.max() + 1) + stratum, return_inverse=True)[1].astype(np.intp)
-    return codes
-
-
-def _strata(within: ArrayLike, block: Index, groups: ArrayLike | None) -> Index:
-    """Return a stratum per row; in each block, numbers with many values are cut into similar values."""
-    n = len(block)
-    codes, values = check.labels(within, n, "within", min_classes=1)
-    unit = np.arange(n) if groups is None else _units_of_one_value(groups, codes)
-    n_units = int(unit.max()) + 1
-    if values.dtype.kind not in "iuf" or len(values) <= max(2, n_units // rows_of_a_stratum(n_units)):
-        return codes
-    number = np.asarray(to_host(within), dtype=np.float64)
-    strata = np.zeros(n, dtype=np.intp)
-    for code in np.unique(block):
-        rows = np.flatnonzero(block == code)
-        _, first, place = np.unique(unit[rows], return_index=True, return_inverse=True)
-        quantities = number[rows[first]]
-        if np.ptp(quantities) > 0:
-            strata[rows] = cut_into_strata(quantities)[place]
-    return strata
-
-
-def _units_of_one_value(groups: ArrayLike, codes: Index) -> Index:
-    """Return the groups as units if the covariate is constant within each group; otherwise the rows."""
-    group = check.labels(groups, len(codes), "groups", min_classes=1)[0]
-    same = len(np.unique(np.stack([group, codes]), axis=1).T) == group.max() + 1
-    return group if same else np.arange(len(codes))
+    return cross_codes(block, strata_within_blocks(within, block, groups))
 
 
 def _stretches(block: Index, length: int) -> Index:

@@ -14,21 +14,21 @@ from shesha.nulls.sampled_rows_for_checks import FEWEST_ROWS
 from shesha.support.types import Matrix
 
 _MOST_ROWS = 4096
-"""Maximum number of rows whose neighbours are compared with permutations of a design."""
+"""Largest number of rows whose neighbours are compared with the permutations of a design."""
 
 
 def p_value_within_design(design: Exchange, *representations: NDArray[Any]) -> float:
-    """Test whether neighbouring rows are closer than in the permutations of a design; return the p-value.
+    """Test whether neighbouring rows are closer than under the permutations of a design.
 
-    The rows that a design permutes must be exchangeable, which dependent neighbours in a block are not. As in
-    `dependence`, all representations must show the effect, so the largest p-value is returned.
+    The rows that a design permutes must be exchangeable, and dependent neighbours within a block are not. As in
+    `dependence`, the effect must be present in all representations, so the largest of their p-values is returned.
 
     Parameters
     ----------
     design : Exchange
         Design whose permutations are compared with the given order.
     *representations : arrays of shape (n_samples, n_features)
-        Features of the same rows, in the order in which the rows were recorded.
+        Features of the same rows, in the order of recording.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from shesha.nulls.sampled_rows_for_checks import DiagnosticRows, largest
 from shesha.support.types import Index, Matrix
 
 _SPREAD, _DIED_OUT = 256, 0.05
-"""Number of rows that are checked for drift, and autocorrelation below which the memory of a series ends."""
+"""Number of rows that are checked for drift, and the autocorrelation below which the memory counts as ended."""
 _WINDOW = 5
 """Number of memories over which autocorrelations are added up; those at longer lags are noise (Sokal 1997)."""
 

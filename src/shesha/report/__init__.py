@@ -8,7 +8,7 @@ from shesha.report._text_card import CHANGES, card, changes_in_words, options_in
 from shesha.report._text_columns import columns
 from shesha.report._text_tables import Column, Strip, table
 from shesha.report._wrapping import page_width, wrap
-from shesha.report.html import as_fragment, as_html
+from shesha.report.html import as_html, as_notebook
 from shesha.report.model_card import Metric, as_card
 from shesha.report.page import Page
 from shesha.report.sections import (
@@ -47,8 +47,8 @@ __all__ = [
     "Table",
     "Text",
     "as_card",
-    "as_fragment",
     "as_html",
+    "as_notebook",
     "as_text",
     "card",
     "changes_in_words",

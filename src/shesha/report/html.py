@@ -49,9 +49,9 @@ def as_html(page: Page) -> str:
     return str(_environment().get_template("page.html").render(page=page, version=__version__, draw=_Drawn(), **_OWN))
 
 
-def as_fragment(page: Page) -> str:
+def as_notebook(page: Page) -> str:
     """Return the first screen of a page for a notebook: the answer, numbers and doubts."""
-    return str(_environment().get_template("fragment.html").render(page=page, draw=_Drawn(), **_OWN))
+    return str(_environment().get_template("notebook.html").render(page=page, draw=_Drawn(), **_OWN))
 
 
 @cache

@@ -15,8 +15,8 @@ from shesha.report import (
     Metric,
     Page,
     as_card,
-    as_fragment,
     as_html,
+    as_notebook,
     as_text,
     colour_report,
     use_colour,
@@ -221,7 +221,7 @@ class Result:
     def _repr_html_(self) -> str:
         """Show the answer, numbers and doubts in a notebook; without Jinja2, show the printed text."""
         try:
-            return as_fragment(_first_screen(self._page()))
+            return as_notebook(_first_screen(self._page()))
         except ImportError:
             return f"<pre>{escape(str(self))}</pre>"
 

@@ -17,7 +17,7 @@ MOST = 5
 
 
 def format_number(value: float) -> str:
-    """Return a number with three significant digits."""
+    """Format a number with three significant digits."""
     return "0" if value == 0 else f"{value:.2g}" if abs(value) < 0.01 else f"{value:.3g}"
 
 

@@ -17,7 +17,12 @@ from typing import Any
 _LIBRARY = "shesha"
 FOLLOWED = ("inputs", "kernels", "measures", "nulls", "support.device_arrays", "support.seeds", "views")
 """Packages and modules of the library that are hashed if they are imported, directly or indirectly."""
-_NEUTRAL = {"shesha.kernels.threads", "shesha.measures.registry"}
+_NEUTRAL = {
+    "shesha.kernels.threads",
+    "shesha.measures.direct_call",
+    "shesha.measures.measure_type",
+    "shesha.measures.registry",
+}
 """Modules that cannot change a number, such as those for threads or for registering and finding measures."""
 _TOLD = {"caveats", "formula", "reference"}
 """Names of keyword arguments that contain only documentation."""

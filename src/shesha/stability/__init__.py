@@ -1,7 +1,8 @@
 """Scores for how stable the geometry of a representation is."""
 
-from shesha.stability._registry import Variant, registered_variants, stability
-from shesha.stability._score_card import card
+from shesha.stability._registry import registered_variants, stability
+from shesha.stability._score_card_text import card
+from shesha.stability._variant_type import Variant
 from shesha.stability.chance import chance
 from shesha.stability.class_labels import Classes
 from shesha.stability.estimate import estimate

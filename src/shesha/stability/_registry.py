@@ -2,155 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, wraps
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast, overload
+from collections.abc import Callable
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import align_labels
 from shesha.inputs import validation as check
 from shesha.inputs.invariances import check_invariances
+from shesha.stability._variant_type import LEADING, Needs, Variant
 from shesha.stability.class_labels import Classes
-from shesha.stability.undirected_row_errors import explain_undirected_rows
+from shesha.stability.direct_call import function_of_arrays
 from shesha.support.entry_points import load_marks
-from shesha.support.seeds import generator
-from shesha.support.warnings import NotEstimable
-from shesha.views import (
-    Rdm,
-    Representation,
-    Rows,
-    UndirectedHalfError,
-    UndirectedRowsError,
-    View,
-    align_rows,
-    representation_from,
-    rows_or_distances,
-)
-from shesha.views.one_view_score import ViewScore, register_score
+from shesha.views import Rdm, Representation, Rows, View
+from shesha.views.one_view_score import register_score
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=View)
 Data = ArrayLike | Rdm | Representation | Rows
-Needs = Literal["rows", "labels", "replicates"]
-
-
-@dataclass(frozen=True)
-class Variant(ViewScore):
-    """A stability score of a representation, with its declared and tested properties."""
-
-    needs: Needs = "rows"
-    estimator: Callable[..., Any] | None = field(default=None, repr=False)
-    """Function that computes value, interval and null in one pass; None means one call per resample or shuffle."""
-    estimand: bool = True
-    """Whether the score has an identifiable estimand; if not, there is no interval and no chance level."""
-    settings: Mapping[str, Any] | None = field(default=None, repr=False)
-    """Options of the estimator and their defaults; None means the options of the function."""
-    view_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    min_columns: int = 1
-    min_classes: int = 2
-    require_classes: Callable[[Classes], None] | None = field(default=None, repr=False)
-    """Function that raises an error for labels that have enough classes but are unsuitable for another reason."""
-    samples_pairs: bool = False
-    """Whether the estimator accepts the option `pairs` and, if it averages draws, also `target_se`."""
-    place: int = 100
-    """Position in lists of scores, which are sorted in ascending order."""
-    alias: str = ""
-    """Short name in the documented interface."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All names of the score, starting with the main name."""
-        return tuple(filter(None, (self.name, self.alias, self.title)))
-
-    @property
-    def has_chance(self) -> bool:
-        """Whether there is a null distribution, from shuffled labels or from the estimator."""
-        return self.estimand and (self.needs_labels or (self.needs == "rows" and self.estimator is not None))
-
-    @property
-    def needs_labels(self) -> bool:
-        """Whether class labels are required."""
-        return self.needs == "labels"
-
-    @property
-    def maximum(self) -> float | None:
-        """Value that means perfect stability; None if there is none."""
-        return float(self.bounds[1]) if np.isfinite(self.bounds[1]) else None
-
-    @cached_property
-    def signature(self) -> inspect.Signature:
-        """The signature of the public function, which takes data instead of views."""
-        options = list(inspect.signature(self.function).parameters.values())[_LEADING[self.needs] :]
-        data = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in _DATA[self.needs]]
-        typed = [parameter.replace(annotation="ArrayLike") for parameter in data]
-        return inspect.Signature([*typed, *options], return_annotation="float")
-
-    @cached_property
-    def _options_of_view(self) -> frozenset[str]:
-        """Names of the options that the view's constructor accepts."""
-        return frozenset(inspect.signature(self.view.build).parameters) - {"seed"}
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of the function and their defaults."""
-        parameters = list(inspect.signature(self.function).parameters.values())
-        return {parameter.name: parameter.default for parameter in parameters[_LEADING[self.needs] :]}
-
-    @cached_property
-    def estimator_options(self) -> dict[str, Any]:
-        """The options that `estimate` and `chance` accept, and their defaults."""
-        if self.settings is not None:
-            return dict(self.settings)
-        return {name: value for name, value in self.options.items() if name not in ("seed", "max_samples")}
-
-    @property
-    def averages_draws(self) -> bool:
-        """Whether drawing more often makes the value more precise, which `target_se` requires."""
-        return "n_draws" in self.estimator_options and self.samples_pairs
-
-    @property
-    def takes_distances(self) -> bool:
-        """Whether distances between rows can be passed instead of features."""
-        return self.view.takes_distances(**self.view_options)
-
-    def __call__(self, *data: Any, **options: Any) -> float:
-        """Compute the score of data that have not been checked."""
-        return _call(self, data, options)
-
-    def look(self, source: Rows | Rdm, options: Mapping[str, Any]) -> Any:
-        """Return the view to which the function is applied."""
-        chosen = {name: value for name, value in options.items() if name in self._options_of_view}
-        return representation_from(source).view(self.view, **chosen, **self.view_options)
-
-    def check_data(self, X: Any, name: str = "X") -> Rows | Rdm:
-        """Check the type and shape of a representation; its values are checked when they are read."""
-        source = rows_or_distances(X, name, min_columns=self.min_columns)
-        if isinstance(source, Rdm) and not self.takes_distances:
-            raise TypeError(f"{name} must be features for {self.name}, got distances between rows")
-        return source
-
-    def check_labels(self, y: Any, n_rows: int) -> Classes:
-        """Check the class labels, and return them as codes and names."""
-        if y is None:
-            raise ValueError(f"y must be given for the supervised variant {self.name!r}, got None")
-        codes, names = check.labels(y, n_rows, min_classes=self.min_classes)
-        classes = Classes(codes, names)
-        if self.require_classes is not None:
-            self.require_classes(classes)
-        return classes
-
-    def score(self, source: Rows | Rdm, classes: Classes | None, options: Mapping[str, Any]) -> float:
-        """Compute the score of checked data; raise NotEstimable if there is no value."""
-        labels = () if classes is None else (classes,)
-        return self.number(self.look(source, options), *labels, **options)
-
-
-_LEADING: Mapping[Needs, int] = {"rows": 1, "labels": 2, "replicates": 2}
-"""Number of data arguments that each kind of function takes."""
 _variants: dict[str, Variant] = {}
 
 
@@ -187,13 +55,13 @@ def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[.
     >>> shesha.feature_split.variant.bounds
     (-1, 1)
     """
-    check.choice(needs, tuple(_LEADING), "needs")
+    check.choice(needs, tuple(LEADING), "needs")
     fields = {**declared, "invariant": check_invariances(declared.get("invariant", ()))}
 
     def mark(function: Callable[..., float]) -> Callable[..., float]:
         variant = Variant(**{"name": function.__name__, "function": function, "needs": needs, **fields})
         register_score(variant, _variants, "variants")
-        return _as_function(variant)
+        return function_of_arrays(variant)
 
     return mark
 
@@ -202,66 +70,3 @@ def registered_variants() -> dict[str, Variant]:
     """Return all registered scores by name, including those from other packages, in their declared order."""
     load_marks()
     return {variant.name: variant for variant in sorted(_variants.values(), key=lambda variant: variant.place)}
-
-
-def _as_function(variant: Variant) -> Callable[..., float]:
-    function = variant.function
-
-    @wraps(function)
-    def score(*args: Any, **kwargs: Any) -> float:
-        return _call(variant, args, kwargs)
-
-    score.__signature__ = variant.signature  # type: ignore[attr-defined]
-    score.variant = variant  # type: ignore[attr-defined]
-    # `inspect` would follow `__wrapped__` and show the parameters of the function that takes a view.
-    del score.__wrapped__
-    return cast(Callable[..., float], score)
-
-
-def _call(variant: Variant, args: Sequence[Any], kwargs: Mapping[str, Any]) -> float:
-    bound = variant.signature.bind(*args, **kwargs)
-    bound.apply_defaults()
-    options = dict(bound.arguments)
-    data = [options.pop(name) for name in _DATA[variant.needs]]
-    with explain_undirected_rows():
-        try:
-            return _direct(variant, data, options)
-        except NotEstimable as reason:
-            if isinstance(reason, UndirectedRowsError | UndirectedHalfError):
-                raise
-            return check.not_estimable(str(reason))
-
-
-_DATA: Mapping[Needs, tuple[str, ...]] = {"rows": ("X",), "labels": ("X", "y"), "replicates": ("X_a", "X_b")}
-
-
-def _direct(variant: Variant, data: list[Any], options: dict[str, Any]) -> float:
-    """Check, subsample and score the data, with random draws in the order of the documented functions."""
-    if variant.needs == "replicates":
-        sides = {name: variant.check_data(X, name) for X, name in zip(data, _DATA["replicates"], strict=True)}
-        a, b = align_rows(sides).values()
-        return score_replicates(variant, a, b, options)
-    rng = generator(options["seed"]) if "seed" in options else None
-    limit = check.optional_count(options.get("max_samples"), "max_samples", minimum=4)
-    source = variant.check_data(data[0])
-    classes = variant.check_labels(align_labels(source, data[1]), _n_rows(source)) if variant.needs_labels else None
-    if limit is not None and _n_rows(source) > limit and rng is not None:
-        chosen = rng.choice(_n_rows(source), limit, replace=False)
-        source = source.take(chosen) if isinstance(source, Rows) else source.take_rows(chosen)
-        classes = None if classes is None else classes.take(chosen)
-    return variant.score(source, classes, options if rng is None else {**options, "seed": rng})
-
-
-def score_replicates(variant: Variant, a: Rows | Rdm, b: Rows | Rdm, options: Mapping[str, Any]) -> float:
-    """Compute the score of two replicates."""
-    if _n_rows(a) != _n_rows(b):
-        raise ValueError(f"X_b must have as many rows as X_a ({_n_rows(a)}), got {_n_rows(b)}")
-    views = []
-    for side, name in ((a, "X_a"), (b, "X_b")):
-        with explain_undirected_rows(name):
-            views.append(variant.look(side, options))
-    return variant.number(*views, **options)
-
-
-def _n_rows(source: Rows | Rdm) -> int:
-    return len(source) if isinstance(source, Rows) else source.n_rows

@@ -13,7 +13,8 @@ from shesha.kernels.distances import METRICS
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.stability._registry import Variant, registered_variants
+from shesha.stability._registry import registered_variants
+from shesha.stability._variant_type import Variant
 from shesha.stability.estimators.label_scores import estimate_one_by_one
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.stability.request import Evidence, Request

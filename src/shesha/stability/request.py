@@ -11,7 +11,7 @@ from shesha.kernels import bootstrap_correlations
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.group_halves import group_kinds
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.stability._registry import Variant
+from shesha.stability._variant_type import Variant
 from shesha.stability.class_labels import Classes
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Matrix, Vector
@@ -39,7 +39,7 @@ class Request:
 
     @property
     def n_rows(self) -> int:
-        """Number of inputs."""
+        """Number of rows."""
         return len(self.source) if isinstance(self.source, Rows) else self.source.n_rows
 
     @property

@@ -14,10 +14,10 @@ from shesha.studies.checks import Check, judge_number, missing_checks
 from shesha.studies.index import write_index
 from shesha.studies.page import Page, Picture
 from shesha.studies.published_comparison import compare_with_published
-from shesha.studies.registry import find, studies
 from shesha.studies.run_results import StudyRun
 from shesha.studies.run_studies import run, write_page
 from shesha.studies.study_definition import Grid, Study, Unreachable, study
+from shesha.studies.study_lookup import find, studies
 
 __all__ = [
     "Check",

@@ -22,7 +22,7 @@ from shesha.studies.checks import (
     VERDICTS,
 )
 from shesha.studies.claim_files import claims
-from shesha.studies.registry import studies
+from shesha.studies.study_lookup import studies
 from shesha.studies.tolerance import LOOSE
 from shesha.support.atomic_files import write_text
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shesha.studies.claims import NO, OPEN, OPERATORS, QUESTIONS, YES, Claim, Rule
-from shesha.studies.registry import data_folders
+from shesha.studies.study_lookup import data_folders
 
 _FINDINGS = "findings.toml"
 

@@ -18,7 +18,7 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shesha.studies import registry
+from shesha.studies import study_lookup
 from shesha.studies.checks import AGREES, DIFFERS, NOT_RUN, UNREACHABLE, Check, judge_number
 from shesha.studies.study_definition import Study
 from shesha.studies.tolerance import JOINT
@@ -242,7 +242,7 @@ def _or(value: Any, default: float) -> float:
 
 def published_folder(study: Study) -> Path:
     """Return the folder that contains a study's published numbers and rules."""
-    return registry.data_folder(study) or Path(getsourcefile(study.cell) or "").parent
+    return study_lookup.data_folder(study) or Path(getsourcefile(study.cell) or "").parent
 
 
 def read_published(study: Study) -> pd.DataFrame | None:

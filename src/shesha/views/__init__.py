@@ -13,15 +13,15 @@ from shesha.views._lazy_rows import Rows, representation_from, rows_or_distances
 from shesha.views._neighbour_distances import NeighbourDistances
 from shesha.views._neighbour_ranks import RowRanks
 from shesha.views._neighbours import Neighbours
-from shesha.views._orthonormal_basis import Basis
 from shesha.views._plain_rows import Plain
+from shesha.views._principal_variances import Variances
 from shesha.views._random_projections import Projections
 from shesha.views._rows_by_name import align_rows, layers_in_one_order, take_rows
 from shesha.views._scalar_summaries import Concentricity, Magnitude, Scalar, SplitStability, Uniformity
+from shesha.views._singular_vectors import Basis
 from shesha.views._spectrum import Spectrum
 from shesha.views._standardised_rows import Standard
 from shesha.views._triplets_and_quadruplets import Comparisons
-from shesha.views._variance_shares import Variances
 from shesha.views.covariate_adjusted import Adjusted, Refitted, adjust_for_covariates
 from shesha.views.feature_halves import SplitHalves
 from shesha.views.gram import Gram

@@ -15,8 +15,8 @@ from shesha.kernels.condensed_matrices import square
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.splines import MOST_TERMS, natural_spline
 from shesha.kernels.standardisation import is_constant
-from shesha.nulls.covariate_matching import match_by_distance
-from shesha.nulls.design_builder import STRATUM
+from shesha.nulls.matching_on_one_covariate import STRATUM
+from shesha.nulls.matching_on_several_covariates import match_by_distance
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
@@ -95,7 +95,7 @@ class Covariates:
 
     @property
     def n_rows(self) -> int:
-        """Number of inputs."""
+        """Number of rows."""
         return self.given.n_rows if self.given is not None else len(self._columns)
 
     @property

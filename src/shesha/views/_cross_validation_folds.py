@@ -80,7 +80,7 @@ class Folds(View):
 
     @property
     def n_rows(self) -> int:
-        """Number of inputs."""
+        """Number of rows."""
         return len(self.rows)
 
     @cached_property

@@ -33,7 +33,7 @@ class Features(View):
 
     @property
     def n_rows(self) -> int:
-        """Number of inputs."""
+        """Number of rows."""
         return int(self.rows.shape[0])
 
     @cached_property

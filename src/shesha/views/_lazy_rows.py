@@ -67,7 +67,7 @@ class Rows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows and of features."""
+        """Numbers of rows and features."""
         n, d = self._array.shape
         return int(n), int(d)
 

@@ -62,7 +62,7 @@ class RowRanks(View):
 
     @property
     def n_rows(self) -> int:
-        """Number of inputs."""
+        """Number of rows."""
         return len(self.ranks)
 
     def mean_rank_of_nearest(self, other: RowRanks) -> float:

@@ -104,7 +104,7 @@ class Neighbours(View):
 
     @property
     def n_rows(self) -> int:
-        """Number of inputs."""
+        """Number of rows."""
         return len(self.lists)
 
     @property

@@ -59,7 +59,7 @@ class Standard(View):
 
     @property
     def n_rows(self) -> int:
-        """Number of inputs."""
+        """Number of rows."""
         return len(self.rows if self.rows is not None else self._square)
 
     @property

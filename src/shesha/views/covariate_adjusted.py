@@ -78,7 +78,7 @@ class Refitted(View):
 
     @property
     def n_rows(self) -> int:
-        """Number of inputs."""
+        """Number of rows."""
         return self.source.n_rows
 
     def permute(self, order: Index) -> View:  # type: ignore[override]

@@ -18,7 +18,7 @@ from shesha.views.representation import View
 
 @dataclass(frozen=True)
 class ViewScore:
-    """A number that describes one representation, with its declared and tested properties."""
+    """A number that describes one representation, with its declared properties, which tests verify."""
 
     name: str
     function: Callable[..., float] = field(repr=False)

@@ -148,7 +148,7 @@ class Representation:
 
     @property
     def n_rows(self) -> int:
-        """Number of inputs."""
+        """Number of rows."""
         return self._array.n_rows if isinstance(self._array, Rdm) else int(self._array.shape[0])
 
     @property

@@ -20,7 +20,7 @@ from shesha.benchmark.run_suite import run
 from shesha.benchmark.store import Store
 from shesha.benchmark.stored_results import list_trials, results
 from shesha.benchmark.suites import Suite, setting_groups
-from shesha.benchmark.tests import BenchmarkTest, _registry
+from shesha.benchmark.tests import BenchmarkTest, registry
 from shesha.benchmark.trained_models import Archive
 from shesha.support.warnings import MeasureWarning
 
@@ -30,7 +30,7 @@ MEASURES = ["CKA", "LinReg", "MagDiff"]
 @pytest.fixture
 def own(patch, monkeypatch):
     """The module with the tests of one's own; what it registers is forgotten afterwards."""
-    monkeypatch.setattr(_registry, "_known", dict(_registry._known))
+    monkeypatch.setattr(registry, "_known", dict(registry._known))
     monkeypatch.setattr("shesha.benchmark.model_descriptions._known_kinds", list(_known_kinds))
     return importlib.import_module("toy_tests")
 
@@ -111,7 +111,7 @@ def test_other_packages_bring_tests(own, monkeypatch):
     point = EntryPoint("sureness", "toy_tests:SURENESS", "shesha.benchmark.tests")
     broken = EntryPoint("broken", "toy_tests:_sureness", "shesha.benchmark.tests")
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [broken, point])
-    _registry.load_entry_points.cache_clear()
+    registry.load_entry_points.cache_clear()
     with pytest.warns(MeasureWarning, match="test broken of toy_tests:_sureness could not be loaded: TypeError"):
         assert tests.all_tests()[-1] is own.SURENESS
     assert tests.find("Sureness") is own.SURENESS
@@ -119,7 +119,7 @@ def test_other_packages_bring_tests(own, monkeypatch):
 
 def test_a_store_without_its_test_is_read_by_the_others(own, here, toy, monkeypatch):
     run(toy, store="a.sqlite", measures="CKA", tests=[own.SURENESS, "accuracy"])
-    del _registry._known["sureness"]
+    del registry._known["sureness"]
     assert set(results("a.sqlite", toy)["test"]) == {"accuracy", "jsd", "disagreement"}
 
 
@@ -192,7 +192,7 @@ def test_the_benchmarks_tests_count_as_the_paper_counts():
 def test_what_cannot_be_registered(own, change, message):
     with pytest.raises(ValueError, match=message):
         tests.register(replace(TWINS, **change))
-    assert "twins" not in _registry._known
+    assert "twins" not in registry._known
 
 
 def test_places_that_hold_no_test(own):

@@ -20,8 +20,8 @@ from shesha.benchmark.tests._kinds import ByGroups, ByLayers, ByPrediction
 from shesha.benchmark.tests._label_randomization import label_randomization
 from shesha.benchmark.tests._layer_monotonicity import layer_monotonicity
 from shesha.benchmark.tests._output import output_correlation
-from shesha.benchmark.tests._registry import TESTS, all_tests, find, register
 from shesha.benchmark.tests._shortcut import shortcut_affinity
+from shesha.benchmark.tests.registry import TESTS, all_tests, find, register
 
 __all__ = [
     "TESTS",

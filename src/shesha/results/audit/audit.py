@@ -233,17 +233,17 @@ class Audit(Result):
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw both split scores of every representation, with intervals and chance thresholds."""
-        from shesha.results.audit.plot import draw
+        from shesha.results.audit.audit_plot import draw
 
         return draw(self, ax)
 
     def _page(self) -> Page:
-        from shesha.results.audit.page import audit_page
+        from shesha.results.audit.audit_page import audit_page
 
         return audit_page(self)
 
     def _metrics(self, model: str) -> list[Metric]:
-        from shesha.results.audit.page import audit_metrics
+        from shesha.results.audit.audit_page import audit_metrics
 
         return audit_metrics(self)
 

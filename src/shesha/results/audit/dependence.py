@@ -80,7 +80,7 @@ class Dependence(Result):
 
     @property
     def has_alternation(self) -> bool:
-        """Whether rows two positions apart are similar, but neighbouring rows are not."""
+        """Whether rows two positions apart resemble each other although neighbouring rows do not."""
         return self.alternation_p_value <= LEVEL and not self.has_order
 
     @property

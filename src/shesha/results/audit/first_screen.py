@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from shesha.report import Column, Lines, Part, Point, Section, Table, Text, as_text, texts
 from shesha.results.audit.doubts_section import doubts
+from shesha.results.audit.estimates import find_estimate, interval
 from shesha.results.audit.headline import headline
 from shesha.results.audit.sections import data
-from shesha.results.audit.tables import find_estimate, interval
 from shesha.results.audit.verdict import verdict
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from shesha.report import Section, texts
-from shesha.results.audit.tables import interval, list_names
+from shesha.results.audit.estimates import interval
+from shesha.results.audit.name_lists import list_names
 from shesha.results.audit.verdict import NEAR_ZERO, has_fitted_axes, is_stable_off_axes
 from shesha.results.stability.estimate import Estimate
 

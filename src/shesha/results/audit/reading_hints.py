@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from shesha.report import Item, Section
-from shesha.results.audit.tables import list_names
+from shesha.results.audit.name_lists import list_names
 from shesha.results.audit.verdict import is_clearly_above
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from shesha.report import Column, Either, Section, Table, Text
 from shesha.results.audit.doubts_section import doubts
 from shesha.results.audit.faults import list_indices
 from shesha.results.audit.headline import headline
+from shesha.results.audit.name_lists import list_names
 from shesha.results.audit.reading_hints import readings
-from shesha.results.audit.tables import list_names, tables
+from shesha.results.audit.tables import tables
 from shesha.support.plurals import agree, count
 
 if TYPE_CHECKING:

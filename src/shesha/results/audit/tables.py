@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from math import nan
 from typing import TYPE_CHECKING
 
 from shesha.report import Column, Explained, Part, Section, Strip, Table, Text
-from shesha.results.stability.estimate import Estimate
+from shesha.results.audit.estimates import find_estimate, interval
+from shesha.results.audit.name_lists import list_names
 from shesha.support.plurals import lowercase_start
 
 if TYPE_CHECKING:
@@ -90,11 +91,6 @@ def _size_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Col
     return [Column("rows x features", tuple(f"{row.n_samples:,} x {row.n_features or '-'}" for row in findings))]
 
 
-def place(audit: Audit, name: str) -> str:
-    """Return the position of a representation in the ranking by stability; empty if it has none."""
-    return str(audit.ranking.index(name) + 1) if name in audit.ranking else ""
-
-
 def _rank_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Column]:
     """Show positions in the ranking by stability, with an equals sign where intervals overlap."""
     if len(audit.ranking) < 2:
@@ -129,38 +125,6 @@ def _missing_reasons(audit: Audit, names: list[str], findings: list[Representati
     for (reason, which), row_names in missing.items():
         titles = ", ".join(audit.meanings[name].title for name in which)
         yield f"{list_names(row_names, len(audit.representations))}: no value of {titles}: {reason}"
-
-
-def list_names(names: Sequence[str], several: int) -> str:
-    """List the names of some representations; 'all' or 'both' if these are all representations.
-
-    Examples
-    --------
-    >>> list_names(["a", "b", "c", "d", "e"], 9), list_names(["a", "b"], 2)
-    ('a, b, c and 2 more', 'both')
-    >>> list_names(["a"], 1), list_names(["a", "b"], 3)
-    ('a', 'a and b')
-    """
-    if len(names) == several > 1:
-        return "both" if several == 2 else f"all {several}"
-    if len(names) > 4:
-        return f"{', '.join(names[:3])} and {len(names) - 3} more"
-    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
-
-
-def find_estimate(finding: RepresentationAudit, name: str) -> Estimate | None:
-    """Return the score with this name, whether or not it needs labels."""
-    return finding.scores.get(name) or finding.supervised.get(name)
-
-
-def interval(estimate: Estimate | None, digits: int = 3) -> str:
-    """Format a score with its interval."""
-    if estimate is None:
-        return ""
-    if estimate.value != estimate.value:
-        return "none"
-    ends = f" [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]" if estimate.low == estimate.low else ""
-    return f"{estimate.value:.{digits}f}{ends}"
 
 
 def _format_number(number: float | None) -> str:

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 Verdict = Literal["unchanged", "within noise", "changed", "replaced", "not estimable"]
 
+ENOUGH = 19
+"""Number of pairs of encodings by the unchanged model from which their largest difference serves as the noise limit. If
+there are fewer pairs, the limit is twice that difference."""
+LEVEL = 0.05
+"""Significance level for the corrected p-values of distances between classes."""
+
 
 @dataclass(frozen=True)
 class MeasureChange(Result):
@@ -184,12 +190,12 @@ class Diff(Result):
         return headline(self)
 
     def _page(self) -> Page:
-        from shesha.results.changes.page import diff_page
+        from shesha.results.changes.diff_page import diff_page
 
         return diff_page(self)
 
     def __str__(self) -> str:
         """Return a text with the headline, one line per layer, the rows that moved most, and notes."""
-        from shesha.results.changes.text import diff_text
+        from shesha.results.changes.diff_text import diff_text
 
         return diff_text(self)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from shesha.report import Metric, Page, columns, page_width, wrap
+from shesha.report import Metric, Page
 from shesha.results.base import Result
 from shesha.results.plot_docstring import draws_axes
 
@@ -148,8 +148,7 @@ class DriftVerdict(Result):
     def _page(self) -> Page:
         from shesha.results.drift.verdict_page import verdict_page
 
-        in_a_row = "" if self.sequence is None else _sequence_line(self.sequence)
-        return verdict_page(self, _rates(self), in_a_row)
+        return verdict_page(self)
 
     def _metrics(self, model: str) -> list[Metric]:
         return [
@@ -167,82 +166,6 @@ class DriftVerdict(Result):
 
     def __str__(self) -> str:
         """Return a text with the state, the scores, the rows that moved, and advice."""
-        lines = wrap(f"{self.state}: {self.state_in_words} ({self.n_rows:,} rows)", page_width())
-        if self.reason:
-            lines += wrap(self.reason, page_width(), "  ", "")
-        lines += ["", *_score_table(self), "", *_paragraph(_rates(self))]
-        if self.sequence is not None:
-            lines += ["", *_paragraph(_sequence_line(self.sequence))]
-        for title, moved in (("Rows that moved most", self.rows), ("Classes", self.classes)):
-            if moved:
-                lines += ["", title, *_movement_table(moved)]
-        lines += ["", *_paragraph(f"What to do: {self.advice}")] if self.advice else []
-        for note in self.notes:
-            lines += wrap(f"! {note}", page_width())
-        return "\n".join(lines)
+        from shesha.results.drift.verdict_text import verdict_text
 
-
-def _paragraph(text: str) -> list[str]:
-    return wrap(text, page_width(), hanging="")
-
-
-def short_names(scores: tuple[DriftScore, ...]) -> dict[str, str]:
-    """Return names of the measures that omit options where names alone distinguish them."""
-    bases = [score.measure.partition("(")[0] for score in scores]
-    return {s.measure: base if bases.count(base) == 1 else s.measure for s, base in zip(scores, bases, strict=True)}
-
-
-def _score_table(verdict: DriftVerdict) -> list[str]:
-    resampled = verdict.basis == "row resamples"
-    rows = [["", "", "drift", "low" if resampled else "unchanged", "threshold", "p", "verdict"]]
-    missing, names = [], short_names(verdict.scores)
-    for score in verdict.scores:
-        if score.drift != score.drift:
-            missing.append((score.measure, score.reason))
-            continue
-        floor = score.low if resampled else score.unchanged
-        numbers = [f"{value:.3g}" for value in (score.drift, floor, score.threshold, score.p_value)]
-        rows.append([score.tier, names[score.measure], *numbers, "above" if score.beyond else ""])
-    lines = columns(rows, "<<>>>><", indent="  ") if len(rows) > 1 else []
-    for measure, reason in missing:
-        lines += wrap(f"{measure}: no value ({reason})", page_width(), "  ", "    ")
-    return lines
-
-
-def _rates(verdict: DriftVerdict) -> str:
-    if verdict.basis == "row resamples":
-        return (
-            f"A score exceeds its threshold if, with {100 * (1 - verdict.level):g} % confidence, its drift is above "
-            f"{verdict.tolerance:g} for any sample of inputs of the same kind. Without re-encodings the noise floor "
-            "is unknown."
-        )
-    rate = f"Without a change, each score exceeds its threshold in {100 * verdict.level:.3g} % of checks"
-    return (
-        f"{rate}, averaged over monitors like this one. The rate of this monitor, with {verdict.n_nulls:,} "
-        f"re-encodings, is below {100 * verdict.realised:.3g} % (95 % confidence)."
-    )
-
-
-def _sequence_line(sequence: CheckSequence) -> str:
-    limit = sequence.run_length if sequence.threshold != sequence.threshold else sequence.threshold
-    sentence = (
-        f"Check {sequence.number}: the accumulated evidence of change is {sequence.shiryaev_roberts:.3g}, and the "
-        f"alarm is at {round(limit, 1):g} (one false alarm in {sequence.run_length:g} checks on average; CUSUM "
-        f"{sequence.cusum:.3g})."
-    )
-    return sentence + (f" The alarm was raised at check {sequence.alarm_since}." if sequence.alarm_since else "")
-
-
-def _movement_table(moved: tuple[Moved, ...]) -> list[str]:
-    known = any(row.floor == row.floor for row in moved)
-    rows = [["", "", "moved", "largest if unchanged" if known else ""]]
-    for row in moved:
-        floor = f"{row.floor:.3g}" if row.floor == row.floor else ""
-        rows.append([_short(row.name), _short(row.label), f"{row.movement:.3g}", floor])
-    return columns(rows, "<<>>", indent="  ")
-
-
-def _short(text: str) -> str:
-    """Shorten a name, and remove its line breaks, so that it fits its column."""
-    plain = " ".join(text.split())
-    return plain if len(plain) <= 28 else f"{plain[:25]}..."
+        return verdict_text(self)

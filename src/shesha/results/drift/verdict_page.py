@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shesha.report import Column, Drawing, Explained, Item, Page, Part, Section, Strip, Table, Text
-from shesha.results.drift.verdict import DriftScore, DriftVerdict, Moved, short_names
+from shesha.results.drift.verdict import DriftScore, DriftVerdict, Moved
+from shesha.results.drift.verdict_text import rates_sentence, sequence_sentence, short_names
 from shesha.results.generic_page import run_details
 
 _TIERS = {
@@ -32,8 +33,9 @@ _TITLES = {
 }
 
 
-def verdict_page(verdict: DriftVerdict, rates: str, in_a_row: str) -> Page:
+def verdict_page(verdict: DriftVerdict) -> Page:
     """Return the page, which contains the same sentences as the text."""
+    in_a_row = "" if verdict.sequence is None else sequence_sentence(verdict.sequence)
     moved = {"Rows that moved most": verdict.rows, "Classes": verdict.classes}
     doubts = (*verdict.notes, _NO_FLOOR.format(verdict.tolerance) if verdict.basis == "row resamples" else "", _BARE)
     return Page(
@@ -41,7 +43,7 @@ def verdict_page(verdict: DriftVerdict, rates: str, in_a_row: str) -> Page:
         question=_QUESTION.format(f"{verdict.n_rows:,}"),
         answer=tuple(_answer_sentences(verdict)),
         numbers=(_scores(verdict), Text(_DRIFT)),
-        doubts=(*(Item(text) for text in doubts if text), Item(rates)),
+        doubts=(*(Item(text) for text in doubts if text), Item(rates_sentence(verdict))),
         sections=(
             *_picture(verdict),
             *((Section("Successive checks", (Text(in_a_row),)),) if in_a_row else ()),

@@ -39,7 +39,7 @@ class PairTables:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Names of the measures."""
+        """Names of the measures that were used."""
         return tuple(dict.fromkeys(pair.score.measure for pair in self.scores))
 
     def to_frame(self) -> pd.DataFrame:

@@ -6,8 +6,9 @@ import inspect
 from collections.abc import Iterable
 
 from shesha.measures._lookup import load_entry_points
+from shesha.measures.measure_type import IMPLIED, Measure
 from shesha.measures.moment_compatibility import takes_moments
-from shesha.measures.registry import IMPLIED, Measure, registered_measures
+from shesha.measures.registry import registered_measures
 from shesha.report import (
     CHANGES,
     changes_in_words,

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from shesha.report import Column, Drawing, Metric, Page, Part, Section, Strip, Table, Text
 from shesha.results.audit.doubts_section import doubts
+from shesha.results.audit.estimates import interval, place
 from shesha.results.audit.headline import headline
 from shesha.results.audit.reading_hints import readings
 from shesha.results.audit.sections import data, drift, notes
-from shesha.results.audit.tables import interval, place, tables
+from shesha.results.audit.tables import tables
 from shesha.results.generic_page import run_details
 from shesha.support.plurals import count
 

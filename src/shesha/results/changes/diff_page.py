@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shesha.report import Column, Drawing, Explained, Item, Page, Part, Section, Table, Text
+from shesha.results.changes.diff import LEVEL
+from shesha.results.changes.diff_text import cell, column_title
 from shesha.results.changes.sentences import format_number, headline
-from shesha.results.changes.text import LEVEL, cell, column_title
 from shesha.results.generic_page import run_details
 
 if TYPE_CHECKING:

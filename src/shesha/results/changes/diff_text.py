@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shesha.report import columns, page_width, wrap
+from shesha.results.changes.diff import ENOUGH, LEVEL
 from shesha.results.changes.sentences import format_number, headline
+from shesha.support.shortened_names import shorten
 
 if TYPE_CHECKING:
     from shesha.results.changes.diff import Diff, LayerChange
@@ -15,12 +17,8 @@ _SCREEN = 30
 _FEWEST = 5
 _ROWS = 3
 _PAIRS = 3
-ENOUGH = 19
-"""Number of pairs of encodings by the unchanged model from which their largest difference serves as the noise limit. If
-there are fewer pairs, the limit is twice that difference."""
-LEVEL = 0.05
-"""Significance level for the corrected p-values of distances between classes."""
 _WIDE = 44
+"""Largest number of characters of a name."""
 
 
 def diff_text(result: Diff) -> str:
@@ -116,7 +114,7 @@ def _layer_table(layers: list[LayerChange]) -> list[str]:
         values = [cell(score.measure, score.change) for score in layer.scores[1:]]
         rows.append(
             [
-                shorten(layer.name),
+                shorten(layer.name, _WIDE),
                 format_number(layer.change),
                 interval,
                 format_number(layer.noise),
@@ -139,13 +137,7 @@ def cell(measure: str, change: float) -> str:
 
 
 def _row(name: str, label: str, lost: float) -> list[str]:
-    return [shorten(name), shorten(label, 16), f"{lost:.0%}"]
-
-
-def shorten(text: str, most: int = _WIDE) -> str:
-    """Shorten a name so that it fits its column."""
-    plain = " ".join(text.split())
-    return plain if len(plain) <= most else f"{plain[: most - 3]}..."
+    return [shorten(name, _WIDE), shorten(label, 16), f"{lost:.0%}"]
 
 
 def _scale_note(result: Diff) -> str:

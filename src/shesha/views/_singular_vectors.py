@@ -1,4 +1,4 @@
-"""Orthonormal directions of a representation in sample space, and their singular values."""
+"""Singular vectors and values of a representation, with numbers of leading components."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Basis(View):
 
     @property
     def n_rows(self) -> int:
-        """Number of inputs."""
+        """Number of rows."""
         return int(self.directions.shape[0])
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Safety checks for HDF5 files and Zarr groups: external links, memory, and numbers of chunks."""
+"""Checks of HDF5 files and Zarr groups: no links to other files, and declared sizes that fit the memory."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from shesha.io._chunk_limits import require_chunks
 from shesha.io._zarr_decompression_limits import require_bounded_chunks
 from shesha.io.file_checks import UnreadableFileError, require_memory, require_plausible
-
-MOST_CHUNKS = 1 << 18
-"""Maximum number of chunks in an array; readers look up each chunk separately, which takes time."""
 
 
 def require_own(path: Path, root: Any, names: Iterable[str]) -> None:
@@ -71,17 +69,3 @@ def _require_sound(path: Path, place: str, dataset: Any) -> None:
         require_bounded_chunks(path, place, path / dataset.path, tuple(dataset.chunks), dtype)
     stored = dataset.id.get_storage_size() if hasattr(dataset, "file") else dataset.nbytes_stored()
     require_plausible(path, place, math.prod(shape) * dtype.itemsize, stored)
-
-
-def require_chunks(
-    path: Path, place: str, shape: tuple[int, ...], chunks: tuple[int, ...] | None, dtype: np.dtype[Any]
-) -> None:
-    """Refuse arrays whose chunks are too large for the memory or too many to read."""
-    if not chunks or not all(chunks):
-        return
-    require_memory(path, f"a chunk of {place}", tuple(chunks), dtype, "store it in smaller chunks")
-    n_chunks = math.prod(math.ceil(n / chunk) for n, chunk in zip(shape, chunks, strict=True))
-    if n_chunks > MOST_CHUNKS:
-        raise UnreadableFileError(
-            f"{place} in {path} must be stored in at most {MOST_CHUNKS:,} chunks, got {n_chunks:,} of shape {chunks}"
-        )

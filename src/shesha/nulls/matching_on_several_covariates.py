@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.nulls.design_builder import cross_with_blocks, rows_of_a_stratum
+from shesha.nulls.block_codes import cross_with_blocks
+from shesha.nulls.matching_on_one_covariate import rows_of_a_stratum
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.support.types import Index, Matrix
 

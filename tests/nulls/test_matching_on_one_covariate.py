@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from shesha.nulls import exchange
-from shesha.nulls.covariate_strata import _FEWEST, _LEFT, _PRICES, MOST_ROWS, cut_into_strata
+from shesha.nulls.matching_on_one_covariate import _FEWEST, _LEFT, _PRICES, MOST_ROWS, cut_into_strata
 from shesha.nulls.residual_confounding import strata_excess
 
 

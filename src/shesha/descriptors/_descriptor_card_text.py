@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shesha.descriptors._registry import Descriptor, descriptors
+from shesha.descriptors._descriptor_type import Descriptor
+from shesha.descriptors._registry import descriptors
 from shesha.report import options_in_words
 from shesha.views.one_view_score import find_score, score_card
 

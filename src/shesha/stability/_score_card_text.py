@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shesha.report import options_in_words
-from shesha.stability._registry import Variant, registered_variants
+from shesha.stability._registry import registered_variants
+from shesha.stability._variant_type import Variant
 from shesha.views.one_view_score import find_score, score_card
 
 _DATA = {"rows": "X", "labels": "X, y", "replicates": "X_a, X_b"}

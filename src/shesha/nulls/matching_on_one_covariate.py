@@ -1,12 +1,18 @@
-"""Strata of a numeric covariate: rows with similar values, which limits residual confounding."""
+"""Matching on one covariate: rows are permuted within strata of similar values, which limits residual confounding."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isqrt
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from shesha.inputs import validation as check
+from shesha.nulls.block_codes import cross_with_blocks
+from shesha.nulls.restricted_permutations import Exchange
+from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
 
 MOST_ROWS = 10
@@ -21,6 +27,8 @@ _FEWEST = 0.4, 6
 """Smallest share and smallest number of rows that must remain permutable; without permutations there is no test."""
 _PRICES = np.logspace(0, 7, 36)
 """Prices that the search tries for one unit of the sum of squares, expressed in permutable rows."""
+STRATUM = 10
+"""Largest number of rows in a stratum of a covariate; larger strata leave residual confounding."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +99,78 @@ def cut_into_strata(values: Vector) -> Index:
         if known.squares_inside(bounds[:-1], bounds[1:]).sum() <= _LEFT * np.sqrt(n_permuted):
             break
     return np.asarray(np.searchsorted(cuts, place, side="right") - 1, dtype=np.intp)
+
+
+def match_by_quantity(quantity: ArrayLike, name: str = "given values", blocks: ArrayLike | None = None) -> Exchange:
+    """Design in which rows are permuted only among rows with similar values of a quantity.
+
+    Strata have three rows if there are few rows, and up to ten if there are many. The reason is that the share of the
+    quantity's variance within strata falls with the square of their width, whereas the spread of the null falls only
+    with the number of rows.
+
+    Parameters
+    ----------
+    quantity : array of shape (n,)
+        Numbers or labels. Labels, and numbers with few distinct values, are used as strata directly.
+    name : str
+        Name of the quantity in the description of the design.
+    blocks : array of shape (n,), optional
+        Labels of blocks, within which rows are permuted as well. Default: no blocks.
+
+    Returns
+    -------
+    Exchange
+
+    Raises
+    ------
+    ValueError
+        If the quantity and the blocks have different lengths.
+
+    Examples
+    --------
+    >>> depth = [100, 900, 110, 950, 105, 1000]
+    >>> found = match_by_quantity(depth, "depth")
+    >>> found.text, found.block.tolist()
+    ('rows of similar depth', [0, 1, 0, 1, 0, 1])
+    """
+    n = len(to_host(quantity))
+    codes, values = check.labels(quantity, n, "keep", min_classes=1)
+    n_strata = max(1, n // rows_of_a_stratum(n))
+    if values.dtype.kind in "iuf" and len(values) > n_strata:
+        codes = np.argsort(np.argsort(codes, kind="stable")) * n_strata // n
+    named = [f"rows of similar {name}", *(["within blocks"] if blocks is not None else [])]
+    return Exchange(n, cross_with_blocks(codes, blocks), named=tuple(named))
+
+
+def rows_of_a_stratum(n: int) -> int:
+    """Return the number of rows per stratum; docs/calibration.md contains the measurements behind it."""
+    return min(STRATUM, max(3, isqrt(n) // 4))
+
+
+def strata_within_blocks(within: ArrayLike, block: Index, groups: ArrayLike | None) -> Index:
+    """Return a stratum per row; in each block, numbers with many values are cut into similar values."""
+    n = len(block)
+    codes, values = check.labels(within, n, "within", min_classes=1)
+    unit = np.arange(n) if groups is None else _units_of_one_value(groups, codes)
+    n_units = int(unit.max()) + 1
+    if values.dtype.kind not in "iuf" or len(values) <= max(2, n_units // rows_of_a_stratum(n_units)):
+        return codes
+    number = np.asarray(to_host(within), dtype=np.float64)
+    strata = np.zeros(n, dtype=np.intp)
+    for code in np.unique(block):
+        rows = np.flatnonzero(block == code)
+        _, first, place = np.unique(unit[rows], return_index=True, return_inverse=True)
+        quantities = number[rows[first]]
+        if np.ptp(quantities) > 0:
+            strata[rows] = cut_into_strata(quantities)[place]
+    return strata
+
+
+def _units_of_one_value(groups: ArrayLike, codes: Index) -> Index:
+    """Return the groups as units if the covariate is constant within each group; otherwise the rows."""
+    group = check.labels(groups, len(codes), "groups", min_classes=1)[0]
+    same = len(np.unique(np.stack([group, codes]), axis=1).T) == group.max() + 1
+    return group if same else np.arange(len(codes))
 
 
 def _best_starts(known: _Sorted) -> Index:
