@@ -4,7 +4,9 @@ The file is `published/rules/NAME.toml`. An entry of `[claim]` has the key of a 
 the rules that decide this claim. The published line contains its place and its label. The fields of the first rule may
 be at the top level of the entry. A star in a key matches several lines; a star in the fields is replaced by the matched
 text. An entry of `[[answer]]` is a text with the names of facts in braces, or a rule whose words are the sentence. An
-entry of `[columns]` is the heading that replaces a column name in the tables of the page.
+entry of `[columns]` is the heading that replaces a column name in the tables of the page. `notes` are the notes of the
+page, with facts in braces. An entry of `[missing]` is the start of a published key and the reason why such lines cannot
+be repeated. `own_numbers` and `repeated` are the words of the `study` decorator.
 """
 
 from __future__ import annotations
@@ -77,6 +79,11 @@ def _claim_from_line(study: str, line: Line, entry: dict[str, Any]) -> Claim:
 def study_answer(study: Study, facts: Facts) -> str:
     """Return the answer of a study's page, "" without rules for it; sentences with missing facts are omitted."""
     return " ".join(filter(None, (_sentence(entry, facts) for entry in read_rules(study).get("answer", ()))))
+
+
+def study_notes(study: Study, facts: Facts) -> tuple[str, ...]:
+    """Return the notes of a study's page; notes with missing facts are omitted."""
+    return tuple(note.format(**facts) for note in read_rules(study).get("notes", ()) if fact_names(note) <= set(facts))
 
 
 def set_headings(study: Study, tables: Tables) -> Tables:
