@@ -23,7 +23,7 @@ from shesha.comparison.sampled_scores import Sampling, sampled_scores
 from shesha.kernels import neighbours
 from shesha.report import markdown_line, markdown_table
 from shesha.support.atomic_files import write_text
-from shesha.views.row_blocks import RowSource
+from shesha.views.row_source import RowSource
 
 K = 10
 

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from shesha._version import DISTRIBUTION as DISTRIBUTION
 from shesha._version import __version__ as __version__
-from shesha.support import name_conflict as _name_conflict
+from shesha.support import conflicting_distributions as _conflicting_distributions
 from shesha.support.lazy import lazy_names
 
-_name_conflict.notice()
+_conflicting_distributions.notice()
 
 if TYPE_CHECKING:
     import shesha.bio as bio

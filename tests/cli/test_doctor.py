@@ -9,7 +9,7 @@ import pytest
 
 import shesha
 from shesha.cli.doctor import EXTRAS
-from shesha.support import name_conflict
+from shesha.support import conflicting_distributions
 
 SOURCE = Path(shesha.__file__).parent
 
@@ -28,7 +28,7 @@ def test_one_screen_tells_what_is_there(invoke, monkeypatch, tmp_path):
 
 
 def test_the_files_of_another_package_are_told(invoke, monkeypatch):
-    monkeypatch.setattr("shesha.support.name_conflict.strangers", lambda: ["shesha-geometry"])
+    monkeypatch.setattr("shesha.support.conflicting_distributions.strangers", lambda: ["shesha-geometry"])
     ended = invoke("doctor")
     assert ended.status == 1
     assert "! files of shesha-geometry are in the same folder: run pip uninstall shesha-geometry" in ended.out
@@ -57,7 +57,7 @@ def place(tmp_path):
         "_version.py",
         "support/__init__.py",
         "support/lazy.py",
-        "support/name_conflict.py",
+        "support/conflicting_distributions.py",
         "support/warnings.py",
         "cli/__init__.py",
     ):
@@ -95,9 +95,9 @@ def test_what_another_package_left_behind_is_warned_of(place):
 
 
 def test_nothing_else_is_in_our_place():
-    assert name_conflict.strangers() == []
-    assert not name_conflict.overwritten()
-    assert not any((SOURCE / name).exists() for name in name_conflict.FOREIGN)
+    assert conflicting_distributions.strangers() == []
+    assert not conflicting_distributions.overwritten()
+    assert not any((SOURCE / name).exists() for name in conflicting_distributions.FOREIGN)
 
 
 def test_the_package_runs_as_a_module():

@@ -8,7 +8,7 @@ from shesha.comparison import sampled_pair_and_triplet_distances as tuple_distan
 from shesha.comparison.sampled_pair_and_triplet_distances import tuple_distances
 from shesha.kernels.distances import METRICS
 from shesha.views import UndirectedRowsError
-from shesha.views.row_blocks import RowSource
+from shesha.views.row_source import RowSource
 
 WAYS = {"panels": ("1G", 10**9), "single pairs": ("1G", 0), "pieces": ("1M", 0)}
 

@@ -8,8 +8,8 @@ from scipy.stats import spearmanr
 
 import shesha
 from shesha import Rdm, noise_ceiling, rank_models
-from shesha.ranking.distance_bootstrap import variance_shares
 from shesha.ranking.distance_vectors import DistanceVectors
+from shesha.ranking.explained_variance import variance_shares
 from shesha.ranking.rank_models import _check_problem
 from shesha.ranking.resampled_correlations import pair_weights
 

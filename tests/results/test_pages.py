@@ -97,7 +97,7 @@ def test_the_page_of_a_comparison_has_chance_or_says_that_there_is_none():
 
 
 def test_the_first_table_of_a_comparison_has_the_measures_to_read_first():
-    from shesha.results.similarity.recommended_measures import RECOMMENDED
+    from shesha.results.similarity.recommended_measure_names import RECOMMENDED
 
     X, Y = np.random.default_rng(0).standard_normal((2, 30, 5))
     known = shesha.compare(X, Y, ["LinReg", *RECOMMENDED, "MagDiff", "GULP", "EOS"]).page()

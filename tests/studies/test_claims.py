@@ -18,6 +18,7 @@ from shesha.studies.checks import (
     STAND_IN,
     UNREACHABLE,
 )
+from shesha.studies.claim_files import claims, findings, limits
 from shesha.studies.claims import (
     ABSENT,
     BASES,
@@ -29,10 +30,7 @@ from shesha.studies.claims import (
     YES,
     Claim,
     Rule,
-    claims,
-    findings,
     judge,
-    limits,
 )
 from shesha.studies.facts import (
     Fact,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha_studies.benchmark import _resi_scores as tables
+from shesha_studies.benchmark import _resi_scores_and_places as tables
 from shesha_studies.benchmark._resi_page import _cora
 
 

@@ -7,7 +7,7 @@ from shesha.studies import Unreachable
 from shesha_studies.external_data import library, opened
 from shesha_studies.networks.images import as_rows, grey, in_colour
 from shesha_studies.networks.perceptrons import Perceptron
-from shesha_studies.networks.training import descend, seed_torch
+from shesha_studies.networks.training_loop import descend, seed_torch
 
 
 def loss(net, rows, labels):

@@ -27,7 +27,7 @@ from shesha.results import Audit, DriftPath, LabelClasses, RepresentationAudit
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.stability.evaluation import resolve_design
 from shesha.support import argument_types as kinds
-from shesha.support.defaults import N_BOOTSTRAP, N_PERMUTATIONS
+from shesha.support.default_draw_counts import N_BOOTSTRAP, N_PERMUTATIONS
 from shesha.support.device_arrays import array_shape
 from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.progress import mute_progress, track

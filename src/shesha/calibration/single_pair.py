@@ -18,7 +18,7 @@ from shesha.measures.registry import Choice
 from shesha.nulls.null_summary import best_value, require_attainable_maximum, summarise
 from shesha.nulls.permutations import Design, draw_permutations, identity_first
 from shesha.results import Calibrated
-from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.progress import track
 from shesha.support.seeds import number
 from shesha.support.types import Index, Matrix, Seed

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from shesha.inputs import validation as check
+from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import Metric, condensed_distances
-from shesha.kernels.symmetric_matrices import square
 from shesha.nulls.corrections import benjamini_hochberg
 from shesha.nulls.permutations import Design, draw_permutations
 from shesha.results.changes.kind_of_change import ClassChange

@@ -9,12 +9,12 @@ _NOT_OURS, _INTERRUPTED = 2, 130
 
 def main() -> None:
     """Run the program, unless another package has overwritten the library's files, in which case nothing else works."""
-    from shesha.support import name_conflict
+    from shesha.support import conflicting_distributions
 
-    if name_conflict.overwritten():
+    if conflicting_distributions.overwritten():
         sys.stderr.write(
-            f"shesha: another package has overwritten files of {name_conflict.DISTRIBUTION}: "
-            f"{name_conflict.remedy(name_conflict.strangers())}\n"
+            f"shesha: another package has overwritten files of {conflicting_distributions.DISTRIBUTION}: "
+            f"{conflicting_distributions.remedy(conflicting_distributions.strangers())}\n"
         )
         sys.exit(_NOT_OURS)
     try:

@@ -66,7 +66,7 @@ def _read_table_column(path: Path, column: str | None) -> list[str]:
 def _table(path: Path) -> pd.DataFrame:
     import pandas as pd
 
-    from shesha.io.csv import csv_frame
+    from shesha.io.csv_frames import csv_frame
     from shesha.support.optional import require
 
     if path.suffix.lower() == ".parquet":

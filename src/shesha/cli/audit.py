@@ -15,7 +15,7 @@ import typer
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs, _worker_options
 from shesha.cli._input_description import describe_inputs
 from shesha.cli._option_names_in_messages import name_options
-from shesha.support.defaults import N_BOOTSTRAP, N_PERMUTATIONS
+from shesha.support.default_draw_counts import N_BOOTSTRAP, N_PERMUTATIONS
 
 if TYPE_CHECKING:
     from shesha.report import Section

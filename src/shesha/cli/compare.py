@@ -10,7 +10,7 @@ import typer
 
 from shesha.cli import _compare_large_files, _design_options, _file_inputs, _model_inputs, _outputs, _worker_options
 from shesha.cli._compare_modes import MOST_ROWS_CALIBRATED, ArrayComparison, is_quickly_calibrated, require_value
-from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.default_draw_counts import N_PERMUTATIONS
 
 
 def compare_command(

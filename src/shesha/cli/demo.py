@@ -72,7 +72,7 @@ def demo_command(
 
 def _steps(audited: Audit, raw: Comparison, calibrated: Comparison, out: Path) -> Iterator[_Step]:
     from shesha.report import Column, Table
-    from shesha.results.similarity.recommended_measures import RECOMMENDED
+    from shesha.results.similarity.recommended_measure_names import RECOMMENDED
 
     pair = f"shesha compare {out / 'untrained.npz'} {out / 'trained.npz'} --key {_LAYER}"
     page = audited.page()

@@ -36,13 +36,13 @@ def doctor_command() -> None:
     The exit status is 1 if files of another package are mixed with those of the library.
     """
     from shesha.report import columns
-    from shesha.support import name_conflict
+    from shesha.support import conflicting_distributions
 
-    others = _owners(name_conflict.strangers())
+    others = _owners(conflicting_distributions.strangers())
     facts = [*_installed_versions(), *_machine(), *_libraries(), *_data(), *_defaults()]
     typer.echo("\n".join(columns([list(fact) for fact in facts], "<<")))
     if others:
-        typer.echo(f"! files of {', '.join(others)} are in the same folder: {name_conflict.remedy(others)}")
+        typer.echo(f"! files of {', '.join(others)} are in the same folder: {conflicting_distributions.remedy(others)}")
         raise typer.Exit(_UNWELL)
     typer.echo("nothing is wrong")
 

@@ -17,7 +17,7 @@ from shesha.measures.registry import Choice
 from shesha.moments import Moments
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison
-from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
 from shesha.views import Rdm, hint_of_distances

@@ -20,7 +20,7 @@ from shesha.support import memory
 from shesha.support.progress import track
 from shesha.support.seeds import number
 from shesha.views import Representation
-from shesha.views.row_blocks import RowSource, is_stored
+from shesha.views.row_source import RowSource, is_stored
 
 _FEWEST_PAIRS = 1_000_000
 """Smallest number of row pairs at which measures that exceed the memory are estimated instead of left out."""

@@ -22,7 +22,7 @@ from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice
 from shesha.nulls.permutations import Design
 from shesha.results import PairScore, PairwiseComparison
-from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.seeds import draw_seed, number
 from shesha.support.types import Seed

@@ -20,7 +20,7 @@ from shesha.kernels.threads import parallel
 from shesha.support import memory
 from shesha.support.types import Index, Matrix, Vector
 from shesha.views import UndirectedRowsError
-from shesha.views.row_blocks import RowSource
+from shesha.views.row_source import RowSource
 
 _HELD = 1 << 22
 """Maximum number of values of sampled rows in memory."""

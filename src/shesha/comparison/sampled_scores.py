@@ -26,7 +26,7 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Index, Seed, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views.query_neighbours import QueryNeighbours
-from shesha.views.row_blocks import RowSource
+from shesha.views.row_source import RowSource
 
 _QUERIES, _FIRST_QUERIES = 1_000, 500
 """Default number of query rows, and the number for a first estimate of the error."""

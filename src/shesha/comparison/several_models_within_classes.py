@@ -11,7 +11,7 @@ from shesha.comparison.within_classes import MEASURES, compare_within
 from shesha.measures.registry import Choice
 from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
 from shesha.support import argument_types as kinds
-from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.types import Seed
 
 

@@ -19,7 +19,7 @@ from shesha.nulls.corrections import benjamini_hochberg
 from shesha.nulls.design_builder import equal_groups
 from shesha.results import Comparison
 from shesha.results.similarity.within_classes import WithinClasses
-from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.device_arrays import to_host
 from shesha.support.plurals import count
 from shesha.support.progress import track

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from shesha.descriptors._registry import Descriptor, descriptors
 from shesha.report import options_in_words
-from shesha.views.view_score import find_score, score_card
+from shesha.views.one_view_score import find_score, score_card
 
 
 def card(descriptor: str | Descriptor | Callable[..., float]) -> str:

@@ -17,7 +17,7 @@ from shesha.moments import SummedRepresentation
 from shesha.support.entry_points import load_marks
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, Rows, View, rows_or_distances
-from shesha.views.view_score import ViewScore, register_score
+from shesha.views.one_view_score import ViewScore, register_score
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=View)

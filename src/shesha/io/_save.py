@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.io._atomic_replacement import replace_path
+from shesha.io._overwriting import replace_path
 from shesha.io._writers import WRITERS, Content
 from shesha.support import argument_types as kinds
 from shesha.support.device_arrays import to_host

@@ -16,7 +16,7 @@ import numpy as np
 from shesha.inputs import NamedRows, Names, is_numeric, numbers
 from shesha.io._array_selection import Contents, Keys, choose
 from shesha.io._labels import label_like_names, pick
-from shesha.io.csv import RAGGED, csv_frame
+from shesha.io.csv_frames import RAGGED, csv_frame
 from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
 from shesha.support.types import Array
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.kernels import native
-from shesha.kernels.argsort import Ordering
+from shesha.kernels.fixed_point_argsort import Ordering
 from shesha.kernels.threads import parallel
 from shesha.support.types import Matrix, Vector
 

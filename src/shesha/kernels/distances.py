@@ -7,8 +7,8 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from shesha.kernels import device_kernels, native
+from shesha.kernels.condensed_matrices import row_start, write_rows
 from shesha.kernels.rounding_and_scaling import CLOSE, ROUNDING, length_unit
-from shesha.kernels.symmetric_matrices import row_start, write_rows
 from shesha.kernels.threads import parallel, threads_for
 from shesha.support import memory as memory
 from shesha.support.device_arrays import column_medians, elsewhere, namespace, squared_lengths, to_host

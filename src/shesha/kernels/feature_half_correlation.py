@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shesha.kernels import bootstrap_correlations, ranks
-from shesha.kernels.argsort import Ordering, order_values
 from shesha.kernels.feature_halves import Closeness
+from shesha.kernels.fixed_point_argsort import Ordering, order_values
 from shesha.support.types import Index, Mask, Vector
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from shesha.kernels import device_kernels, native
 from shesha.kernels import neighbour_candidates as filters
+from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import PANEL
-from shesha.kernels.symmetric_matrices import square
 from shesha.kernels.threads import parallel
 from shesha.support.device_arrays import (
     convert_like,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shesha.kernels import ranks
-from shesha.kernels.argsort import order_values
+from shesha.kernels.fixed_point_argsort import order_values
 from shesha.kernels.packed_sort import repeated_places
 from shesha.support.types import Index, Vector
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from shesha.kernels import device_kernels, native
+from shesha.kernels.condensed_matrices import row_start
 from shesha.kernels.condensed_pairs import condensed_index
-from shesha.kernels.symmetric_matrices import row_start
 from shesha.kernels.threads import parallel
 from shesha.support.device_arrays import elsewhere, is_numpy
 from shesha.support.types import Index, Matrix, Vector

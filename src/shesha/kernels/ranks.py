@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.stats import rankdata
 
-from shesha.kernels import device_kernels, native, radix_sort
-from shesha.kernels.argsort import (
+from shesha.kernels import compiled_ranks, device_kernels, native
+from shesha.kernels.fixed_point_argsort import (
     Ordering,
     block_bounds,
     fixed_point,
@@ -59,7 +59,7 @@ def spearman(
     first = replace(first, order=np.empty(0, dtype=np.intp))
     form = fixed_point(a, spread, tolerance[1]) if native.is_available() else None
     if form is not None:
-        product, squares = radix_sort.sum_rank_products(a, form, values.view(np.uint64), ranks=first.ranks)
+        product, squares = compiled_ranks.sum_rank_products(a, form, values.view(np.uint64), ranks=first.ranks)
         if may_stay(squares, form, spread, tolerance[1], len(a)):
             return _coefficient(product, first.variance, rank_variance(len(a)))
     second = order_values(a, tolerance[1], values.view(np.uint64))
@@ -74,10 +74,10 @@ def _correlation_without_ties(a: Vector, b: Vector, tolerance: tuple[float, floa
     forms = [fixed_point(*case) for case in zip((a, b), spreads, tolerance, strict=True)]
     if forms[0] is None or forms[1] is None:
         return None
-    places, squares = radix_sort.places(a, forms[0], keys)
+    places, squares = compiled_ranks.places(a, forms[0], keys)
     if not may_stay(squares, forms[0], spreads[0], tolerance[0], n):
         return None
-    product, squares = radix_sort.sum_rank_products(b, forms[1], keys, places=places)
+    product, squares = compiled_ranks.sum_rank_products(b, forms[1], keys, places=places)
     trusted = may_stay(squares, forms[1], spreads[1], tolerance[1], n)
     return _coefficient(product, rank_variance(n), rank_variance(n)) if trusted else None
 
@@ -85,7 +85,7 @@ def _correlation_without_ties(a: Vector, b: Vector, tolerance: tuple[float, floa
 def _copy_in_order(values: Vector, order: Index, out: Vector) -> tuple[float, float]:
     """Copy the values in the given order; return their minimum and maximum."""
     if native.is_available():
-        return radix_sort.copy_in_order(values, order, out)
+        return compiled_ranks.copy_in_order(values, order, out)
     np.take(values, order, out=out, mode="clip")
     return value_range(values)
 
@@ -93,7 +93,7 @@ def _copy_in_order(values: Vector, order: Index, out: Vector) -> tuple[float, fl
 def correlation(first: Ordering, second: Ordering) -> float:
     """Rank correlation of a vector's ordering with that of a second vector, arranged in the first one's order."""
     total = (
-        radix_sort.products(second.order, first.ranks, second.ranks)
+        compiled_ranks.products(second.order, first.ranks, second.ranks)
         if native.is_available()
         else _product(first, second)
     )
@@ -137,9 +137,11 @@ def _scatter_ranks(ordering: Ordering, room: Vector, centre: float, scale: float
     """Write (rank - centre) * scale for each value, to work memory or over the order."""
     if not native.is_available():
         return _scatter_ranks_plainly(ordering, room, centre, scale)
-    if _CACHED < len(room) <= radix_sort.MOST_PLACES:
-        return radix_sort.write_many_ranks(ordering.order, ordering.ranks, centre, float(scale), room.view(np.uint64))
-    radix_sort.write_ranks(ordering.order, ordering.ranks, centre, float(scale), room)
+    if _CACHED < len(room) <= compiled_ranks.MOST_PLACES:
+        return compiled_ranks.write_many_ranks(
+            ordering.order, ordering.ranks, centre, float(scale), room.view(np.uint64)
+        )
+    compiled_ranks.write_ranks(ordering.order, ordering.ranks, centre, float(scale), room)
     return room
 
 

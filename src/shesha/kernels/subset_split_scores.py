@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shesha.kernels import native, radix_sort, ranks
-from shesha.kernels.argsort import order_values
+from shesha.kernels import compiled_ranks, native, ranks
 from shesha.kernels.distances import Metric, distance_rounding
 from shesha.kernels.feature_halves import Closeness, halves, require_directed
+from shesha.kernels.fixed_point_argsort import order_values
 from shesha.kernels.random_rotations import Frame
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.support.types import Index, Matrix, Vector
@@ -38,7 +38,7 @@ def scores(rows: Matrix, metric: Metric, frame: Frame, draws: Sequence[object], 
 
 
 def _scores_from_full_order(
-    closeness: Closeness, tolerance: float, pairs: radix_sort.Pairs, n: int, subsets: Sequence[Index]
+    closeness: Closeness, tolerance: float, pairs: compiled_ranks.Pairs, n: int, subsets: Sequence[Index]
 ) -> Vector | None:
     """Sort all pairs once, and skip those outside each subset; None if pairs tie."""
     first = order_values(closeness.first, tolerance, closeness.scratch.view(np.uint64))
@@ -54,7 +54,7 @@ def _scores_from_full_order(
     for subset in subsets:
         inside = np.zeros(n, dtype=np.uint8)
         inside[subset] = 1
-        correlations.append(radix_sort.subset_correlation(sorted_pairs, second.order, inside, place))
+        correlations.append(compiled_ranks.subset_correlation(sorted_pairs, second.order, inside, place))
     return np.array(correlations)
 
 

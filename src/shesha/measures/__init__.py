@@ -7,7 +7,7 @@ from shesha.measures.cca import cca, pwcca, svcca
 from shesha.measures.distributions import mmd, sliced_wasserstein
 from shesha.measures.kernels import cka, distance_correlation, pwcka, rv, sampled_cka, unbiased_cka
 from shesha.measures.linear_predictivity import linear_predictivity
-from shesha.measures.local_alignment import cknna
+from shesha.measures.local_kernel_alignment import cknna
 from shesha.measures.matching import (
     hard_correlation_match,
     permutation_procrustes,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.measures.registry import INVARIANCES, Measure, find_by_alias, registered_measures
 from shesha.measures.user_functions import PlainMeasure, plain
-from shesha.results.similarity.recommended_measures import RECOMMENDED
+from shesha.results.similarity.recommended_measure_names import RECOMMENDED
 from shesha.support import argument_types as kinds
 from shesha.support import spelling as spelling
 from shesha.support.entry_points import import_entry_points, load_marks

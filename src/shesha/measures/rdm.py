@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels import symmetric_matrices
+from shesha.kernels import condensed_matrices
 from shesha.kernels.distances import Metric
 from shesha.kernels.rounding_and_scaling import clip_rounding
 from shesha.measures import sampled_estimates
@@ -108,5 +108,5 @@ def rsm_norm_difference(a: Distances, b: Distances, *, norm: Literal["spectral",
     0.0
     """
     if check.choice(norm, ("spectral", "frobenius"), "norm") == "frobenius":
-        return float(np.sqrt(2 * symmetric_matrices.squared_difference(a.condensed, b.condensed)))
-    return symmetric_matrices.largest_eigenvalue(a.condensed - b.condensed, a.n_rows)
+        return float(np.sqrt(2 * condensed_matrices.squared_difference(a.condensed, b.condensed)))
+    return condensed_matrices.largest_eigenvalue(a.condensed - b.condensed, a.n_rows)

@@ -14,9 +14,10 @@ from shesha.neuro.spikes import spike_counts
 from shesha.neuro.split_half_reliability import trial_split
 from shesha.neuro.stochastic_shape import StochasticShape, stochastic_shape
 from shesha.neuro.time_by_time import over_time
-from shesha.neuro.tracked_neurons import check_tracked, shared_neurons
+from shesha.neuro.tracked_neuron_table import check_tracked, shared_neurons
+from shesha.neuro.trial_order_null import permutation_null
 from shesha.neuro.whitened_cosine import wuc
-from shesha.neuro.within_session_drift import centroid_drift, permutation_null, tertiles
+from shesha.neuro.within_session_drift import centroid_drift, tertiles
 
 __all__ = [
     "CrossnobisPairs",

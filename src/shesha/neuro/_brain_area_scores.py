@@ -10,12 +10,12 @@ import numpy as np
 
 from shesha.kernels.condition_distances import centre_and_scale
 from shesha.kernels.distances import Metric
-from shesha.neuro._trial_permutations import Null, Orders
 from shesha.neuro._trials import Trials
 from shesha.neuro.coupling_with_behaviour import coupling_score
 from shesha.neuro.equal_trials import EqualTrials, Numbers
 from shesha.neuro.split_half_reliability import split_score
 from shesha.neuro.trial_halves import Halves, How
+from shesha.neuro.trial_order_null import Null, Orders
 from shesha.neuro.whitened_cosine import wuc_score
 from shesha.neuro.within_session_drift import drift_score
 from shesha.results import AreaScore, TrialScore

@@ -11,8 +11,8 @@ from scipy.stats import rankdata
 from shesha.inputs import align_labels, split_names
 from shesha.inputs import validation as check
 from shesha.kernels.ranks import centred_ranks
-from shesha.neuro._trial_permutations import Null, Orders, over_orders
 from shesha.neuro._trials import Trials, responses
+from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
 from shesha.support.device_arrays import to_host
 from shesha.support.types import Seed, Vector

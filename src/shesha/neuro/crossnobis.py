@@ -16,10 +16,10 @@ from shesha.kernels.crossnobis import across_runs, crossvalidated_products, from
 from shesha.kernels.noise_covariance import estimate_noise, residuals
 from shesha.kernels.rounding_and_scaling import huge_unit, length_unit
 from shesha.kernels.threads import single_threaded_blas
-from shesha.neuro._trial_permutations import Null, Orders, over_orders
 from shesha.neuro._trials import Conditions, Trials, condition_codes
+from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
-from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.types import Labels, Matrix, Seed
 
 Estimate = Literal["ledoit-wolf", "diagonal"]

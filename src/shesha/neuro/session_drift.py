@@ -15,11 +15,11 @@ from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import agreement, condition_distances, half_sums
 from shesha.kernels.standardisation import centred_units
 from shesha.neuro._trials import Trials
-from shesha.neuro.tracked_neurons import MISSING, check_tracked
+from shesha.neuro.tracked_neuron_table import MISSING, check_tracked
 from shesha.nulls import summarise
 from shesha.results import SessionDrift, SessionPair, SessionPart
 from shesha.support import argument_types as kinds
-from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.plurals import count
 from shesha.support.seeds import generator, number
 from shesha.support.types import Index, Matrix, Seed, Vector

@@ -10,16 +10,16 @@ import numpy as np
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric
 from shesha.neuro._brain_area_scores import ALL, AreaOptions, score_area
-from shesha.neuro._trial_permutations import NULLS, Null
 from shesha.neuro.clustered_intervals import mean_interval
 from shesha.neuro.equal_trials import Numbers, check_numbers
 from shesha.neuro.mouse_brain_areas import brain_division, brain_region
 from shesha.neuro.session import Checked, Session
 from shesha.neuro.trial_halves import HOWS, How
+from shesha.neuro.trial_order_null import NULLS, Null
 from shesha.results import AreaLine, Group, GroupMean, SessionTable
 from shesha.results.base import reaches_level
 from shesha.support import argument_types as kinds
-from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.progress import track
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed

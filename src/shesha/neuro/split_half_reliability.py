@@ -17,12 +17,12 @@ from shesha.kernels.condition_distances import (
     half_sums,
 )
 from shesha.kernels.distances import METRICS, Metric
-from shesha.neuro._trial_permutations import Null, Orders, over_orders
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.equal_trials import EqualTrials, Numbers, Use, unused_trials
 from shesha.neuro.trial_halves import Halves, How
+from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
-from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.plurals import agree, count
 from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed

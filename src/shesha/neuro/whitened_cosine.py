@@ -12,12 +12,12 @@ from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import centre_and_scale, compress_columns, half_sums
 from shesha.kernels.crossnobis import centred_products, crossvalidated_products
 from shesha.kernels.noise_covariance import estimate_noise, residuals
-from shesha.neuro._trial_permutations import Null, Orders, over_orders
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.split_half_reliability import FEWEST_CONDITIONS
 from shesha.neuro.trial_halves import Halves, How
+from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
-from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed
 

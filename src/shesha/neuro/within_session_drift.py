@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -11,11 +10,10 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import centre_and_scale
-from shesha.neuro._trial_permutations import Null, Orders, over_orders
 from shesha.neuro._trials import Trials, responses
+from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import Tertiles, TrialScore
-from shesha.support import argument_types as kinds
-from shesha.support.types import Array, Index, Matrix, Seed, Vector
+from shesha.support.types import Matrix, Seed, Vector
 
 
 def centroid_drift(
@@ -128,65 +126,6 @@ def tertiles(
         orders.summarise(
             "(early to middle) minus (middle to late)", both[:, 0] - both[:, 1], trials, closer="either", **options
         ),
-    )
-
-
-def permutation_null(
-    X: Any,
-    statistic: Callable[[Array], float],
-    *,
-    closer: str = "higher",
-    name: str = "",
-    n_permutations: int = 500,
-    null: Null = "permute",
-    blocks: ArrayLike | None = None,
-    block_length: int | None = None,
-    alpha: float = 0.05,
-    seed: Seed = 0,
-) -> TrialScore:
-    """Compare any statistic of the trials with its null distribution from permuted trials.
-
-    Parameters
-    ----------
-    X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
-        Responses, with trials in the order of recording.
-    statistic : callable
-        Function that takes an array of the shape of X and returns a number, or NaN if it is undefined.
-    closer : {'higher', 'lower', 'either'}
-        Values that count as evidence: high, low, or both (two-sided).
-    name : str
-        Name of the statistic. Default: the function's name.
-    n_permutations, null, blocks, block_length, alpha, seed
-        See `centroid_drift`.
-
-    Returns
-    -------
-    TrialScore
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.random.default_rng(0).standard_normal((60, 5)).cumsum(axis=0)
-    >>> def step(trials):
-    ...     return float(np.linalg.norm(np.diff(trials, axis=0), axis=1).mean())
-    >>> found = permutation_null(X, step, closer="lower")
-    >>> found.significant
-    True
-    """
-    check.choice(closer, ("higher", "lower", "either"), "closer")
-    kinds.function(statistic, "statistic")
-    values, source = responses(X)
-    trials = Trials(values, np.zeros(len(values), dtype=np.intp), ("",), source)
-    orders = Orders.build(
-        len(values), n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
-    )
-    label = kinds.text(name, "name") or getattr(statistic, "__name__", "statistic")
-
-    def score(order: Index) -> float:
-        return check.real_number(statistic(values[order]), f"the value that {label} returns")
-
-    return orders.summarise(
-        label, over_orders(score, orders), trials, closer=closer, best=None, reason="the statistic is NaN"
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
 from math import erfc, sqrt
 from typing import Any
 
@@ -17,7 +16,8 @@ from shesha.kernels.searchsorted import insertion_places
 from shesha.nulls.near_repeats import find_near_repeats
 from shesha.nulls.periodicity import find_period
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.nulls.sampled_rows_for_checks import FEWEST_ROWS, DiagnosticRows, largest
+from shesha.nulls.sampled_rows_for_checks import FEWEST_ROWS, DiagnosticRows
+from shesha.nulls.series_memory import memory_in_rows, persistence
 from shesha.results import Dependence
 from shesha.results.audit.dependence import LEVEL
 from shesha.support.types import Index, Matrix, Vector
@@ -28,8 +28,6 @@ _N_RANKED = 2000
 """Number of random pairs of rows. Other distances are replaced by their ranks among the distances of these pairs."""
 _MOST_ROWS = 4096
 """Maximum number of rows whose neighbours are compared with permutations of a design."""
-_SPREAD, _DIED_OUT = 256, 0.05
-"""Number of rows that are checked for drift, and autocorrelation below which the memory of a series ends."""
 _DISCRETE, _TIED, _COLUMNS = 0.1, 0.5, 16
 """Limits for a representation with few values, such as codes or counts.
 
@@ -104,12 +102,12 @@ def find_dependence(sides: Sequence[DiagnosticRows], *, screened: bool = False) 
         n,
         p_value,
         closeness,
-        _memory([side.gram for side in sides], windows) if lasting else 0.0,
+        memory_in_rows([side.gram for side in sides], windows) if lasting else 0.0,
         tuple(repeated.tolist()),
         tuple(rows[near].tolist()),
         len(rows),
         discrete,
-        min(_persistence(side) for side in sides) if lasting else 0.0,
+        min(persistence(side) for side in sides) if lasting else 0.0,
         find_period(*(side.side for side in sides)),
         alternation,
     )
@@ -180,31 +178,6 @@ def p_of_first(values: Vector) -> float:
     return 0.5 * erfc(float(z) / sqrt(2))
 
 
-def _spread(n: int) -> Index:
-    """Indices of the rows that are checked for drift, evenly spaced if there are many."""
-    return np.unique(np.linspace(0, n - 1, min(n, _SPREAD)).astype(np.intp))
-
-
-def _persistence(side: DiagnosticRows) -> float:
-    """Autocorrelation at lags from an eighth to a quarter of the rows, times the effective number of rows.
-
-    A memory that decays leaves no autocorrelation at these lags. Larger autocorrelations at short lags show the memory,
-    which reduces the effective number of rows.
-    """
-    spread = _spread(side.n_rows)
-    gram = side.gram if len(spread) == side.n_rows else _gram(side.side, spread)
-    n, squared = len(gram), gram @ gram.T
-    power = float(np.trace(squared)) / n
-    if not power > 0:
-        return 0.0
-    autocorrelations = np.array([np.trace(squared, lag) / (n - lag) for lag in range(1, n // 4 + 1)]) / power
-    floor = float(autocorrelations[max(1, n // 8 - 1) :].mean())
-    if not 0 < floor < 1:
-        return 0.0
-    memory = (autocorrelations - floor) / (1 - floor)
-    return floor * n / (1 + 2 * float(memory[: int(np.argmax(np.append(memory <= _DIED_OUT, True)))].sum()))
-
-
 def _joint_hashes(hashes: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     """Hash of a row in all representations."""
     codes = np.zeros(len(hashes[0]), dtype=np.uint64)
@@ -221,15 +194,6 @@ def _is_discrete(sample: DiagnosticRows) -> bool:
     values.sort(axis=1)
     n_values = np.median(1 + np.count_nonzero(values[:, 1:] != values[:, :-1], axis=1))
     return bool(n_different < _DISCRETE * len(hashes) or n_values <= _TIED * n_different)
-
-
-def _gram(side: NDArray[Any], rows: Index) -> Matrix:
-    X = np.asarray(side[rows], dtype=np.float64)
-    # Without this division, squares of large numbers would overflow.
-    X = X / largest(X)
-    X -= X.mean(axis=0)
-    gram: Matrix = X @ X.T
-    return gram
 
 
 def _alternation(squared: Matrix, p_near: float, windows: list[Index]) -> float:
@@ -276,31 +240,3 @@ def _ranks(values: Matrix, ranked: Vector) -> Matrix:
     place = insertion_places(levels, values)
     shares: Matrix = (below[place] + below[place + (np.append(levels, np.nan)[place] == values)]) / (2 * len(ranked))
     return shares
-
-
-def _memory(grams: list[Matrix], windows: list[Index]) -> float:
-    """Memory in rows: twice the sum over lags of the products of the sides' autocorrelations.
-
-    Squared Gram matrices weight directions by their variance, as similarities do. Otherwise many noisy directions
-    would hide a few directions with a long memory.
-    """
-    ends = np.cumsum([0, *(len(window) for window in windows)])
-    total = 0.0
-    for lag in range(1, len(windows[0]) // 2):
-        correlations = [_autocorrelation(gram, lag, ends) for gram in grams]
-        if min(correlations) <= 0:
-            break
-        # A single representation is used for both sides, which then have the same memory.
-        total += 2 * float(np.prod(correlations if len(correlations) > 1 else correlations * 2))
-    return total
-
-
-def _autocorrelation(gram: Matrix, lag: int, ends: Index) -> float:
-    """Autocorrelation of the squared Gram matrix at a lag; only the necessary entries are computed."""
-    power = np.einsum("ij,ij->i", gram, gram)
-    if not power.any():
-        return 0.0
-    products = np.einsum("ij,ij->i", gram[:-lag], gram[lag:])
-    parts = [(power[start:stop].mean(), products[start : stop - lag].mean()) for start, stop in pairwise(ends)]
-    variance, with_later = np.mean(parts, axis=0)
-    return float(with_later / variance)

@@ -10,7 +10,7 @@ import numpy as np
 from shesha.calibration.permutation_scores import grids
 from shesha.nulls.max_statistic import max_statistic_p_values
 from shesha.nulls.permutations import identity_first
-from shesha.ranking.evaluations import Problem
+from shesha.ranking.problem_and_evaluations import Problem
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Matrix, Seed
 

@@ -13,7 +13,7 @@ from shesha.calibration.permutation_scores import KnownProduct
 from shesha.kernels.distances import n_pairs
 from shesha.kernels.sampled_feature_halves import distinct_pairs
 from shesha.kernels.weighted_ranks import SortedVectors, weighted_correlations
-from shesha.ranking.evaluations import Problem
+from shesha.ranking.problem_and_evaluations import Problem
 from shesha.stability.estimators.sampled_pairs import DEFAULT_PAIRS, sort_pairs
 from shesha.support import memory
 from shesha.support.types import Index, Matrix, Vector

@@ -10,7 +10,7 @@ from scipy.optimize import nnls
 
 from shesha.kernels.weighted_ranks import SortedVectors, weighted_correlations
 from shesha.ranking.distance_vectors import DistanceVectors
-from shesha.ranking.evaluations import Problem
+from shesha.ranking.problem_and_evaluations import Problem
 from shesha.results.similarity.model_ranking import ModelCombination
 from shesha.support.types import Index, Matrix, Vector
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha.ranking.evaluations import Evaluations, Problem
+from shesha.ranking.problem_and_evaluations import Evaluations, Problem
 from shesha.results.base import reaches_level
 from shesha.results.similarity.model_ranking import ModelDifference, RankedModel
 from shesha.support.types import Matrix, Vector

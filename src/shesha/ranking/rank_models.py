@@ -20,15 +20,15 @@ from shesha.nulls.design_builder import exchange
 from shesha.ranking.chance import chance_p_values, fewer_rows
 from shesha.ranking.distance_bootstrap import evaluate_distances
 from shesha.ranking.distance_vectors import DistanceVectors
-from shesha.ranking.evaluations import FEWEST_UNITS, Evaluations, Problem
 from shesha.ranking.model_combination import MOST_PAIRS, combine_models
 from shesha.ranking.places import rank_with_ties
+from shesha.ranking.problem_and_evaluations import FEWEST_UNITS, Evaluations, Problem
 from shesha.ranking.resampled_correlations import RANKED_AGAIN
 from shesha.ranking.subset_scores import evaluate_subsets
 from shesha.results.similarity.model_ranking import ModelDifference, ModelRanking
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.support import argument_types as kinds
-from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.seeds import number, spawn
 from shesha.support.types import Seed
 from shesha.support.warnings import NotEstimable

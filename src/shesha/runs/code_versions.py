@@ -43,10 +43,10 @@ def version_of_code(*functions: Callable[..., Any] | type, follow: Collection[st
 
     Examples
     --------
-    >>> from shesha.kernels import argsort, symmetric_matrices
-    >>> version_of_code(argsort.Ordering) == version_of_code(argsort.Ordering)
+    >>> from shesha.kernels import fixed_point_argsort, condensed_matrices
+    >>> version_of_code(fixed_point_argsort.Ordering) == version_of_code(fixed_point_argsort.Ordering)
     True
-    >>> version_of_code(argsort.Ordering) == version_of_code(symmetric_matrices.square)
+    >>> version_of_code(fixed_point_argsort.Ordering) == version_of_code(condensed_matrices.square)
     False
     """
     digest = hashlib.sha256()

@@ -30,7 +30,7 @@ from shesha.views import (
     representation_from,
     rows_or_distances,
 )
-from shesha.views.view_score import ViewScore, register_score
+from shesha.views.one_view_score import ViewScore, register_score
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=View)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from shesha.report import options_in_words
 from shesha.stability._registry import Variant, registered_variants
-from shesha.views.view_score import find_score, score_card
+from shesha.views.one_view_score import find_score, score_card
 
 _DATA = {"rows": "X", "labels": "X, y", "replicates": "X_a, X_b"}
 

@@ -18,7 +18,7 @@ from shesha.stability.estimators.sampled_pairs import PairCount
 from shesha.stability.evaluation import build_request, evaluate
 from shesha.stability.nulls.conditional import conditional_requests
 from shesha.stability.request import Evidence, Request
-from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.types import Seed
 from shesha.views import Covariates, Rows
 

@@ -17,7 +17,7 @@ from shesha.stability.estimators.intervals import combine_errors
 from shesha.stability.estimators.sampled_pairs import PairCount
 from shesha.stability.evaluation import build_request, evaluate
 from shesha.stability.request import Evidence, Request
-from shesha.support.defaults import N_BOOTSTRAP
+from shesha.support.default_draw_counts import N_BOOTSTRAP
 from shesha.support.plurals import agree, count
 from shesha.support.types import Seed
 from shesha.views import Rows

@@ -7,7 +7,7 @@ import numpy as np
 from shesha.nulls import summarise
 from shesha.results import SteeringScore
 from shesha.steering._labelled_rows import NO_SHUFFLES, Labelled
-from shesha.support.defaults import N_BOOTSTRAP
+from shesha.support.default_draw_counts import N_BOOTSTRAP
 from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed, Vector
 

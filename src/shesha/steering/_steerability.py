@@ -93,15 +93,13 @@ def steerability(
     rows = coordinates(X)
     known = check_labelled(X, y, groups, len(rows.values))
     grid, steps = strengths(alphas, units, rows.norm)
-    check.choice(method, METHODS, "method")
-    setup = Setup(steps, method, check.positive(C, "C"), NEIGHBOURS)
+    setup = _check_setup(steps, method, C)
     rng = generator(seed)
     plan = draw_plan(known, check.count(n_splits, "n_splits"), shuffle_count(n_draws), rng)
     all_outcomes = outcomes(rows, known.n_classes, plan, setup)
     true_label_outcomes = all_outcomes[: 2 * plan.n_splits]
     probes = fit_observed_probes(rows, known.n_classes, plan, setup)
-    axes = random_directions(rows.axes, check.count(n_directions, "n_directions"), rng)
-    control = _control_outcomes(axes, rows, plan, probes, setup)
+    control = _control_outcomes(check.count(n_directions, "n_directions"), rows, plan, probes, setup, rng)
     scores = _scores(all_outcomes, plan)
     source, target = _poles(probes)
     largest = _largest_drop(known, scores[0].value, source, target)
@@ -128,14 +126,22 @@ def steerability(
         exchanged=known.shuffle_description,
         n_rows=len(rows.values),
         n_splits=plan.n_splits,
-        n_directions=len(axes),
+        n_directions=len(control) // len(probes),
         n_draws=plan.n_labellings - 1,
         notes=(*known.notes, *_saturation(scores[1].value, largest)),
     )
 
 
-def _control_outcomes(axes: Matrix, X: Coordinates, plan: Plan, probes: list[Probe], setup: Setup) -> list[Outcome]:
+def _check_setup(steps: Vector, method: Method, C: float) -> Setup:
+    check.choice(method, METHODS, "method")
+    return Setup(steps, method, check.positive(C, "C"), NEIGHBOURS)
+
+
+def _control_outcomes(
+    n_directions: int, X: Coordinates, plan: Plan, probes: list[Probe], setup: Setup, rng: np.random.Generator
+) -> list[Outcome]:
     """Effects of steering along random directions, as a control."""
+    axes = random_directions(X.axes, n_directions, rng)
     return [
         steer(X, plan.codes[0], ~plan.training[:, j], probe, axis, setup)
         for j, probe in enumerate(probes)

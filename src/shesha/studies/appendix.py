@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shesha.report import markdown_table
-from shesha.studies import published_result_kinds
+from shesha.studies import check_kinds
 from shesha.studies.checks import (
     AGREES,
     BASES,
@@ -21,7 +21,7 @@ from shesha.studies.checks import (
     UNREACHABLE,
     VERDICTS,
 )
-from shesha.studies.claims import claims
+from shesha.studies.claim_files import claims
 from shesha.studies.registry import studies
 from shesha.studies.tolerance import LOOSE
 from shesha.support.atomic_files import write_text
@@ -86,13 +86,10 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
     )
     yield markdown_table(
         ["counts as", "what it means", "lines"],
-        [
-            [name, published_result_kinds.MEANINGS[name], f"{(checks.counts == name).sum():,}"]
-            for name in published_result_kinds.KINDS
-        ],
+        [[name, check_kinds.MEANINGS[name], f"{(checks.counts == name).sum():,}"] for name in check_kinds.KINDS],
     )
     yield from _study_tables(summaries, checks)
-    results = checks[checks.counts != published_result_kinds.OWN]
+    results = checks[checks.counts != check_kinds.OWN]
     for verdict, title in _LISTED:
         yield f"## {title}"
         yield _table(results[results.verdict == verdict], ("where", "what", "published", "ours", "why", "study"))
@@ -174,7 +171,7 @@ def _rules() -> Iterator[str]:
 
 def _verdict_counts(checks: pd.DataFrame) -> str:
     """Return the number of results by verdict, and the basis of those that agree."""
-    results = checks[checks.counts == published_result_kinds.RESULT]
+    results = checks[checks.counts == check_kinds.RESULT]
     counts = results.verdict.value_counts()
     phrases = [f"{counts.get(name, 0):,} {SAID[name][1]}" for name in VERDICTS if counts.get(name, 0)]
     agreeing = results[results.verdict == AGREES]
@@ -226,7 +223,7 @@ def _in_order(place: str) -> list[tuple[int, str]]:
 
 def _line(summary: dict[str, Any], checks: pd.DataFrame) -> list[str]:
     name = summary["name"]
-    counts = checks[(checks.study == name) & (checks.counts != published_result_kinds.OWN)].verdict.value_counts()
+    counts = checks[(checks.study == name) & (checks.counts != check_kinds.OWN)].verdict.value_counts()
     return [
         f"[{name}]({name}/page.md){_part(summary)}",
         summary["question"],

@@ -11,14 +11,10 @@ Lesser claims have their place and label in a study's table of published lines. 
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
 from math import isnan
-from pathlib import Path
 from string import Formatter
-from typing import Any
 
 from shesha.studies.checks import (
     AGREES,
@@ -29,16 +25,15 @@ from shesha.studies.checks import (
     NOT_RUN,
     STAND_IN,
     UNREACHABLE,
-    Check,
 )
 from shesha.studies.facts import Fact, Facts
-from shesha.studies.registry import data_folders
 
 YES, NO, OPEN = "yes", "no", "inconclusive"
 NOT_NEEDED, IMPOSSIBLE, ABSENT = "no control needed", "not possible here", "not run"
 QUESTIONS = ("premise", "repeated", "survives")
 _P_VALUE = "_p"
-_FINDINGS = "findings.toml"
+Line = tuple[str, str]
+"""Place and label of a published line."""
 _UNDECIDED = {OPEN: "The interval contains the threshold."}
 _NO_CELLS = "this run does not contain the cells that decide it"
 
@@ -224,80 +219,3 @@ def judge(claim: Claim, facts: Facts) -> Judged:
 def fact_names(text: str) -> set[str]:
     """Return the names of facts in braces in a text."""
     return {name for _, name, _, _ in Formatter().parse(text) if name}
-
-
-@cache
-def claims() -> tuple[Claim, ...]:
-    """Return all claims, paper by paper."""
-    return tuple(parse_claim(paper, dict(entry)) for paper, read in _files().items() for entry in read["claim"])
-
-
-def limits() -> dict[str, str]:
-    """Return what was and was not available, by paper."""
-    return {paper: str(read["limits"]) for paper, read in _files().items()}
-
-
-def findings() -> tuple[tuple[str, Claim], ...]:
-    """Return the most important findings for users, each with its claim."""
-    known = {(claim.paper, claim.name): claim for claim in claims()}
-    return tuple(
-        (entry["text"], known[tuple(entry["claim"])])
-        for place in _claim_files(_FINDINGS)
-        for entry in _read(place)["finding"]
-    )
-
-
-@cache
-def _files() -> dict[str, dict[str, Any]]:
-    read = [_read(place) for place in _claim_files("*.toml") if place.name != _FINDINGS]
-    return {content["paper"]: content for content in read}
-
-
-def _claim_files(pattern: str) -> list[Path]:
-    return sorted(place for folder in data_folders() for place in (folder / "claims").glob(pattern))
-
-
-def _read(place: Path) -> dict[str, Any]:
-    with place.open("rb") as file:
-        return tomllib.load(file)
-
-
-def parse_claim(paper: str, entry: dict[str, Any]) -> Claim:
-    """Return the claim of an entry."""
-    rules: dict[str, Any] = {name: parse_rule(entry.pop(name)) for name in QUESTIONS if name in entry}
-    return Claim(paper, **entry, **rules)
-
-
-def parse_rule(entry: dict[str, Any]) -> Rule:
-    """Return the rule of an entry."""
-    (operator,) = (name for name in OPERATORS if name in entry)
-    words = {name: entry[name] for name in (YES, NO, OPEN) if name in entry}
-    return Rule(entry["fact"], operator, float(entry[operator]), entry["reason"], words, entry.get("control", ""))
-
-
-def claims_of_study(name: str) -> tuple[Claim, ...]:
-    """Return the claims that a study decides."""
-    return tuple(claim for claim in claims() if claim.study == name)
-
-
-Line = tuple[str, str]
-"""Place and label of a published line."""
-
-
-def decide(study: str, checks: tuple[Check, ...], facts: Facts, lesser: Mapping[Line, Claim]) -> tuple[Check, ...]:
-    """Set the verdicts of checks that claims decide: main claims by their words, lesser claims by place and label."""
-    deciding = {claim.check: judge(claim, facts) for claim in claims_of_study(study) if claim.check}
-    by_line = {line: judge(claim, facts) for line, claim in lesser.items()}
-
-    def decision_of(check: Check) -> Judged | None:
-        main = (decision for words, decision in deciding.items() if words in check.what)
-        return next(main, by_line.get((check.where, check.what)))
-
-    return tuple(_apply_decision(check, decision_of(check)) for check in checks)
-
-
-def _apply_decision(check: Check, decision: Judged | None) -> Check:
-    if decision is None:
-        return check
-    basis = "" if decision.verdict in (UNREACHABLE, NOT_RUN) else decision.claim.on
-    return replace(check, ours=decision.found or None, verdict=decision.verdict, why=decision.why, basis=basis)

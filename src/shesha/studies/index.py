@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.charts import pyplot
 from shesha.report import markdown_table
-from shesha.studies import published_result_kinds
+from shesha.studies import check_kinds
 from shesha.studies.appendix import APPENDIX, write_appendix
 from shesha.studies.checks import AGREES, UNREACHABLE
-from shesha.studies.claims import Judged, findings
+from shesha.studies.claim_files import findings
+from shesha.studies.claims import Judged
 from shesha.studies.facts import Facts, from_table
 from shesha.studies.run_files import CHECKS, FACTS, SUMMARY
 from shesha.studies.scorecards import CLAIMS, GROUPS, bars, claims_page, counts, judge_papers, page_name, scorecard
@@ -74,7 +75,7 @@ def _collect_checks(folder: Path, names: list[str]) -> pd.DataFrame:
     tables = [pd.read_csv(folder / name / CHECKS, keep_default_na=False).assign(study=name) for name in names]
     checks = pd.concat(tables, ignore_index=True)
     checks = checks.assign(basis=checks.basis.fillna("") if "basis" in checks else "")
-    return checks.assign(counts=published_result_kinds.kinds(checks))
+    return checks.assign(counts=check_kinds.kinds(checks))
 
 
 def _facts_in(folder: Path) -> dict[str, Facts]:
@@ -103,7 +104,7 @@ def _parts(
     if sentences:
         yield "## Five findings for users of these scores"
         yield "\n".join(f"{place}. {text}" for place, text in enumerate(sentences, 1))
-    results = checks[checks.counts == published_result_kinds.RESULT]
+    results = checks[checks.counts == check_kinds.RESULT]
     reached = results[results.verdict != UNREACHABLE]
     yield "## Every number"
     yield (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shesha.studies.checks import OWN_NUMBERS, STAND_IN, UNREACHABLE, Check, set_basis_by_words
-from shesha.studies.claims import decide
+from shesha.studies.checks import NOT_RUN, OWN_NUMBERS, STAND_IN, UNREACHABLE, Check, set_basis_by_words
+from shesha.studies.claim_files import claims_of_study
+from shesha.studies.claims import Claim, Judged, Line, judge
 from shesha.studies.facts import Fact, Facts
 from shesha.studies.page import Page
 from shesha.studies.published_checks import against, read_published, split_numbers_and_claims
@@ -46,7 +47,26 @@ def study_facts(study: Study, rows: pd.DataFrame) -> Facts:
 
 def checks_of_page(study: Study, checks: Sequence[Check], facts: Facts) -> tuple[Check, ...]:
     """Set the basis of each check, and the verdict of checks that claims decide."""
-    return set_basis(study, decide(study.name, tuple(checks), facts, lesser_claims(study)))
+    return set_basis(study, _decide(study.name, tuple(checks), facts, lesser_claims(study)))
+
+
+def _decide(study: str, checks: tuple[Check, ...], facts: Facts, lesser: Mapping[Line, Claim]) -> tuple[Check, ...]:
+    """Set the verdicts of checks that claims decide: main claims by their words, lesser claims by place and label."""
+    deciding = {claim.check: judge(claim, facts) for claim in claims_of_study(study) if claim.check}
+    by_line = {line: judge(claim, facts) for line, claim in lesser.items()}
+
+    def decision_of(check: Check) -> Judged | None:
+        main = (decision for words, decision in deciding.items() if words in check.what)
+        return next(main, by_line.get((check.where, check.what)))
+
+    return tuple(_apply_decision(check, decision_of(check)) for check in checks)
+
+
+def _apply_decision(check: Check, decision: Judged | None) -> Check:
+    if decision is None:
+        return check
+    basis = "" if decision.verdict in (UNREACHABLE, NOT_RUN) else decision.claim.on
+    return replace(check, ours=decision.found or None, verdict=decision.verdict, why=decision.why, basis=basis)
 
 
 def set_basis(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:

@@ -15,7 +15,8 @@ import tomllib
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, fact_names, parse_claim, parse_rule
+from shesha.studies.claim_files import parse_claim, parse_rule
+from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, fact_names
 from shesha.studies.facts import Facts
 from shesha.studies.published_checks import claim_key, line_label, published_folder, read_published
 from shesha.studies.study_definition import Study

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from shesha.charts import PALETTE
 from shesha.report import markdown_table
 from shesha.studies.appendix import first_sentence, sentences
-from shesha.studies.claims import NO, NOT_NEEDED, OPEN, YES, Judged, claims, fact_names, judge, limits
+from shesha.studies.claim_files import claims, limits
+from shesha.studies.claims import NO, NOT_NEEDED, OPEN, YES, Judged, fact_names, judge
 from shesha.studies.facts import Facts
 from shesha.studies.pictures import figure
 

@@ -6,10 +6,10 @@ import sys
 import warnings
 from pathlib import Path
 
-from shesha.support import name_conflict
+from shesha.support import conflicting_distributions
 
 # Nearly every module imports this one, so the check also runs if another distribution replaced our `__init__.py`.
-name_conflict.notice()
+conflicting_distributions.notice()
 _PACKAGE = str(Path(__file__).parents[1])
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import condensed_distances
-from shesha.kernels.symmetric_matrices import square
 from shesha.support import memory
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable

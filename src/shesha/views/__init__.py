@@ -10,11 +10,11 @@ from shesha.views._distance_subsets import DistanceSubsets
 from shesha.views._features import Features
 from shesha.views._heat_trace import HeatTrace
 from shesha.views._lazy_rows import Rows, representation_from, rows_or_distances
-from shesha.views._matrix import Plain
 from shesha.views._neighbour_distances import NeighbourDistances
 from shesha.views._neighbour_ranks import RowRanks
 from shesha.views._neighbours import Neighbours
 from shesha.views._orthonormal_basis import Basis
+from shesha.views._plain_rows import Plain
 from shesha.views._random_projections import Projections
 from shesha.views._rows_by_name import align_rows, layers_in_one_order, take_rows
 from shesha.views._scalar_summaries import Concentricity, Magnitude, Scalar, SplitStability, Uniformity

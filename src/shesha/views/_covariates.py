@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
+from shesha.kernels.condensed_matrices import square
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.splines import MOST_TERMS, natural_spline
 from shesha.kernels.standardisation import is_constant
-from shesha.kernels.symmetric_matrices import square
 from shesha.nulls.covariate_matching import match_by_distance
 from shesha.nulls.design_builder import STRATUM
 from shesha.nulls.restricted_permutations import Exchange

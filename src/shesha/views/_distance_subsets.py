@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import validation as check
+from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import condensed_distances, standard_rows
 from shesha.kernels.permutation_products import take_condensed
-from shesha.kernels.symmetric_matrices import square
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
+from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import Metric, n_pairs
-from shesha.kernels.symmetric_matrices import square
 from shesha.support.types import Index, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views.representation import Representation, View

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from shesha.inputs import validation as check
 from shesha.kernels import device_kernels
 from shesha.kernels import neighbours as kernel
+from shesha.kernels.condensed_matrices import square
 from shesha.kernels.condensed_pairs import condensed_index
 from shesha.kernels.distances import PANEL, condensed_distances
 from shesha.kernels.permutation_products import take_condensed
-from shesha.kernels.symmetric_matrices import square
 from shesha.support.device_arrays import is_numpy, largest, take_rows, to_host
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import validation as check
+from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import (
     METRICS,
     PANEL,
@@ -20,7 +21,6 @@ from shesha.kernels.distances import (
     standard_rows,
 )
 from shesha.kernels.rounding_and_scaling import ROUNDING, length_unit
-from shesha.kernels.symmetric_matrices import square
 from shesha.support.types import Index, Matrix, Vector
 from shesha.views.representation import Representation, View
 from shesha.views.undirected_rows import UndirectedRowsError

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels import symmetric_matrices
+from shesha.kernels import condensed_matrices
 from shesha.kernels.diagonal_corrections import diagonal_correction
 from shesha.kernels.distances import inner_products, n_pairs
 from shesha.kernels.permutation_products import take_condensed
@@ -159,7 +159,7 @@ class Gram(View):
         if self.prefers_features(other):
             return self._inner_of_factors(other)
         (triangle, diagonal), (other_triangle, other_diagonal) = self.entries, other.entries
-        return 2 * symmetric_matrices.inner(triangle, other_triangle) + total(diagonal * other_diagonal)
+        return 2 * condensed_matrices.inner(triangle, other_triangle) + total(diagonal * other_diagonal)
 
     def mean_inner(self, other: Gram) -> float:
         """Mean of the inner product over all permutations of the rows (Kazi-Aoual et al. 1995); 0 if unbiased."""
@@ -238,7 +238,7 @@ def _linear(source: Representation, unbiased: bool, sampled: bool) -> Gram:
     # The norm is computed from the smaller of the matrix and the cross-product of the features.
     upper = inner_products(rows)[0] if 2 * rows.shape[1] > n else None
     squared_norm = (
-        total((rows.T @ rows) ** 2) if upper is None else 2 * symmetric_matrices.inner(upper, upper) + total(lengths**2)
+        total((rows.T @ rows) ** 2) if upper is None else 2 * condensed_matrices.inner(upper, upper) + total(lengths**2)
     )
     if unbiased:
         diagonal = to_host(lengths)
@@ -266,7 +266,7 @@ def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vec
     else:
         unit = 1.0 if source.has_distances_only else source.view(Features).unit
         scale = max((bandwidth / unit) ** 2, np.finfo(float).tiny)
-    similarities = symmetric_matrices.gaussian(squared, scale)
+    similarities = condensed_matrices.gaussian(squared, scale)
     if spread(similarities) == 0:
         raise NotEstimable("the bandwidth makes all rows equally similar; pass a bandwidth near the typical distance")
     return _append_diagonal(similarities, source.n_rows, 1.0)
@@ -291,8 +291,8 @@ def _append_diagonal(triangle: Vector, n: int, value: float) -> tuple[Vector, Ve
 def _centred(triangle: Vector, diagonal: Vector, unbiased: bool, size: float = 1.0) -> tuple[Vector, Vector]:
     """Centre in place: rows sum to zero, with the diagonal or (unbiased, Szekely and Rizzo 2014) without it."""
     n = diagonal.shape[0]
-    before = sqrt(2 * symmetric_matrices.inner(triangle, triangle) + total(diagonal**2))
-    sums = symmetric_matrices.row_sums(triangle, n)
+    before = sqrt(2 * condensed_matrices.inner(triangle, triangle) + total(diagonal**2))
+    sums = condensed_matrices.row_sums(triangle, n)
     if unbiased:
         margins = sums / (n - 2) - total(sums) / (2 * (n - 1) * (n - 2))
         diagonal = namespace(diagonal).zeros_like(diagonal)
@@ -300,8 +300,8 @@ def _centred(triangle: Vector, diagonal: Vector, unbiased: bool, size: float = 1
         sums = sums + diagonal
         margins = sums / n - total(sums) / (2 * n * n)
         diagonal = diagonal - 2 * margins
-    symmetric_matrices.subtract_margins(triangle, margins)
-    norm = sqrt(2 * symmetric_matrices.inner(triangle, triangle) + total(diagonal**2))
+    condensed_matrices.subtract_margins(triangle, margins)
+    norm = sqrt(2 * condensed_matrices.inner(triangle, triangle) + total(diagonal**2))
     if not norm > _DEGENERATE * before:
         raise NotEstimable("all distances between rows are equal, so the centred kernel matrix is zero")
     norm /= size

@@ -15,7 +15,7 @@ from shesha.support.types import Index, Matrix
 from shesha.support.warnings import NotEstimable
 from shesha.views._neighbours import Neighbours
 from shesha.views.representation import STANDARDS, Standard
-from shesha.views.row_blocks import RowSource
+from shesha.views.row_source import RowSource
 from shesha.views.undirected_rows import UndirectedRowsError
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
-from shesha.kernels import ranks, symmetric_matrices
+from shesha.kernels import condensed_matrices, ranks
 from shesha.kernels.distances import Metric, condensed_distances, distance_rounding, n_pairs
 from shesha.kernels.permutation_products import take_condensed
 from shesha.support.device_arrays import namespace, spread
@@ -75,7 +75,7 @@ class RankedRdm(View):
         if spread(distances) <= tolerance:
             raise NotEstimable(_EQUAL)
         distances -= namespace(distances).mean(distances)
-        distances /= sqrt(symmetric_matrices.inner(distances, distances))
+        distances /= sqrt(condensed_matrices.inner(distances, distances))
         return cls(n_rows, distances)
 
     @classmethod
@@ -93,7 +93,7 @@ class RankedRdm(View):
             if np.isnan(float(rdm.ranks[0])):
                 raise NotEstimable(_EQUAL)
             return cls(rdm.n_rows, rdm.ranks)
-        length = sqrt(symmetric_matrices.inner(mean, mean))
+        length = sqrt(condensed_matrices.inner(mean, mean))
         if length <= _SAME_SUM:
             raise NotEstimable(_EQUAL)
         return cls(views[0].n_rows, mean / length)
@@ -129,7 +129,7 @@ class RankedRdm(View):
 
     def inner(self, other: RankedRdm) -> float:
         """Rank correlation with another view of the same rows."""
-        value = symmetric_matrices.inner(self.ranks, other.ranks)
+        value = condensed_matrices.inner(self.ranks, other.ranks)
         # Equal ranks must have correlation exactly 1, but the length of a unit vector is rounded.
         return value if abs(abs(value) - 1) > _ROUNDED else float(np.sign(value))
 
@@ -144,9 +144,9 @@ class PartialRdm(RankedRdm):
     @classmethod
     def remove_covariates(cls, own: Vector, known: Vector, n_rows: int) -> PartialRdm:
         """Regress covariates out of centred ranks; NotEstimable if nothing remains."""
-        residuals = own - symmetric_matrices.inner(own, known) * known
-        length = sqrt(symmetric_matrices.inner(residuals, residuals))
-        if length <= _LEFT * sqrt(symmetric_matrices.inner(own, own)):
+        residuals = own - condensed_matrices.inner(own, known) * known
+        length = sqrt(condensed_matrices.inner(residuals, residuals))
+        if length <= _LEFT * sqrt(condensed_matrices.inner(own, own)):
             raise NotEstimable("distances between covariates explain all distances between rows")
         return cls(n_rows, residuals / length, known)
 

@@ -64,7 +64,7 @@ class SampledHalves:
         """Compute all distances of a few rows with matrix products, and select the pairs."""
         few = Representation(self.reader()(rows), np.finfo(float).eps)
         halves = SplitHalves.build(few, metric=self.metric, rotated=self.rotated)
-        cells = condensed_index(*places, len(rows))
+        cells = condensed_index(places[0], places[1], len(rows))
 
         def select(closeness: Closeness) -> sampled_feature_halves.SampledScore:
             defined = closeness.defined_pairs()

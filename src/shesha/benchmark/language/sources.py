@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shesha.benchmark.data_folders import local_folder, missing_data_error
 from shesha.benchmark.language.data_and_network_types import TextData, Texts
 from shesha.benchmark.language.hyperparameters import Hyper
-from shesha.io.csv import csv_frame
+from shesha.io.csv_frames import csv_frame
 from shesha.support.optional import require
 
 

@@ -10,7 +10,7 @@ from shesha.results.audit.doubts import Doubts
 from shesha.results.base import reaches_level
 from shesha.results.null_summary import NullComparison
 from shesha.results.plot_docstring import draws_axes
-from shesha.results.similarity.printed_grid import printed_grid
+from shesha.results.similarity.layer_grid_text import printed_grid
 from shesha.support.plurals import agree, count
 
 if TYPE_CHECKING:

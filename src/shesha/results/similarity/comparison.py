@@ -11,7 +11,7 @@ from shesha.results.audit.doubts import Doubts
 from shesha.results.base import Result
 from shesha.results.similarity.held_out_sections import held_out_lines
 from shesha.results.similarity.pair_sentences import pair_sentences
-from shesha.results.similarity.recommended_measures import RECOMMENDED
+from shesha.results.similarity.recommended_measure_names import RECOMMENDED
 from shesha.results.similarity.score import Score, format_range, plain_name
 
 if TYPE_CHECKING:

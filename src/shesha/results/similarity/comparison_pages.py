@@ -24,7 +24,7 @@ from shesha.results.generic_page import run_details
 from shesha.results.similarity.held_out_sections import held_out_sections
 from shesha.results.similarity.pair_sentences import format_interval, format_number, pair_sentences
 from shesha.results.similarity.pairwise_tables import CALIBRATED_PAIRS_NOTE, measure_table, significance_sentence
-from shesha.results.similarity.recommended_measures import RECOMMENDED
+from shesha.results.similarity.recommended_measure_names import RECOMMENDED
 
 if TYPE_CHECKING:
     from shesha.results.audit.doubts import Doubts

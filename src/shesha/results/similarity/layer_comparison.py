@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from shesha.report import Page
 from shesha.results.base import Result
 from shesha.results.plot_docstring import draws_axes
+from shesha.results.similarity.layer_grid_text import printed_grid
 from shesha.results.similarity.pairwise import PairScore, PairTables, draw_pair_heat_map
-from shesha.results.similarity.printed_grid import printed_grid
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from shesha.results.similarity.recommended_measures import RECOMMENDED
+from shesha.results.similarity.recommended_measure_names import RECOMMENDED
 from shesha.support.plurals import count
 
 if TYPE_CHECKING:

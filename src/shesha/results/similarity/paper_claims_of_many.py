@@ -10,7 +10,7 @@ from shesha.results.similarity.calibrated_many_pairs import CalibratedMany
 from shesha.results.similarity.consensus import Consensus
 from shesha.results.similarity.model_ranking import ModelRanking, RankedModel
 from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
-from shesha.results.similarity.recommended_measures import RECOMMENDED
+from shesha.results.similarity.recommended_measure_names import RECOMMENDED
 from shesha.support.plurals import agree
 
 _CORRECTIONS = {"holm": "Holm", "benjamini-hochberg": "Benjamini and Hochberg"}

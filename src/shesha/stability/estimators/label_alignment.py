@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from shesha.kernels import bootstrap_correlations, ranks
-from shesha.kernels.argsort import Ordering, order_values
+from shesha.kernels.condensed_matrices import row_start
 from shesha.kernels.distances import PANEL, n_pairs
+from shesha.kernels.fixed_point_argsort import Ordering, order_values
 from shesha.kernels.shuffled_class_statistics import class_sums, sums_of_pairs
-from shesha.kernels.symmetric_matrices import row_start
 from shesha.stability.estimators import sampled_pairs, split_scores
 from shesha.stability.estimators.row_pairs_in_resampled_groups import Pairs
 from shesha.stability.estimators.sampled_pairs import uses_all_pairs

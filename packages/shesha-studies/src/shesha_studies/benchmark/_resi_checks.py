@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from shesha.studies.checks import AGREES, INCONCLUSIVE, UNREACHABLE, Check
-from shesha_studies.benchmark import _resi_scores as tables
+from shesha_studies.benchmark import _resi_scores_and_places as tables
 from shesha_studies.benchmark._resi_facts import CHANCE, DOMAINS
 
 TESTS = ("accuracy", "jsd", "disagreement", "label_randomization", "shortcut", "augmentation", "layer_monotonicity")

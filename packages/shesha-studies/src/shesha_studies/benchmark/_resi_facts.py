@@ -11,7 +11,7 @@ import pandas as pd
 from shesha.benchmark import published_runtimes, rank
 from shesha.benchmark.paper_tables import measure_type
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws
-from shesha_studies.benchmark import _resi_scores as tables
+from shesha_studies.benchmark import _resi_scores_and_places as tables
 
 DOMAINS = ("graph", "language", "vision")
 NEIGHBOURS = ("2nd-Cos", "Jaccard", "RankSim")

@@ -9,10 +9,10 @@ from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
-from shesha_studies.benchmark import _resi_scores as tables
+from shesha_studies.benchmark import _resi_scores_and_places as tables
+from shesha_studies.benchmark._resi_calibration_and_axes import NOTE, option_table
 from shesha_studies.benchmark._resi_checks import table_checks
 from shesha_studies.benchmark._resi_facts import CHANCE, DOMAINS, Places
-from shesha_studies.benchmark._resi_measure_variants import NOTE, option_table
 
 NOTES = (
     "Our scores are those of docs/benchmark (`shesha bench run small`, then `shesha bench report`). As in the "

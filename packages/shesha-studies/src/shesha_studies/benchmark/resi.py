@@ -9,9 +9,9 @@ import pandas as pd
 
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.study_definition import study
-from shesha_studies.benchmark import _resi_scores as tables
+from shesha_studies.benchmark import _resi_scores_and_places as tables
+from shesha_studies.benchmark._resi_calibration_and_axes import option_facts, option_scores, option_table
 from shesha_studies.benchmark._resi_facts import make_facts
-from shesha_studies.benchmark._resi_measure_variants import option_facts, option_scores, option_table
 from shesha_studies.benchmark._resi_page import make_page
 
 OURS = {

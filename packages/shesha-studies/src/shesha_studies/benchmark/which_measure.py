@@ -17,7 +17,7 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-from shesha_studies.benchmark import _resi_scores as tables
+from shesha_studies.benchmark import _resi_scores_and_places as tables
 
 MEASURES = ("CKA", "unbiased CKA", "RSA", "DistCorr", "mutual kNN", "Jaccard", "OrthProc", "SVCCA", "LinReg")
 WIDTHS = {"equal": (24, 24, 24, 24), "unequal": (4, 12, 36, 108), "layers": (4, 8, 16, 32)}

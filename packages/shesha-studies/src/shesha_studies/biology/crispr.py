@@ -11,10 +11,10 @@ import pandas as pd
 from shesha.studies.checks import DATA
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, rank_correlation, rate, smallest
 from shesha.studies.study_definition import study
-from shesha_studies.biology import _perturbed_cells as screens
-from shesha_studies.biology._crispr_cells import GIVEN, NULL_MODELS, PARTS, Row
+from shesha_studies.biology import _single_cell_data as screens
 from shesha_studies.biology._crispr_checks import BOTH, GAUSSIAN, SCORES, SCREEN, STIMULATION, Found
 from shesha_studies.biology._crispr_page import make_page
+from shesha_studies.biology._crispr_rows import GIVEN, NULL_MODELS, PARTS, Row
 
 SIZES = ("10", "25", "50", "100", "400")
 COMPONENTS = ("10", "20", "30", "50", "100")

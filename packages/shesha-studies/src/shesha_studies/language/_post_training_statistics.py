@@ -10,7 +10,7 @@ import numpy as np
 from shesha.studies.checks import Check
 from shesha.studies.published_checks import Table, lines_of, models, stand_ins, text_checks
 from shesha_studies.language._perturbed_models import stand_in
-from shesha_studies.language._tasks_and_prompts import SETS
+from shesha_studies.language._sst2_and_stsb import SETS
 from shesha_studies.language._tuning import TASKS
 
 SHOWN = ("shesha", "cka", "procrustes", "squared")

@@ -18,7 +18,7 @@ from shesha.support.types import Matrix
 from shesha_studies.language._drift_measures import NAMES, drifts
 from shesha_studies.language._perturbed_models import MINILM, embedded, load
 from shesha_studies.language._post_training_statistics import SHOWN, number_checks, published_pairs, training_ratios
-from shesha_studies.language._tasks_and_prompts import SETS, prompts
+from shesha_studies.language._sst2_and_stsb import SETS, prompts
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language._tuning import TASKS, tuned
 from shesha_studies.language_models import SMOLLM2, Model

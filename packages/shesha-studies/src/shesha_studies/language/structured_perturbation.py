@@ -27,7 +27,7 @@ from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.language._drift_measures import NAMED, drifts
 from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed, stand_in
-from shesha_studies.language._tasks_and_prompts import SETS, prompts
+from shesha_studies.language._sst2_and_stsb import SETS, prompts
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language_models import SMOLLM2
 

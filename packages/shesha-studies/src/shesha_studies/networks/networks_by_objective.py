@@ -10,7 +10,7 @@ import numpy as np
 
 from shesha.support.types import Matrix
 from shesha_studies.networks.images import Pictures, grey
-from shesha_studies.networks.training import descend, run_epoch, seed_torch
+from shesha_studies.networks.training_loop import descend, run_epoch, seed_torch
 
 if TYPE_CHECKING:
     import torch

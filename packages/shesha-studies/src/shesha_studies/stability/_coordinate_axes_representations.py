@@ -11,8 +11,8 @@ from shesha.kernels.standardisation import is_constant
 from shesha.support.types import Matrix
 from shesha_studies.causal_lm_embeddings import CAUSAL, POOLINGS, encoder_rows
 from shesha_studies.external_data import opened
-from shesha_studies.networks.architectures import EPOCHS, trained
 from shesha_studies.networks.images import IMAGES
+from shesha_studies.networks.networks_by_architecture import EPOCHS, trained
 from shesha_studies.sentence_encoders import encoded
 from shesha_studies.synthetic_data import mixture, noise
 

@@ -34,6 +34,11 @@ def _principal(X: Matrix, rng: np.random.Generator) -> Matrix:
     return np.asarray((vectors * sizes)[:, : X.shape[1] // 4])
 
 
+def _onto_principal(X: Matrix, rng: np.random.Generator) -> Matrix:
+    """Return all rows rotated onto the principal axes, which keeps every distance."""
+    return np.asarray(X @ np.linalg.svd(X - X.mean(axis=0))[2].T)
+
+
 def _noisy(level: float) -> Callable[[Matrix, np.random.Generator], Matrix]:
     return lambda X, rng: np.asarray(X + level * X.std() * rng.standard_normal(X.shape))
 
@@ -48,6 +53,7 @@ CHANGES: dict[str, Callable[[Matrix, np.random.Generator], Matrix]] = {
     "shift by a vector": lambda X, rng: np.asarray(X + X.std() * rng.standard_normal(X.shape[1])),
     "principal components": _principal,
     **{f"noise {level:g}": _noisy(level) for level in NOISES},
+    "onto principal components": _onto_principal,
 }
 
 

@@ -12,8 +12,8 @@ from shesha.data import digits_network
 from shesha.stability import feature_split
 from shesha.support.types import Matrix
 from shesha_studies.external_data import opened
-from shesha_studies.networks.architectures import ARCHITECTURES, trained
 from shesha_studies.networks.images import IMAGES, in_colour
+from shesha_studies.networks.networks_by_architecture import ARCHITECTURES, trained
 
 Labelled = tuple[Matrix, NDArray[np.int64]]
 DIGITS = "digits, trained_layer1"

@@ -11,7 +11,7 @@ import pandas as pd
 
 from shesha.measures import cka, procrustes_similarity, pwcca
 from shesha.stability import basis_averaged_split, feature_split
-from shesha.studies.facts import Fact, Facts, as_facts, largest, over_draws, steps
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
@@ -160,18 +160,17 @@ def make_facts(rows: pd.DataFrame, printed: pd.DataFrame) -> Facts:
         The line of the printed counterexample.
     """
     turned = rows[rows.change == "rotation"]
-    moved = {name: over_draws((group.after - group.before).abs()) for name, group in turned.groupby("data")}
-    axes = max((fact for name, fact in moved.items() if name != "isotropic"), key=lambda fact: fact.value)
+    moved = _mean_changes(turned)
     averaged = (turned.averaged_after - turned.averaged_before).abs()
-    means = {f"rotated {name}": (group.after - group.before).mean() for name, group in turned.groupby("data")}
+    means = {f"rotated {name}": fact.value for name, fact in moved.items()}
     parts = {**means, **_largest(rows), **_table(rows), **_example(rows, printed)}
-    isotropic = turned[turned.data == "isotropic"]
-    moved["isotropic mean"] = over_draws(isotropic.after - isotropic.before)
-    facts = {name: moved[name] for name in ("isotropic", "isotropic mean")} | {
-        "axes": axes,
-        "averaged": over_draws(averaged),
-    }
-    return as_facts({**facts, "averaged_most": averaged.max(), **parts})
+    facts = {"isotropic mean": moved["isotropic"], "axes": largest(map(absolute, moved.values()))}
+    return as_facts({**facts, "averaged_most": averaged.max(), "draws": rows.seed.nunique(), **parts})
+
+
+def _mean_changes(rows: pd.DataFrame) -> dict[str, Fact]:
+    """Mean change of the score for each kind of data."""
+    return {str(name): over_draws(group.after - group.before) for name, group in rows.groupby("data")}
 
 
 def _largest(rows: pd.DataFrame) -> dict[str, Any]:
@@ -182,7 +181,7 @@ def _largest(rows: pd.DataFrame) -> dict[str, Any]:
         "rotated_most": turned.abs().max(),
         "isotropic_most": moved[(rows.change == "rotation") & (rows.data == "isotropic")].max(),
         "scaled": moved[rows.change == "scaling"].max(),
-        "shifted": moved[rows.change == "shift by a vector"].max(),
+        "shifted": largest(map(absolute, _mean_changes(rows[rows.change == "shift by a vector"]).values())),
         "shifted_by_number": moved[rows.change == "shift by a number"].max(),
         "step_up": largest(_noise_steps(rows)),
     }
@@ -207,16 +206,22 @@ def _table(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _example(rows: pd.DataFrame, printed: pd.DataFrame) -> dict[str, Any]:
-    redundant = rows[(rows.data == "redundant axes") & (rows.change == "principal components")]
+    redundant, rotated = (
+        rows[(rows.data == "redundant axes") & (rows.change == change)]
+        for change in ("principal components", "onto principal components")
+    )
     before, after = redundant.before.mean(), redundant.after.mean()
     facts: dict[str, Any] = {
         "compressed_before": before,
         "compressed_after": after,
-        "compressed_cka": redundant.cka.mean(),
+        "lost_cka": over_draws(1 - redundant.cka),
+        "rotated_cka": rotated.cka.mean(),
+        "fall by rotation": over_draws(rotated.before - rotated.after),
     }
     facts["fall"] = over_draws(redundant.before - redundant.after)
     if len(printed):
         line = printed.iloc[0]
         facts |= {"printed_lowest": line.lowest, "printed_splits": line.splits_before, "scored": line.splits_after}
+        facts["undefined"] = line.splits_before - line.splits_after
         facts |= {"printed_before": line.before, "printed_after": line.after, "printed_fall": line.before - line.after}
     return facts

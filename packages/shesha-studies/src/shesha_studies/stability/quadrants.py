@@ -99,7 +99,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         ),
     )
     adversarial = rows[rows.quadrant == QUADRANTS[3]]
-    accepted = (adversarial.shesha < 0.4) & (adversarial.cka > 0.4)
+    accepted = (adversarial.shesha < 0.4) & (adversarial.unbiased_cka > 0.4)
     return as_facts(
         {
             "kinds": rows.quadrant[rows.quadrant.isin(QUADRANTS)].nunique(),
@@ -107,7 +107,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "rho": over_draws(rhos),
             "rho_sd": rhos.std(),
             "within": over_draws(within),
-            "accepted": accepted.mean(),
+            "adversarial_pairs": len(adversarial),
             "not_accepted": (~accepted).sum(),
             "adversarial_cka": adversarial.unbiased_cka.mean(),
             "adversarial_cka_lowest": adversarial.unbiased_cka.min(),

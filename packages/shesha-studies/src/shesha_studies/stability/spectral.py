@@ -123,6 +123,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         "printed Procrustes": over_draws(np.sqrt(rows[rows.k == 1].procrustes)),
         "ratio": means.shesha.loc[30] / means.unbiased_cka.loc[30],
         "spread at 30": rows[rows.k == 30].shesha.std(),
+        "draws": rows.seed.nunique(),
     }
     return as_facts({k.replace("0.5", "half"): value for k, value in values.items()}) | {
         "cka": over_draws(subset.unbiased_cka),

@@ -1,4 +1,4 @@
-"""The null distribution of a score of trials, from permutations of their order."""
+"""The null distribution of a score or statistic of trials, from permutations of their order."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from shesha.inputs import align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.standardisation import is_constant
 from shesha.kernels.threads import single_threaded_blas
-from shesha.neuro._trials import Trials
+from shesha.neuro._trials import Trials, responses
 from shesha.nulls import draw_permutations, identity_first, summarise
 from shesha.nulls.permutations import Design
 from shesha.results import TrialScore
+from shesha.support import argument_types as kinds
 from shesha.support.seeds import generator, number
-from shesha.support.types import Index, Seed, Vector
+from shesha.support.types import Array, Index, Seed, Vector
 
 Null = Literal["shift", "permute", "stretches"]
 NULLS: tuple[Null, ...] = get_args(Null)
@@ -114,3 +115,62 @@ def over_orders(score: Callable[[Index], float], orders: Orders) -> Vector:
     # The products of one permutation are too small for threads to help.
     with single_threaded_blas():
         return np.array([score(order) for order in orders.orders])
+
+
+def permutation_null(
+    X: Any,
+    statistic: Callable[[Array], float],
+    *,
+    closer: str = "higher",
+    name: str = "",
+    n_permutations: int = 500,
+    null: Null = "permute",
+    blocks: ArrayLike | None = None,
+    block_length: int | None = None,
+    alpha: float = 0.05,
+    seed: Seed = 0,
+) -> TrialScore:
+    """Compare any statistic of the trials with its null distribution from permuted trials.
+
+    Parameters
+    ----------
+    X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
+        Responses, with trials in the order of recording.
+    statistic : callable
+        Function that takes an array of the shape of X and returns a number, or NaN if it is undefined.
+    closer : {'higher', 'lower', 'either'}
+        Values that count as evidence: high, low, or both (two-sided).
+    name : str
+        Name of the statistic. Default: the function's name.
+    n_permutations, null, blocks, block_length, alpha, seed
+        See `centroid_drift`.
+
+    Returns
+    -------
+    TrialScore
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((60, 5)).cumsum(axis=0)
+    >>> def step(trials):
+    ...     return float(np.linalg.norm(np.diff(trials, axis=0), axis=1).mean())
+    >>> found = permutation_null(X, step, closer="lower")
+    >>> found.significant
+    True
+    """
+    check.choice(closer, ("higher", "lower", "either"), "closer")
+    kinds.function(statistic, "statistic")
+    values, source = responses(X)
+    trials = Trials(values, np.zeros(len(values), dtype=np.intp), ("",), source)
+    orders = Orders.build(
+        len(values), n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
+    )
+    label = kinds.text(name, "name") or getattr(statistic, "__name__", "statistic")
+
+    def score(order: Index) -> float:
+        return check.real_number(statistic(values[order]), f"the value that {label} returns")
+
+    return orders.summarise(
+        label, over_orders(score, orders), trials, closer=closer, best=None, reason="the statistic is NaN"
+    )

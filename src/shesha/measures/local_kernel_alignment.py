@@ -1,4 +1,4 @@
-"""Kernel alignment of neighbours only."""
+"""Kernel alignment of neighbours only (CKNNA)."""
 
 from __future__ import annotations
 

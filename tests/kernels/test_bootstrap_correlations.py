@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from scipy.stats import spearmanr
 
 import shesha.kernels.bootstrap_correlations as bootstrap_module
-from shesha.kernels.argsort import order_values
 from shesha.kernels.bootstrap_correlations import UNDEFINED, bootstrap_correlations, rank_cells, row_counts
+from shesha.kernels.fixed_point_argsort import order_values
 
 N = 150
 

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import pdist, squareform
 
-from shesha.kernels import symmetric_matrices
-from shesha.kernels.symmetric_matrices import _AT_ONCE, _BLOCK, _DENSE
+from shesha.kernels import condensed_matrices
+from shesha.kernels.condensed_matrices import _AT_ONCE, _BLOCK, _DENSE
 
 SIZES = [2, 3, 5, _AT_ONCE, _AT_ONCE + 1, 2 * _AT_ONCE + 7, 300]
 
@@ -19,21 +19,21 @@ def symmetric(rng, n):
 @pytest.mark.parametrize("n", SIZES)
 def test_rows_start_where_scipy_puts_them(n):
     index = squareform(np.arange(n * (n - 1) // 2))
-    assert [symmetric_matrices.row_start(i, n) for i in range(n - 1)] == [index[i, i + 1] for i in range(n - 1)]
-    assert symmetric_matrices.row_start(n - 1, n) == n * (n - 1) // 2
+    assert [condensed_matrices.row_start(i, n) for i in range(n - 1)] == [index[i, i + 1] for i in range(n - 1)]
+    assert condensed_matrices.row_start(n - 1, n) == n * (n - 1) // 2
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_row_sums(rng, n):
     triangle, square = symmetric(rng, n)
-    assert_allclose(symmetric_matrices.row_sums(triangle, n), square.sum(axis=1), atol=1e-12)
+    assert_allclose(condensed_matrices.row_sums(triangle, n), square.sum(axis=1), atol=1e-12)
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_margins_are_subtracted_in_place(rng, n):
     triangle, square = symmetric(rng, n)
     margins = rng.standard_normal(n)
-    symmetric_matrices.subtract_margins(triangle, margins)
+    condensed_matrices.subtract_margins(triangle, margins)
     expected = square - margins[:, None] - margins
     assert_allclose(triangle, expected[np.triu_indices(n, k=1)], atol=1e-14)
 
@@ -41,10 +41,10 @@ def test_margins_are_subtracted_in_place(rng, n):
 @pytest.mark.parametrize("size", [0, 1, 5, _BLOCK - 1, _BLOCK, 3 * _BLOCK + 1, 33 * _BLOCK + 5])
 def test_inner_products_and_squared_differences(rng, size):
     a, b = rng.standard_normal((2, size))
-    assert symmetric_matrices.inner(a, b) == pytest.approx(a @ b, rel=1e-10, abs=1e-10)
-    assert symmetric_matrices.squared_difference(a, b) == pytest.approx(((a - b) ** 2).sum(), rel=1e-12)
-    assert symmetric_matrices.inner(a, b) == symmetric_matrices.inner(b, a)
-    assert symmetric_matrices.squared_difference(a, a) == 0.0
+    assert condensed_matrices.inner(a, b) == pytest.approx(a @ b, rel=1e-10, abs=1e-10)
+    assert condensed_matrices.squared_difference(a, b) == pytest.approx(((a - b) ** 2).sum(), rel=1e-12)
+    assert condensed_matrices.inner(a, b) == condensed_matrices.inner(b, a)
+    assert condensed_matrices.squared_difference(a, a) == 0.0
 
 
 @pytest.mark.parametrize("n", [2, 5, 60, 301])
@@ -52,7 +52,7 @@ def test_matrix_times_vector(rng, n):
     triangle, square = symmetric(rng, n)
     vector = rng.standard_normal(n)
     before = triangle.copy(), vector.copy()
-    assert_allclose(symmetric_matrices.times(triangle, vector), square @ vector, atol=1e-11)
+    assert_allclose(condensed_matrices.times(triangle, vector), square @ vector, atol=1e-11)
     assert np.array_equal(triangle, before[0]) and np.array_equal(vector, before[1])
 
 
@@ -61,10 +61,10 @@ def test_sums_do_not_depend_on_the_number_of_threads(rng, with_threads):
     triangle, _ = symmetric(rng, n)
     long = rng.standard_normal((2, 40 * _BLOCK))
     for call in (
-        lambda: symmetric_matrices.row_sums(triangle, n),
-        lambda: symmetric_matrices.inner(*long),
-        lambda: symmetric_matrices.squared_difference(*long),
-        lambda: symmetric_matrices.largest_eigenvalue(pdist(long[0, : 4 * 600].reshape(600, 4)), 600),
+        lambda: condensed_matrices.row_sums(triangle, n),
+        lambda: condensed_matrices.inner(*long),
+        lambda: condensed_matrices.squared_difference(*long),
+        lambda: condensed_matrices.largest_eigenvalue(pdist(long[0, : 4 * 600].reshape(600, 4)), 600),
     ):
         assert np.array_equal(with_threads(1, call), with_threads(2, call))
 
@@ -106,4 +106,4 @@ MATRICES = {
 def test_largest_eigenvalue_is_that_of_the_whole_spectrum(rng, kind, n):
     triangle = MATRICES[kind](rng, n)
     expected = np.abs(np.linalg.eigvalsh(squareform(triangle))).max()
-    assert symmetric_matrices.largest_eigenvalue(triangle, n) == pytest.approx(expected, rel=1e-8)
+    assert condensed_matrices.largest_eigenvalue(triangle, n) == pytest.approx(expected, rel=1e-8)

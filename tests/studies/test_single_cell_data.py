@@ -9,7 +9,7 @@ import pytest
 
 from shesha.studies import Unreachable
 from shesha.studies.published_checks import split_numbers_and_claims
-from shesha_studies.biology import _perturbed_cells
+from shesha_studies.biology import _single_cell_data
 from shesha_studies.biology._crispr_checks import Found, _p_value, published_checks
 from shesha_studies.biology.crispr import crispr
 from shesha_studies.external_data import PUBLISHED
@@ -21,21 +21,21 @@ needs_data = pytest.mark.skipif(not HERE.exists(), reason=f"papalexi2021 is not 
 @needs_data
 def test_components_are_those_of_the_file():
     # Two computations of the same principal components: ours by the covariance of genes, the file's by an exact SVD.
-    ours, given = _perturbed_cells.components(50), _perturbed_cells.papalexi().obsm["X_pca"]
+    ours, given = _single_cell_data.components(50), _single_cell_data.papalexi().obsm["X_pca"]
     np.testing.assert_allclose(np.abs(ours), np.abs(given), atol=1e-5)
 
 
 @needs_data
 def test_targets_and_types_of_the_grids_are_those_of_the_files():
-    found = set(_perturbed_cells.papalexi().obs["target"])
-    assert found == {*_perturbed_cells.TARGETS, _perturbed_cells.CONTROL}
-    assert set(_perturbed_cells.kang().obs["cell_type"]) == set(_perturbed_cells.TYPES)
+    found = set(_single_cell_data.papalexi().obs["target"])
+    assert found == {*_single_cell_data.TARGETS, _single_cell_data.CONTROL}
+    assert set(_single_cell_data.kang().obs["cell_type"]) == set(_single_cell_data.TYPES)
 
 
 def test_labels_are_shuffled_within_groups_only():
     rng = np.random.default_rng(0)
     labels, groups = rng.integers(2, size=60), rng.integers(3, size=60)
-    found = _perturbed_cells.shuffled_within(labels, groups, rng)
+    found = _single_cell_data.shuffled_within(labels, groups, rng)
     assert (found != labels).any()
     for group in range(3):
         assert sorted(found[groups == group]) == sorted(labels[groups == group])
@@ -43,7 +43,7 @@ def test_labels_are_shuffled_within_groups_only():
 
 def test_missing_data_are_told(monkeypatch, tmp_path):
     monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
-    _perturbed_cells.papalexi.cache_clear()
+    _single_cell_data.papalexi.cache_clear()
     with pytest.raises(Unreachable, match=r"papalexi2021/papalexi2021.npz is not in the folder .*; GEO"):
         crispr(part="counts", data="papalexi2021", setting="cells")
 

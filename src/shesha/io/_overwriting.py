@@ -1,4 +1,4 @@
-"""Atomic replacement of a file or a Zarr store."""
+"""Overwriting of a file or a Zarr store: only if asked for, and as a whole or not at all."""
 
 from __future__ import annotations
 

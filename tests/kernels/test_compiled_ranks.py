@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from shesha.kernels import argsort, native, radix_sort, ranks
+from shesha.kernels import compiled_ranks, fixed_point_argsort, native, ranks
 from shesha.kernels.feature_halves import DenseHalves
 from shesha.kernels.random_rotations import Axes
 
@@ -39,7 +39,7 @@ def values(request, rng):
 
 @pytest.fixture(params=[1 << 20, 1024, 97], ids=["one piece", "five pieces", "many pieces"])
 def pieces(request, monkeypatch):
-    monkeypatch.setattr(radix_sort, "_PIECE", request.param)
+    monkeypatch.setattr(compiled_ranks, "_PIECE", request.param)
 
 
 @pytest.fixture(params=["plain", "avx2", "avx512"])
@@ -53,7 +53,7 @@ def level(request, monkeypatch):
 
 
 def form_of(values, tolerance=0.0):
-    return argsort.fixed_point(values, argsort.value_range(values), tolerance)
+    return fixed_point_argsort.fixed_point(values, fixed_point_argsort.value_range(values), tolerance)
 
 
 @pytest.mark.parametrize("strip", [True, False])
@@ -61,15 +61,15 @@ def form_of(values, tolerance=0.0):
 def test_sorted_keys_and_their_runs_are_those_of_numpy(values, pieces, level, strip, tolerance):
     form, n = form_of(values, tolerance), len(values)
     found, expected = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)
-    squares = radix_sort.sort_keys(values, form, found, strip=strip)
-    assert squares == argsort.sort_keys(values, form, expected, strip=strip)
+    squares = compiled_ranks.sort_keys(values, form, found, strip=strip)
+    assert squares == fixed_point_argsort.sort_keys(values, form, expected, strip=strip)
     assert np.array_equal(found, expected)
 
 
 def test_places_are_the_inverse_of_the_order(values, pieces, level):
     form, keys = form_of(values), np.empty(len(values), dtype=np.uint64)
-    places, squares = radix_sort.places(values, form, keys)
-    assert squares == radix_sort.sort_keys(values, form, keys, strip=True)
+    places, squares = compiled_ranks.places(values, form, keys)
+    assert squares == compiled_ranks.sort_keys(values, form, keys, strip=True)
     assert np.array_equal(keys[places], np.arange(len(values)))
 
 
@@ -78,18 +78,18 @@ def test_products_of_ranks_are_exact(values, pieces, level, rng, tied):
     n = len(values)
     own, other = rng.permutation(n), rng.integers(0, 2 * n, n) / 2 if tied else None
     keys = np.empty(n, dtype=np.uint64)
-    radix_sort.sort_keys(values, form_of(values), keys, strip=True)
+    compiled_ranks.sort_keys(values, form_of(values), keys, strip=True)
     order, centre = keys.view(np.intp), (n - 1) / 2
     expected = (((order if other is None else other[order]) - centre) * (np.arange(n) - centre)).sum()
-    found, _ = radix_sort.sum_rank_products(values, form_of(values), np.empty(n, dtype=np.uint64), ranks=other)
+    found, _ = compiled_ranks.sum_rank_products(values, form_of(values), np.empty(n, dtype=np.uint64), ranks=other)
     assert_allclose(found, expected, rtol=1e-12, atol=1e-4)
-    assert radix_sort.products(order, other, None) == found
+    assert compiled_ranks.products(order, other, None) == found
     # Equal keys stand in the order of their places.
     keys_of = np.empty(n, dtype=np.uint64)
-    argsort._pack(values, form_of(values), keys_of)
+    fixed_point_argsort._pack(values, form_of(values), keys_of)
     by_place = np.lexsort((own, keys_of >> np.uint64(form_of(values).index_bits)))
     expected = (((own if other is None else other[own])[by_place] - centre) * (np.arange(n) - centre)).sum()
-    found, _ = radix_sort.sum_rank_products(
+    found, _ = compiled_ranks.sum_rank_products(
         values, form_of(values), np.empty(n, dtype=np.uint64), places=own.astype(np.uint32), ranks=other
     )
     assert_allclose(found, expected, rtol=1e-12, atol=1e-4)
@@ -98,34 +98,34 @@ def test_products_of_ranks_are_exact(values, pieces, level, rng, tied):
 def test_products_of_two_vectors_with_ties(pieces, level, rng):
     order, first, second = rng.permutation(N), rng.integers(0, 2 * N, N) / 2, rng.integers(0, 2 * N, N) / 2
     centre = (N - 1) / 2
-    assert radix_sort.products(order, first, second) == ((first[order] - centre) * (second - centre)).sum()
+    assert compiled_ranks.products(order, first, second) == ((first[order] - centre) * (second - centre)).sum()
 
 
 def test_large_sums_are_exact():
     n = 3_000_000
     centred = np.arange(n) - (n - 1) / 2
     exact = (n**3 - n) // 12
-    assert radix_sort.products(np.arange(n), None, None) == float(exact)
-    assert radix_sort.products(np.arange(n)[::-1].copy(), None, None) == -float(exact)
+    assert compiled_ranks.products(np.arange(n), None, None) == float(exact)
+    assert compiled_ranks.products(np.arange(n)[::-1].copy(), None, None) == -float(exact)
     assert_allclose((centred**2).sum(), exact, rtol=1e-12)
 
 
 def test_values_are_taken_in_order_with_their_range(values, pieces, level, rng):
     order, out = rng.permutation(len(values)), np.empty(len(values))
-    assert radix_sort.copy_in_order(values, order, out) == (values.min(), values.max())
+    assert compiled_ranks.copy_in_order(values, order, out) == (values.min(), values.max())
     assert np.array_equal(out, values[order])
 
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_ranks_come_to_their_places_either_way(pieces, level, rng, monkeypatch, tied):
-    monkeypatch.setattr(radix_sort, "_WINDOW_BITS", 5)
-    monkeypatch.setattr(radix_sort, "_MOST_BITS", 7)
+    monkeypatch.setattr(compiled_ranks, "_WINDOW_BITS", 5)
+    monkeypatch.setattr(compiled_ranks, "_MOST_BITS", 7)
     order, own = rng.permutation(N), rng.integers(0, 2 * N, N) / 2 if tied else None
     expected, direct = np.empty(N), np.empty(N)
     expected[order] = ((np.arange(N) if own is None else own) - 12.5) * 0.3
-    radix_sort.write_ranks(order, own, 12.5, 0.3, direct)
+    compiled_ranks.write_ranks(order, own, 12.5, 0.3, direct)
     assert np.array_equal(direct, expected)
-    found = radix_sort.write_many_ranks(order.copy(), own, 12.5, 0.3, np.empty(N, dtype=np.uint64))
+    found = compiled_ranks.write_many_ranks(order.copy(), own, 12.5, 0.3, np.empty(N, dtype=np.uint64))
     assert np.array_equal(found, expected)
 
 

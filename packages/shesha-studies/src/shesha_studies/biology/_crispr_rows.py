@@ -1,4 +1,4 @@
-"""Parts of the study of perturbations: every number is compared with groups without an effect."""
+"""Rows of the study `crispr`, by part and setting: every number is compared with groups without an effect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shesha.bio.analysis import (
     seed_ablation,
 )
 from shesha.coherence import coherence_by_group, expected_mean_cosine
-from shesha_studies.biology import _perturbed_cells as screens
+from shesha_studies.biology import _single_cell_data as screens
 from shesha_studies.biology._crispr_checks import BOTH, SCORES, SCREEN, STIMULATION
 
 Row = dict[str, float | int | str]

@@ -1,4 +1,4 @@
-"""Count published results without labels, sample sizes, arithmetic, repeats and claims of our own."""
+"""Kinds of checks: results are counted without labels, sample sizes, arithmetic, repeats and claims of our own."""
 
 from __future__ import annotations
 

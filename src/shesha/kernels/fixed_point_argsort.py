@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.kernels import native, radix_sort
+from shesha.kernels import compiled_ranks, native
+from shesha.kernels.compiled_ranks import FixedPoint
 from shesha.kernels.packed_sort import sort_in_place
-from shesha.kernels.radix_sort import FixedPoint
 from shesha.kernels.rounding_and_scaling import MAX_SPAN
 from shesha.kernels.threads import parallel
 from shesha.support.types import Index, Keys, Vector
@@ -56,7 +56,7 @@ def order_values(values: Vector, tolerance: float, keys: Keys) -> Ordering:
     if form is None:
         return _exact_ordering(values, tolerance)
     fine = _step(form, spread) <= tolerance
-    squares = (radix_sort.sort_keys if native.is_available() else sort_keys)(values, form, keys, strip=not fine)
+    squares = (compiled_ranks.sort_keys if native.is_available() else sort_keys)(values, form, keys, strip=not fine)
     if fine:
         ties = _group_starts(keys >> np.uint64(form.index_bits), np.uint64(form.gap)) if squares > 0 else None
         keys &= np.uint64((1 << form.index_bits) - 1)
@@ -146,7 +146,7 @@ def _exact_ordering(values: Vector, tolerance: float) -> Ordering:
 
 def _sort_close_values(values: Vector, form: FixedPoint, tolerance: float, keys: Keys) -> Ordering:
     """Sort by keys, then sort values with close keys; all others differ by more than the tolerance."""
-    (radix_sort.sort_keys if native.is_available() else sort_keys)(values, form, keys, strip=False)
+    (compiled_ranks.sort_keys if native.is_available() else sort_keys)(values, form, keys, strip=False)
     links = _links(keys, np.uint64(form.index_bits), np.uint64(form.gap))
     if len(links) > _FEW_CLOSE * len(values):
         return _exact_ordering(values, tolerance)

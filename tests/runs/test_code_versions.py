@@ -55,7 +55,7 @@ def changed(before, after):
 
 COSMETIC = {
     "a comment": {
-        "kernels/symmetric_matrices.py": ("import numpy as np\n", "import numpy as np  # of arrays\n\n# Much more.\n")
+        "kernels/condensed_matrices.py": ("import numpy as np\n", "import numpy as np  # of arrays\n\n# Much more.\n")
     },
     "a docstring": {"views/gram.py": ('"""', '"""Said otherwise: ')},
     "formatting": {
@@ -76,7 +76,7 @@ def test_what_computes_nothing_changes_no_version(edited, case):
 
 CHANGES = {
     "a kernel of all inner products": (
-        {"kernels/symmetric_matrices.py": ("import numpy as np\n", "import numpy as np\n\nEXTRA = 1\n")},
+        {"kernels/condensed_matrices.py": ("import numpy as np\n", "import numpy as np\n\nEXTRA = 1\n")},
         {"CKA"},
         set(),
     ),
@@ -135,7 +135,7 @@ NOT_IN_STORES = {
     "shesha.stability.scores.replicates",
     "shesha.views._neighbour_distances",
     "shesha.views.query_neighbours",
-    "shesha.views.row_blocks",
+    "shesha.views.row_source",
 }
 """Modules that no stored comparison or audit uses: trials, steering, ranked models, matched units, the dimension over
 scale, scores that audits leave out, words."""
@@ -228,7 +228,7 @@ def test_own_code_counts_as_it_is_written(own):
 
 def test_own_code_counts_with_the_kernels_it_uses(own, edited):
     text = "from shesha.kernels.neighbours import *\n\ndef f(X, Y):\n    return 1.0\n"
-    assert version_of_code(own(text)) != version_of_code(own(text.replace("neighbours", "symmetric_matrices")))
+    assert version_of_code(own(text)) != version_of_code(own(text.replace("neighbours", "condensed_matrices")))
 
 
 def test_code_without_source_counts_as_it_is_compiled():

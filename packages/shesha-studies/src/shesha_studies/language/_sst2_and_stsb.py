@@ -1,4 +1,4 @@
-"""Sentences for studies of drift, with their labels or scores."""
+"""Sentences of SST-2 and STS-B for studies of drift, with their labels or scores."""
 
 from __future__ import annotations
 

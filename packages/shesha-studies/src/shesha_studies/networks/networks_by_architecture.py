@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shesha.support.types import Matrix
 from shesha_studies.networks.images import in_colour
-from shesha_studies.networks.training import descend, run_epoch, seed_torch
+from shesha_studies.networks.training_loop import descend, run_epoch, seed_torch
 
 ARCHITECTURES = ("dense", "plain", "wide", "residual", "transformer")
 EPOCHS = 4

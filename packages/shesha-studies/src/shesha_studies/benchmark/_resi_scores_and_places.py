@@ -1,4 +1,4 @@
-"""The benchmark's published scores and those of our small suites, side by side."""
+"""Scores of the benchmark, published and of our small suites, and the places of the measures in either."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of every model for every subject, on all rows and on resamples."""
+"""A ranking's problem (models, subjects, design) and its evaluations: scores on all rows and on resamples."""
 
 from __future__ import annotations
 
