@@ -78,8 +78,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         f"Without an effect, magnitude and coherence have a correlation of at least {fake:.2f} over groups of these "
         "sizes, so group size alone can explain most of the published correlation of 0.99. The study `crispr` shows "
         "the same for real cells.",
-        'The column "closed form for isotropic noise" is the expected coherence without an effect. It follows '
-        "from the mean of the correlation of Gaussian pairs.",
     )
     checks = (*_formula_checks(rows), *against(published, {}))
     picture = Picture(

@@ -61,7 +61,6 @@ _FULL = [
     quick=_QUICK,
     published="crispr.csv",
     on=DATA,
-    own_numbers=("perturbations simulated",),
 )
 def crispr(part: str, data: str, setting: str) -> Row:
     """Do larger perturbations shift cells more coherently, beyond the effect of group size on both numbers?

@@ -14,7 +14,6 @@ from shesha.studies.checks import DATA
 from shesha.studies.facts import Fact, Facts, as_facts, resampled, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published_checks import against
 from shesha.studies.rates import binomial_limits
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix, Vector
@@ -139,8 +138,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
             still.groupby("data", sort=False)[list(_SCORES)].mean().rename(columns=_SCORES).reset_index(),
         ),
     )
-    checks = against(published, {})
-    return Page("", tables, (picture,), _NOTES, checks)
+    return Page("", tables, (picture,), _NOTES)
 
 
 def split_data(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:

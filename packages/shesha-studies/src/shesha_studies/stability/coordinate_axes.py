@@ -68,13 +68,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "As a control, the split after a single random rotation differs from the average over bases by at most "
         f"{control:.3f} for every representation. The chance level (distances of one half matched with other rows) "
         f"is at most {rows.chance.abs().max():.3f}.",
-        "A basis-averaged score depends only on inner products of rows and on the number of features, so the "
-        "difference from the feature split is due to the axes. The difference is negative if single axes contain "
-        "separate parts of the geometry (components, rare genes, silent neurons), because a half of the axes then "
-        "contains less than random directions do. It is positive if features are similar.",
         "A common mean row is part of every half and raises cosine scores on any axes, so the comparison uses "
         f"centred columns. On average the mean row adds {rows.mean_row.mean():+.2f} to the basis-averaged score.",
-        "Layers and epochs of the same network are not independent of one another.",
         *([SINK] if CAUSAL in set(rows.family) else []),
     )
     picture = Picture(
