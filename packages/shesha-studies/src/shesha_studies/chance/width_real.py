@@ -91,12 +91,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     axes[0].set(xlabel="total width", ylabel="threshold of CKA (n = 1,024)")
     axes[1].set(xlabel="root of the participation ratios", ylabel="threshold of CKA (n = 1,024)")
     axes[0].legend(frameon=False, fontsize="x-small")
-    notes = (
-        f"Thresholds are at most {rows.threshold.max():.2f} here, so calibration changes these scores little. By "
-        "algebra, copying all columns does not change linear CKA.",
-    )
     picture = Picture("width_real", fig, "Null threshold against the total width, and against the effective dimension")
-    return Page("", (("Correlations", table.reset_index()),), (picture,), notes)
+    return Page("", (("Correlations", table.reset_index()),), (picture,))
 
 
 def _partial_correlation_of_width(table: pd.DataFrame) -> Fact:
@@ -123,7 +119,11 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     partial = min((_partial_correlation_of_width(df) for _, df in groups), key=lambda fact: fact.value)
     ranges = {name: [df[name].corr(df.threshold) for _, df in groups] for name in ("total_width", "effective")}
     extremes = {f"{name}_{end.__name__}": end(values) for name, values in ranges.items() for end in (min, max)}
-    return as_facts(extremes | {"width": lowest, "width_given_effective": partial} | _same_width(plain))
+    return as_facts(
+        extremes
+        | {"highest_threshold": rows.threshold.max(), "width": lowest, "width_given_effective": partial}
+        | _same_width(plain)
+    )
 
 
 def _same_width(plain: pd.DataFrame) -> dict[str, Fact]:

@@ -120,21 +120,7 @@ def page(rows: Table, lines: Table) -> Page:
         (f"{real}: mean drifts and losses over draws (losses in per cent)", means),
     )
     judged = tuple(checks(subset, real, numbers[real], split_numbers_and_claims(lines)[0]))
-    return Page("", tables, (_picture(subset, real),), _NOTES, judged)
-
-
-_NOTES = (
-    "The published models have 0.1 to 7 billion weights. SmolLM2-135M-Instruct belongs to the family of the "
-    "smallest, and we read it from a file with weights of four bits. The tiny GPT has a third of a million weights "
-    "and was trained for half a minute on the same reviews. It can show that a claim can fail, but not what large "
-    "models do.",
-    "The loss of the probe is that of a logistic regression on mean states, in 5 folds. The probe is fitted again "
-    "after the change, so it can compensate for part of the damage. The losses of verdicts and next words use the "
-    "readout of the unchanged model. One sentence corresponds to 0.3 %.",
-    "False alarms are counted over changes with a loss below 1 %, as in the paper. These include real losses as "
-    "well as gains by chance, so McNemar's test at 5 % can give another answer.",
-    "The published models are cells of the grid and are computed if their weights are available.",
-)
+    return Page("", tables, (_picture(subset, real),), checks=judged)
 
 
 def _picture(rows: Table, model: str) -> Picture:

@@ -67,17 +67,8 @@ def new_sentences(encoder: str, way: str, seed: int) -> dict[str, float]:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Compare the ways to split."""
     table: Any = rows.groupby(["encoder", "way"], sort=False).mean(numeric_only=True).drop(columns="seed")
-    names = list(dict.fromkeys(rows.encoder))
-    notes = (*([_CAUSAL_NOTE] if any(name in names for name in CAUSAL) else []),)
     picture = Picture("new_sentences", _draw(table), "Accuracy and max drop of the probe, by kind of split")
-    return Page("", (("Means over draws", table.reset_index()),), (picture,), notes, answers=published_numbers())
-
-
-_CAUSAL_NOTE = (
-    "States of a causal model have large norms compared with the published strengths of at most 2, which hardly "
-    "change the predictions of its probe. Max drop is then far below its maximum, and often below that of shuffled "
-    "labels, whose probes have smaller margins (see the study `steering`)."
-)
+    return Page("", (("Means over draws", table.reset_index()),), (picture,), answers=published_numbers())
 
 
 def _draw(table: Any) -> Any:

@@ -107,28 +107,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         title = f"{CAUSAL}: rank correlations with max drop over ten layers and three poolings"
         page_tables.append((title, correlation_table(of_own, small_own)))
         page_tables.append((f"{CAUSAL}: max drop and controls (means over layers)", controls_table(causal)))
-    notes = (*_NOTES, *((SINK, _ONE_NETWORK) if causal else ()))
+    notes = (SINK,) if causal else ()
     return Page("", tuple(page_tables), tuple(pictures), notes, answers=published_numbers(tables, published))
-
-
-_NOTES = (
-    "We have one trained sentence encoder, not 35. The layers of one network are not independent, so intervals and "
-    "p-values that treat them as independent are too optimistic. We cannot repeat the published correlations, but "
-    "anyone can run the same experiment on other encoders.",
-    "At strengths of up to 2, steering makes the probe of an encoder read nearly all rows as one class. Max drop is "
-    "then the accuracy minus the share of that class, whatever the geometry. The paper does not print accuracies, "
-    "so we cannot check this for the published encoders.",
-    "For two classes, Procrustes similarity to one-hot labels is a function of Fisher's ratio, so both rank "
-    "encoders in the same order. The published correlations of the two differ, so the published similarity must "
-    "have another definition, which the text does not give.",
-    "In your own experiments, use strengths in units of the mean row norm, compare max drop with "
-    "`largest_drop`, and compare every score with its chance level.",
-)
-_ONE_NETWORK = (
-    f"The published encoders are sentence encoders; {CAUSAL} is not one and is reported separately. A claim agrees "
-    f"only if it agrees for both. The layers of {CAUSAL} belong to one network, so p-values that treat them as "
-    "independent are too small."
-)
 
 
 @steering.facts

@@ -139,7 +139,7 @@ def page(rows: Table, lines: Table) -> Page:
             ].sort_values("alignment", ascending=False),
         ),
     )
-    notes = (*([SINK] if CAUSAL in set(rows.family) else []),)
+    notes = (SINK,) if CAUSAL in set(rows.family) else ()
     return Page("", tables, (_picture(rows, correlations),), notes, tuple(checks(rows, published)))
 
 

@@ -66,12 +66,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     ax.axhline(0.5, color="0.7", linewidth=0.8)
     ax.set(xlabel="principal components removed", ylabel="score")
     ax.legend(frameon=False, fontsize="small")
-    notes = (
-        "The published Procrustes column contains the square of the printed formula, and so does ours. By the "
-        f"printed formula the value at k = 1 is {np.sqrt(means.procrustes.loc[1]):.3f}.",
-    )
     picture = Picture("spectral", fig, "Four scores against the number of principal components removed")
-    return Page("", (("Means", means.reset_index()),), (picture,), notes, answers=published_numbers(rows))
+    return Page("", (("Means", means.reset_index()),), (picture,), answers=published_numbers(rows))
 
 
 def _crossing(means: pd.Series, level: float) -> int:
