@@ -12,7 +12,7 @@ from shesha.studies.claims import Claim, Judged, Line, judge
 from shesha.studies.facts import Fact, Facts
 from shesha.studies.page import Page
 from shesha.studies.published_checks import against, read_published, split_numbers_and_claims
-from shesha.studies.rules_file import lesser_claims, read_rules, set_headings, study_answer, study_notes
+from shesha.studies.rules_file import explain, lesser_claims, read_rules, set_headings, study_answer, study_notes
 from shesha.studies.study_definition import Study
 
 if TYPE_CHECKING:
@@ -23,18 +23,18 @@ def build_page(study: Study, rows: pd.DataFrame) -> tuple[Page, Facts]:
     """Return the page of a study with the engine's verdicts, answer and headings, and the facts that decide them."""
     published = read_published(study)
     page, facts = study.pages[0](rows, published), study_facts(study, rows)
-    checks = checks_of_page(study, _all_checks(study, page, published), facts)
+    checks = checks_of_page(study, _all_checks(study, page, published, facts), facts)
     tables, answer = set_headings(study, page.tables), study_answer(study, facts) or page.answer
     notes = (*page.notes, *study_notes(study, facts))
     return replace(page, tables=tables, checks=checks, answer=answer, notes=notes), facts
 
 
-def _all_checks(study: Study, page: Page, published: pd.DataFrame | None) -> tuple[Check, ...]:
+def _all_checks(study: Study, page: Page, published: pd.DataFrame | None, facts: Facts) -> tuple[Check, ...]:
     """Return the checks of a page, and those of the published lines that the page leaves to the rules."""
     if published is None:
         return page.checks
     lines = split_numbers_and_claims(published)[1] if page.checks else published
-    return (*page.checks, *against(lines, page.answers, read_rules(study).get("missing")))
+    return (*page.checks, *against(lines, explain(study, page.answers, facts), read_rules(study).get("missing")))
 
 
 def study_facts(study: Study, rows: pd.DataFrame) -> Facts:
