@@ -99,7 +99,6 @@ def _kind_facts(findings: Findings) -> Mapping[str, Any]:
 
 
 def _levels(findings: Findings) -> Mapping[str, Any]:
-    kinds = findings.levels["ranks within bases and kinds", "stability", "cka"]
     raw, corrected = (findings.levels["as published: all pooled", "stability", name] for name in ("cka", "unbiased"))
     others = {measure: rho.value for (measure, kind), rho in findings.alternatives.items() if kind == "all"}
     facts = {
