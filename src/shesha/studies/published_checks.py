@@ -13,15 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from inspect import getsourcefile
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shesha.studies import study_lookup
-from shesha.studies.checks import AGREES, DIFFERS, NOT_RUN, UNREACHABLE, Check, judge_number
+from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, NOT_RUN, UNREACHABLE, Check, judge_number
 from shesha.studies.study_definition import Study
-from shesha.studies.tolerance import JOINT
+from shesha.studies.tolerance import JOINT, UNDECIDED, p_values_agree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +59,11 @@ class Found:
     note : str
         Note that is shown even if the numbers agree.
     n : int
-        Number of draws over which our number is the mean, which is shown with `error`; 0 if it is not a mean.
+        Number of draws of which a number is the mean; it is shown with `error`. 0 if there are none.
+    basis : str
+        Basis of our value, if it is not that of the study.
+    p_value : bool
+        Whether the number is a p-value, which agrees within a factor of three.
     """
 
     ours: float | str | None
@@ -68,6 +73,8 @@ class Found:
     decimals: int | None = None
     note: str = ""
     n: int = 0
+    basis: str = ""
+    p_value: bool = False
 
 
 def draws(values: pd.Series, why: str = "", decimals: int | None = None) -> Found:
@@ -79,6 +86,11 @@ def draws(values: pd.Series, why: str = "", decimals: int | None = None) -> Foun
 def unreachable(why: str, ours: float | str | None = None) -> Found:
     """Record that a line cannot be repeated here and what is missing; `ours` is a stand-in's value."""
     return Found(ours, why=why, verdict=UNREACHABLE)
+
+
+def shown(values: Mapping[str, float | str | None]) -> Answers:
+    """Return values that are shown but not judged, for the reasons that `against` takes as `missing`."""
+    return {key: Found(ours, verdict=UNREACHABLE) for key, ours in values.items()}
 
 
 def against(
@@ -94,9 +106,10 @@ def against(
         Published lines, with the columns `where`, `what`, `key` and `published` (a number or words) and, if needed,
         `error` and `decimals` (default 3).
     answers : mapping of key to Found
-        Our answers, by key.
+        Our answers by key, or by "Table 3 | key". A line without a key has the key "row: number".
     missing : mapping of str to str
-        Reasons why keys that begin with a prefix cannot be repeated, such as missing data.
+        Reasons why lines cannot be repeated, such as missing data, by the start of their key or by a pattern of
+        "place | key".
 
     Returns
     -------
@@ -111,13 +124,20 @@ def against(
     ['agrees', 'differs']
     """
     assert published is not None
-    keyed = ((line, str(line.key)) for _, line in published.iterrows())
-    return tuple(judge_line(line, answers.get(key) or _missing(key, missing or {})) for line, key in keyed)
+    return tuple(judge_line(line, _answer(line, answers, missing or {})) for _, line in published.iterrows())
 
 
-def _missing(key: str, reasons: Mapping[str, str]) -> Found:
-    matches = [reason for start, reason in reasons.items() if key.startswith(start)]
-    return unreachable(matches[0]) if matches else Found(None, why=ABSENT, verdict=NOT_RUN)
+def _answer(line: Any, answers: Mapping[str, Found], missing: Mapping[str, str]) -> Found:
+    """Return our answer to a published line, by its key or by its place and key."""
+    key, place = claim_key(line) or f"{line['row']}: {line['number']}", str(line["where"])
+    found = answers.get(f"{place.rpartition(', ')[2]} | {key}") or answers.get(key)
+    if found is not None and (found.verdict != UNREACHABLE or found.why):
+        return found
+    reasons = (why for name, why in missing.items() if key.startswith(name) or fnmatchcase(f"{place} | {key}", name))
+    why = next(reasons, "")
+    if why:
+        return replace(found or Found(None), why=why, verdict=UNREACHABLE)
+    return found or Found(None, why=ABSENT, verdict=NOT_RUN)
 
 
 def judge_line(line: Any, answer: Found, unit: str = "") -> Check:
@@ -130,10 +150,17 @@ def judge_line(line: Any, answer: Found, unit: str = "") -> Check:
     TypeError
         If there is no verdict, and words are published but a number was found, or vice versa.
     """
+    check = _judge_line(line, answer, unit)
+    return replace(check, basis=answer.basis) if check.ours is not None else check
+
+
+def _judge_line(line: Any, answer: Found, unit: str) -> Check:
     where, what, number = str(line["where"]), _what(line, unit), as_number(line["published"])
     if answer.verdict is not None:
         why = "" if answer.verdict == AGREES else answer.why
         return Check(where, what, number, answer.ours, answer.verdict, why or answer.note)
+    if answer.p_value:
+        return _judge_p_value(where, what, number, answer)
     if isinstance(number, str) and isinstance(answer.ours, str):
         same = number == answer.ours
         return Check(where, what, number, answer.ours, AGREES if same else DIFFERS, answer.note if same else answer.why)
@@ -159,6 +186,15 @@ def judge_line(line: Any, answer: Found, unit: str = "") -> Check:
         return check
     spread = f"Mean of {answer.n} draws with a standard deviation of {answer.error:.2g}."
     return replace(check, why=f"{check.why} {spread}".strip())
+
+
+def _judge_p_value(where: str, what: str, published: float | str, answer: Found) -> Check:
+    if not isinstance(answer.ours, float) or isnan(answer.ours):
+        return Check(where, what, published, None, NOT_RUN, ABSENT)
+    same, ours = p_values_agree(str(published), answer.ours), f"{answer.ours:.2g}"
+    if same is None:
+        return Check(where, what, published, ours, INCONCLUSIVE, UNDECIDED)
+    return Check(where, what, published, ours, AGREES if same else DIFFERS, "" if same else answer.why)
 
 
 def as_number(value: object) -> float | str:

@@ -1,22 +1,28 @@
 """Texts for a study's page, stored as data: rules for lesser claims, the answer, and table headings.
 
 The file is `published/rules/NAME.toml`. An entry of `[claim]` has the key of a published line in words, and contains
-the rules that decide this claim; the published line contains its place and label. The fields of the first rule may be
-at the top level of the entry. A star in a key matches several lines, and a star in a field is replaced by the matched
-text. An entry of `[[answer]]` is a text with names of facts in braces, or a rule whose words form the sentence. An
-entry of `[columns]` is the heading that replaces a column name in the tables of the page.
+the rules that decide this claim. The published line contains its place and its label. The fields of the first rule may
+be at the top level of the entry. A star in a key matches several lines; a star in the fields is replaced by the matched
+text. An entry of `[[answer]]` is a text with the names of facts in braces, or a rule whose words are the sentence. An
+entry of `[columns]` is the heading that replaces a column name in the tables of the page. `notes` are the notes of the
+page, with facts in braces. An entry of `[missing]` is the start or the pattern of published keys and the reason why
+such lines cannot be repeated. An entry of `[why]` is a pattern of keys and the reason why our numbers differ. Both may
+contain facts in braces. `own_numbers` and `repeated` are the words of the `study` decorator.
 """
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from shesha.studies.checks import UNREACHABLE
 from shesha.studies.claim_files import parse_claim, parse_rule
 from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, fact_names
 from shesha.studies.facts import Facts
-from shesha.studies.published_checks import claim_key, line_label, published_folder, read_published
+from shesha.studies.published_checks import Found, claim_key, line_label, published_folder, read_published
 from shesha.studies.study_definition import Study
 
 if TYPE_CHECKING:
@@ -78,6 +84,34 @@ def _claim_from_line(study: str, line: Line, entry: dict[str, Any]) -> Claim:
 def study_answer(study: Study, facts: Facts) -> str:
     """Return the answer for a study's page ("" without rules); sentences with missing facts are omitted."""
     return " ".join(filter(None, (_sentence(entry, facts) for entry in read_rules(study).get("answer", ()))))
+
+
+def explain(study: Study, answers: Mapping[str, Found], facts: Facts) -> dict[str, Found]:
+    """Return the answers with the reasons in the rules of a study, by the first pattern that matches their key."""
+    reasons = _reasons(study, "why", facts)
+
+    def reason(key: str) -> str:
+        return next((reasons[pattern] for pattern in reasons if fnmatchcase(key, pattern)), "")
+
+    return {
+        key: answer if answer.why or answer.verdict == UNREACHABLE else replace(answer, why=reason(key))
+        for key, answer in answers.items()
+    }
+
+
+def missing_reasons(study: Study, facts: Facts) -> dict[str, str]:
+    """Return the reasons why published lines cannot be repeated, by the start or the pattern of their keys."""
+    return _reasons(study, "missing", facts)
+
+
+def _reasons(study: Study, table: str, facts: Facts) -> dict[str, str]:
+    texts: dict[str, str] = read_rules(study).get(table, {})
+    return {key: text.format(**facts) for key, text in texts.items() if fact_names(text) <= set(facts)}
+
+
+def study_notes(study: Study, facts: Facts) -> tuple[str, ...]:
+    """Return the notes of a study's page; notes with missing facts are omitted."""
+    return tuple(note.format(**facts) for note in read_rules(study).get("notes", ()) if fact_names(note) <= set(facts))
 
 
 def set_headings(study: Study, tables: Tables) -> Tables:

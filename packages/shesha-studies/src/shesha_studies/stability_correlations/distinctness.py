@@ -16,14 +16,12 @@ from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import basis_averaged_split, feature_split
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
-from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.views import Representation
-from shesha_studies.stability_correlations import _distinctness_checks as checks
-from shesha_studies.stability_correlations import _distinctness_page as tables
-from shesha_studies.stability_correlations import _distinctness_page as words
+from shesha_studies.stability_correlations import _distinctness_page as page_parts
 from shesha_studies.stability_correlations._base_representations import BASES, SEEDS, rows_of
+from shesha_studies.stability_correlations._distinctness_checks import published_numbers
 from shesha_studies.stability_correlations._distinctness_facts import make_facts
 from shesha_studies.stability_correlations._distinctness_statistics import Findings
 from shesha_studies.stability_correlations._distinctness_transformations import (
@@ -64,7 +62,6 @@ _DEAR = ("3-mers", "charge 100")
     published="distinctness.csv",
     stand_ins="layers of MiniLM, small networks trained here, nine protein encoders, six recordings and nine "
     "transformations of single-cell counts replace the 79 published representations",
-    own_numbers=(": N", "B.1 | claim", "7.4 | claim"),
 )
 def distinctness(domain: str, base: str, variant: str, size: str) -> dict[str, float | int | str]:
     """Is stability distinct from similarity, as the paper concludes from a correlation of -0.01 over encoders?
@@ -182,13 +179,8 @@ def chance_cka(x: float, y: float, n: int) -> float:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Correlate stability and similarity as published, and with controls."""
     findings = Findings.build(rows)
-    return Page(
-        "",
-        tables.tables(findings),
-        words.pictures(findings),
-        words.notes(findings),
-        tuple(checks.checks(findings, *split_numbers_and_claims(published))),
-    )
+    tables, pictures = page_parts.tables(findings), page_parts.pictures(findings)
+    return Page(tables=tables, pictures=pictures, answers=published_numbers(findings))
 
 
 @distinctness.facts

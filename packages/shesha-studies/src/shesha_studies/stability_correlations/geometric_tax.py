@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -11,10 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shesha.stability import basis_averaged_split, feature_split, variance_ratio
-from shesha.studies.checks import UNREACHABLE, Check, judge_number
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
-from shesha.studies.published_checks import against, as_number, split_numbers_and_claims
+from shesha.studies.published_checks import Found, split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.transfer import leep, logme
@@ -23,7 +21,7 @@ from shesha_studies.networks.images import Pictures, grey
 from shesha_studies.networks.networks_by_objective import IMAGES, OBJECTIVES, SHAPES, trained
 from shesha_studies.stability_correlations import _geometric_tax_page as tables
 from shesha_studies.stability_correlations._geometric_tax_facts import make_facts
-from shesha_studies.stability_correlations._geometric_tax_page import notes, pictures
+from shesha_studies.stability_correlations._geometric_tax_page import pictures
 from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, Findings
 
 WIDTHS = (64, 128, 384)
@@ -44,19 +42,6 @@ _UNTRAINED = ("untrained", "supervised", "contrastive")
     quick={"source": IMAGES[1:], "seed": [0], "objective": _UNTRAINED, "shape": SHAPES, "width": WIDTHS[:2]},
     published="geometric_tax.csv",
     stand_ins="120 small networks trained here replace the published vision models",
-    own_numbers=(
-        ": difference",
-        ": mean",
-        "-0.44",
-        "family stability",
-        "DINOv2 has",
-        "ranks of stability agree within",
-        "correlations of ranks across",
-        "Mann-Whitney",
-        "on 5 of 6 data sets",
-        "the top 20 by LogME",
-        "ranks of families",
-    ),
 )
 def geometric_tax(source: str, seed: int, objective: str, shape: str, width: int) -> dict[str, float]:
     """Are features that transfer well less stable, and does this depend on the objective and the architecture?
@@ -128,15 +113,10 @@ def _digits() -> tuple[Pictures, NDArray[np.int64]]:
 @geometric_tax.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Make the page: ranks of networks by both scores on every target, also at equal width."""
-    printed, claims = split_numbers_and_claims(published)
+    printed = split_numbers_and_claims(published)[0]
     findings = Findings.build(rows)
-    return Page(
-        "",
-        tables.tables(findings, printed),
-        pictures(findings),
-        notes(findings),
-        tuple(checks(findings, printed, claims)),
-    )
+    answers = published_numbers(printed)
+    return Page(tables=tables.tables(findings), pictures=pictures(findings), answers=answers)
 
 
 @geometric_tax.facts
@@ -145,52 +125,24 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     return make_facts(Findings.build(rows), split_numbers_and_claims(published)[0])
 
 
-_L, _J = "Geometric Stability", "Geometric Stability (journal)"
-_WEIGHTS = "We do not have the weights of the published models. Claims are tested on small networks."
 _DIFFERENCES = {
-    f"{_L}, Table 26": ("CLIP mean", "SSL mean"),
-    f"{_L}, Table 27": ("hierarchical mean", "columnar mean"),
-    f"{_J}, Table 6": ("CLIP mean", "SSL mean"),
-    f"{_J}, Table 7": ("hierarchical mean", "columnar mean"),
+    "Geometric Stability, Table 26": ("CLIP mean", "SSL mean"),
+    "Geometric Stability, Table 27": ("hierarchical mean", "columnar mean"),
+    "Geometric Stability (journal), Table 6": ("CLIP mean", "SSL mean"),
+    "Geometric Stability (journal), Table 7": ("hierarchical mean", "columnar mean"),
 }
 
 
-def checks(found: Findings, published: pd.DataFrame, claims: pd.DataFrame) -> Iterator[Check]:
-    """Yield a check for every line of the published numbers, then for every claim in words."""
-    tabled = {(line.where, line.row, line.number): line.published for line in published.itertuples(index=False)}
-    for line in published.itertuples(index=False):
-        yield _number(tabled, str(line.where), str(line.row), str(line.number), str(line.published))
-    yield from against(claims, {})
-
-
-def _number(tabled: dict[Any, Any], where: str, row: str, column: str, text: str) -> Check:
-    """Only sums and differences of other published numbers can be computed again."""
-    what = f"{row}: {column}"
-    if column == "difference" and where in _DIFFERENCES:
-        first, second = (float(tabled[where, row, name]) for name in _DIFFERENCES[where])
-        # Both means are rounded, so their difference may be wrong by one unit in the last place.
-        return judge_number(
-            where,
-            what,
-            float(text),
-            first - second,
-            decimals=2,
-            error=0.0052,
-            why=("The difference of the printed means is another."),
-        )
-    if where.endswith("Table 29") and column == "mean":
-        cells = [
-            float(value)
-            for (place, name, images), value in tabled.items()
-            if (place, name) == (where, row) and images != column
-        ]
-        return judge_number(
-            where,
-            what,
-            float(text),
-            sum(cells) / len(cells),
-            decimals=2,
-            error=0.0026,
-            why=("The mean of the printed line is another."),
-        )
-    return Check(where, what, as_number(text), None, UNREACHABLE, _WEIGHTS)
+def published_numbers(published: pd.DataFrame) -> dict[str, Found]:
+    """Return the sums and differences of other published numbers, which are all that can be computed again."""
+    answers = {}
+    for where, (first, second) in _DIFFERENCES.items():
+        lines = published[published["where"] == where]
+        table: Any = lines.pivot(index="row", columns="number", values="published")[[first, second]].astype(float)
+        for row, value in (table[first] - table[second]).items():
+            # Both means are rounded, so their difference may be wrong by one unit in the last place.
+            answers[f"{where.rpartition(', ')[2]} | {row}: difference"] = Found(value, 0.0052, decimals=2)
+    cells: Any = published[(published["where"] == "Geometric Stability, Table 29") & (published.number != "mean")]
+    for row, values in cells.groupby("row"):
+        answers[f"Table 29 | {row}: mean"] = Found(values.published.astype(float).mean(), 0.0026, decimals=2)
+    return answers
