@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 
 from shesha.studies import Unreachable
-from shesha.studies.published_checks import split_numbers_and_claims
+from shesha.studies.published_checks import Found, against, judge_line, split_numbers_and_claims
+from shesha.studies.rules_file import read_rules
 from shesha_studies.biology import _single_cell_data
-from shesha_studies.biology._crispr_checks import Found, _p_value, published_checks
+from shesha_studies.biology._crispr_results import Results, published_numbers
 from shesha_studies.biology.crispr import crispr
 from shesha_studies.external_data import PUBLISHED
 
@@ -53,13 +54,14 @@ def test_missing_data_are_told(monkeypatch, tmp_path):
     [("<1e-18", 1e-19, "agrees"), ("<1e-18", 1e-17, "differs"), ("0.02", 0.05, "agrees"), ("0.02", 0.07, "differs")],
 )
 def test_p_values_agree_below_a_bound_or_within_a_factor_of_three(published, ours, verdict):
-    assert _p_value("P", "p", published, ours, "why").verdict == verdict
+    line = {"where": "P", "what": "p", "published": published}
+    assert judge_line(line, Found(ours, why="why", p_value=True)).verdict == verdict
 
 
 def test_every_published_number_is_judged_even_of_no_rows():
     published, _ = split_numbers_and_claims(pd.read_csv(PUBLISHED / "crispr.csv", comment="#"))
     rows = pd.DataFrame(columns=["part", "data", "setting", "n", "coherence", "magnitude"])
-    checks = list(published_checks(Found(rows), published))
+    checks = against(published, published_numbers(Results(rows)), read_rules(crispr)["missing"])
     assert len(checks) == len(published)
     for table in range(59, 75):
         assert any(one.where == f"Geometric Stability, Table {table}" for one in checks), table

@@ -10,8 +10,7 @@ import pytest
 from shesha.studies.checks import AGREES, HOLDS_NOT, SAID, VERDICTS
 from shesha.studies.claims import OPERATORS
 from shesha.studies.facts import Fact
-from shesha.studies.page_from_rows import checks_of_page, study_facts
-from shesha.studies.published_checks import read_published
+from shesha.studies.page_from_rows import build_page
 from shesha.studies.run_studies import load_run, write_page
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "studies"
@@ -37,7 +36,7 @@ def test_no_study_decides_a_claim_in_code():
     root = Path(find_spec("shesha_studies").submodule_search_locations[0])
     verdicts = re.compile(r"\b(?:HOLDS_NOT|NOT_FOUND|INCONCLUSIVE|DIFFERS)\b")
     deciding = {place.name for place in root.rglob("*.py") if verdicts.search(place.read_text())}
-    numbers = {"_neuroscience_checks.py", "_crispr_checks.py", "_steering_checks.py", "_resi_checks.py"}
+    numbers = {"_neuroscience_checks.py", "_crispr_results.py", "_steering_checks.py", "_resi_checks.py"}
     numbers |= {"phase_diagrams_by_noise.py", "ground_truth.py"}  # The settings of some numbers are not printed.
     assert deciding == numbers
 
@@ -50,9 +49,8 @@ def verdict_of(rows, words):
     """Verdict of a claim of the study of recordings, from rows that may have been changed."""
     from shesha_studies.biology.neuroscience import neuroscience
 
-    page = neuroscience.pages[0](rows, read_published(neuroscience))
-    checks = checks_of_page(neuroscience, page.checks, study_facts(neuroscience, rows))
-    return next(one.verdict for one in checks if words in one.what)
+    page, _ = build_page(neuroscience, rows)
+    return next(one.verdict for one in page.checks if words in one.what)
 
 
 @pytest.fixture(scope="module")

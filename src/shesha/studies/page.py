@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,8 @@ from shesha.support.atomic_files import replacing, write_text
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from shesha.studies.published_checks import Found
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,12 @@ class Page:
     pictures : sequence of Picture
         Pictures, in the order of the page.
     notes : sequence of str
-        Explanations of differences, limits of the comparison, and cautions.
+        Explanations of differences, limits of the comparison, and cautions. Those in the rules of the study follow.
     checks : sequence of Check
-        Every published number and claim on the subject of the study, including those that the study cannot repeat.
+        Checks of numbers that the study judges itself. Without any, all published lines are judged by `answers`; with
+        some, only the claims in words are.
+    answers : mapping of key to Found
+        Our answers to published lines by their key.
     """
 
     answer: str = ""
@@ -49,6 +54,7 @@ class Page:
     pictures: tuple[Picture, ...] = ()
     notes: tuple[str, ...] = ()
     checks: tuple[Check, ...] = ()
+    answers: Mapping[str, Found] = field(default_factory=dict)
 
 
 def save_page(page: Page, folder: Path, title: str, question: str, ran: str) -> Path:

@@ -11,8 +11,8 @@ from shesha.studies.claim_files import claims_of_study
 from shesha.studies.claims import Claim, Judged, Line, judge
 from shesha.studies.facts import Fact, Facts
 from shesha.studies.page import Page
-from shesha.studies.published_checks import read_published
-from shesha.studies.rules_file import lesser_claims, set_headings, study_answer
+from shesha.studies.published_checks import against, read_published, split_numbers_and_claims
+from shesha.studies.rules_file import explain, lesser_claims, read_rules, set_headings, study_answer, study_notes
 from shesha.studies.study_definition import Study
 
 if TYPE_CHECKING:
@@ -21,10 +21,20 @@ if TYPE_CHECKING:
 
 def build_page(study: Study, rows: pd.DataFrame) -> tuple[Page, Facts]:
     """Return the page of a study with the engine's verdicts, answer and headings, and the facts that decide them."""
-    page, facts = study.pages[0](rows, read_published(study)), study_facts(study, rows)
-    checks = checks_of_page(study, page.checks, facts)
+    published = read_published(study)
+    page, facts = study.pages[0](rows, published), study_facts(study, rows)
+    checks = checks_of_page(study, _all_checks(study, page, published, facts), facts)
     tables, answer = set_headings(study, page.tables), study_answer(study, facts) or page.answer
-    return replace(page, tables=tables, checks=checks, answer=answer), facts
+    notes = (*page.notes, *study_notes(study, facts))
+    return replace(page, tables=tables, checks=checks, answer=answer, notes=notes), facts
+
+
+def _all_checks(study: Study, page: Page, published: pd.DataFrame | None, facts: Facts) -> tuple[Check, ...]:
+    """Return the checks of a page, and those of the published lines that the page leaves to the rules."""
+    if published is None:
+        return page.checks
+    lines = split_numbers_and_claims(published)[1] if page.checks else published
+    return (*page.checks, *against(lines, explain(study, page.answers, facts), read_rules(study).get("missing")))
 
 
 def study_facts(study: Study, rows: pd.DataFrame) -> Facts:
@@ -61,9 +71,10 @@ def _apply_decision(check: Check, decision: Judged | None) -> Check:
 
 def set_basis(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:
     """Set the basis of each check, as the study declares it."""
+    rules = read_rules(study)
+    own, repeated = ((*getattr(study, name), *rules.get(name, ())) for name in ("own_numbers", "repeated"))
     basis_checks = [
-        check if check.verdict == UNREACHABLE else set_basis_by_words([check], OWN_NUMBERS, study.own_numbers)[0]
-        for check in checks
+        check if check.verdict == UNREACHABLE else set_basis_by_words([check], OWN_NUMBERS, own)[0] for check in checks
     ]
     words = ("",) if study.stand_ins else ("stand-in",)
-    return set_basis_by_words(set_basis_by_words(basis_checks, STAND_IN, words, but=study.repeated), study.on)
+    return set_basis_by_words(set_basis_by_words(basis_checks, STAND_IN, words, but=repeated), study.on)

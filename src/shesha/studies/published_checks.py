@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shesha.studies import registry
-from shesha.studies.checks import AGREES, DIFFERS, NOT_RUN, UNREACHABLE, Check, judge_number
+from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, NOT_RUN, UNREACHABLE, Check, judge_number
 from shesha.studies.study_definition import Study
-from shesha.studies.tolerance import JOINT
+from shesha.studies.tolerance import JOINT, UNDECIDED, p_values_agree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,6 +58,10 @@ class Found:
         Note that is shown even if the numbers agree.
     n : int
         Number of draws of which a number is the mean; it is shown with `error`. 0 if there are none.
+    basis : str
+        Basis of our value, if it is not that of the study.
+    p_value : bool
+        Whether the number is a p-value, which agrees within a factor of three.
     """
 
     ours: float | str | None
@@ -67,6 +71,8 @@ class Found:
     decimals: int | None = None
     note: str = ""
     n: int = 0
+    basis: str = ""
+    p_value: bool = False
 
 
 def draws(values: pd.Series, why: str = "", decimals: int | None = None) -> Found:
@@ -129,10 +135,17 @@ def judge_line(line: Any, answer: Found, unit: str = "") -> Check:
     TypeError
         If there is no verdict, and words are published but a number was found, or the other way round.
     """
+    check = _judge_line(line, answer, unit)
+    return replace(check, basis=answer.basis) if check.ours is not None else check
+
+
+def _judge_line(line: Any, answer: Found, unit: str) -> Check:
     where, what, number = str(line["where"]), _what(line, unit), as_number(line["published"])
     if answer.verdict is not None:
         why = "" if answer.verdict == AGREES else answer.why
         return Check(where, what, number, answer.ours, answer.verdict, why or answer.note)
+    if answer.p_value:
+        return _judge_p_value(where, what, number, answer)
     if isinstance(number, str) and isinstance(answer.ours, str):
         same = number == answer.ours
         return Check(where, what, number, answer.ours, AGREES if same else DIFFERS, answer.note if same else answer.why)
@@ -158,6 +171,15 @@ def judge_line(line: Any, answer: Found, unit: str = "") -> Check:
         return check
     spread = f"Mean of {answer.n} draws with a standard deviation of {answer.error:.2g}."
     return replace(check, why=f"{check.why} {spread}".strip())
+
+
+def _judge_p_value(where: str, what: str, published: float | str, answer: Found) -> Check:
+    if not isinstance(answer.ours, float) or isnan(answer.ours):
+        return Check(where, what, published, None, NOT_RUN, ABSENT)
+    same, ours = p_values_agree(str(published), answer.ours), f"{answer.ours:.2g}"
+    if same is None:
+        return Check(where, what, published, ours, INCONCLUSIVE, UNDECIDED)
+    return Check(where, what, published, ours, AGREES if same else DIFFERS, "" if same else answer.why)
 
 
 def as_number(value: object) -> float | str:

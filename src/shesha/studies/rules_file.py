@@ -4,19 +4,24 @@ The file is `published/rules/NAME.toml`. An entry of `[claim]` has the key of a 
 the rules that decide this claim. The published line contains its place and its label. The fields of the first rule may
 be at the top level of the entry. A star in a key matches several lines; a star in the fields is replaced by the matched
 text. An entry of `[[answer]]` is a text with the names of facts in braces, or a rule whose words are the sentence. An
-entry of `[columns]` is the heading that replaces a column name in the tables of the page.
+entry of `[columns]` is the heading that replaces a column name in the tables of the page. `notes` are the notes of the
+page, with facts in braces. An entry of `[missing]` is the start of a published key and the reason why such lines cannot
+be repeated. An entry of `[why]` is a pattern of keys and the reason why our numbers differ, with facts in braces.
+`own_numbers` and `repeated` are the words of the `study` decorator.
 """
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from shesha.studies.claim_files import parse_claim, parse_rule
 from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, fact_names
 from shesha.studies.facts import Facts
-from shesha.studies.published_checks import claim_key, line_label, published_folder, read_published
+from shesha.studies.published_checks import Found, claim_key, line_label, published_folder, read_published
 from shesha.studies.study_definition import Study
 
 if TYPE_CHECKING:
@@ -78,6 +83,22 @@ def _claim_from_line(study: str, line: Line, entry: dict[str, Any]) -> Claim:
 def study_answer(study: Study, facts: Facts) -> str:
     """Return the answer of a study's page, "" without rules for it; sentences with missing facts are omitted."""
     return " ".join(filter(None, (_sentence(entry, facts) for entry in read_rules(study).get("answer", ()))))
+
+
+def explain(study: Study, answers: Mapping[str, Found], facts: Facts) -> dict[str, Found]:
+    """Return the answers with the reasons in the rules of a study, by the first pattern that matches their key."""
+    reasons: dict[str, str] = read_rules(study).get("why", {})
+
+    def reason(key: str) -> str:
+        text = next((reasons[pattern] for pattern in reasons if fnmatchcase(key, pattern)), "")
+        return text.format(**facts) if fact_names(text) <= set(facts) else ""
+
+    return {key: answer if answer.why else replace(answer, why=reason(key)) for key, answer in answers.items()}
+
+
+def study_notes(study: Study, facts: Facts) -> tuple[str, ...]:
+    """Return the notes of a study's page; notes with missing facts are omitted."""
+    return tuple(note.format(**facts) for note in read_rules(study).get("notes", ()) if fact_names(note) <= set(facts))
 
 
 def set_headings(study: Study, tables: Tables) -> Tables:

@@ -137,18 +137,6 @@ def _chance(groups: Mapping[str, list[str]]) -> dict[str, float]:
     }
 
 
-NOTE = (
-    "The table on calibration, restricted permutations and basis averaging uses nine networks per cell, three for "
-    f"each of three settings of a test. They were trained for {EPOCHS} epochs on Cora instead of the suite's 200. We "
-    f"compare their last layers on {N_ROWS} of the 1,000 test nodes with {N_PERMUTATIONS} permutations. Each score "
-    'is therefore based on 36 pairs, and differences of 0.05 are noise. In the column "within classes", nodes are '
-    "permuted within classes only, so the classes alone cannot raise the score. The columns on the feature split "
-    "compare networks by the difference of their splits on the given axes, or averaged over random rotations "
-    '(`basis_averaged_split`). The column "chance" is for random values. The study `which-measure` has more on '
-    "calibration."
-)
-
-
 def option_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one line per test and measure: mean AUPRC over networks in each design, with the range of chance."""
     options, records = rows[rows.part == "options"], []

@@ -10,33 +10,9 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
 from shesha_studies.benchmark import _resi_scores_and_places as tables
-from shesha_studies.benchmark._resi_calibration_and_axes import NOTE, option_table
+from shesha_studies.benchmark._resi_calibration_and_axes import option_table
 from shesha_studies.benchmark._resi_checks import table_checks
 from shesha_studies.benchmark._resi_facts import CHANCE, DOMAINS, Places
-
-NOTES = (
-    "Our scores are those of docs/benchmark (`shesha bench run small`, then `shesha bench report`). As in the "
-    "paper, they have two decimals, so scores can tie. This study itself trains networks only for the table on "
-    "calibration, restricted permutations and basis averaging. RTD uses two subsets of rows, and ten in the paper.",
-    'The paper states its claims in words ("performs well", "stands out"), and we chose the rules that decide '
-    "them. We set some rules after a first look at the results, so the numbers for each claim matter more than the "
-    "number of claims that agree.",
-    "The published values are stored by test and network, not by table. We inferred the numbers of Tables 7 to 30 "
-    "from their order in the appendix (graphs, language, vision; within each, accuracy, outputs, labels, shortcuts, "
-    "augmentation, layers).",
-    "Some checks cover a whole table and say so. The 8,640 numbers of all tables are in "
-    "`shesha.benchmark.published()`. We do not repeat numbers of other networks and data, but compare the order of "
-    "the 24 measures.",
-    "Agreement is Spearman's correlation over the measures between our column and a published column of the same "
-    "test and score (on Cora also of the same network), averaged over published columns. Unrelated orders have 0 +- "
-    '0.21. The column "published_agreement" is the mean agreement between published columns, which is about the '
-    "most that can be expected.",
-    "First places are uncertain. Over 20 columns, the median ranks of the leading measures differ by less than one "
-    'rank, and the leader changes when data sets and networks are resampled. The columns "first" give the share '
-    "of resampled choices in which a measure is first.",
-    "Tests of accuracy and outputs use ten models each. Even two disjoint sets of ten of our own models, trained in "
-    "the same way, have rank correlations of only 0.04 to 0.58.",
-)
 
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
@@ -50,11 +26,9 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         ("Cora, number by number, the same networks", _cora()),
         ("Positions of the measures", _positions(rows)),
     ]
-    pictures, notes = [_agreement_picture(by_test)], list(NOTES)
     if len(options):
         tables.append(("Calibration, restricted permutations, basis averaging", options))
-        notes.append(NOTE)
-    return Page("", tuple(tables), tuple(pictures), tuple(notes), checks)
+    return Page("", tuple(tables), (_agreement_picture(by_test),), checks=checks)
 
 
 def _cora() -> pd.DataFrame:

@@ -66,8 +66,6 @@ READ, TRAINED = _grid(), _options()
     published="resi.csv",
     stand_ins="small networks of our own, trained on SST-2, MNLI, Fashion-MNIST and CIFAR-10, replace the published "
     "language and vision models; Cora is repeated with the published architectures",
-    own_numbers=("runtimes vary",),
-    repeated=("the same networks on Cora",),
 )
 def resi(
     part: str, domain: str, dataset: str, architecture: str, pooling: str, test: str, quality: str

@@ -86,23 +86,6 @@ def _digits(widths: tuple[int, ...], rng: np.random.Generator) -> dict[str, list
 BY = ["data", "widths", "measure"]
 CALIBRATED = ("CKA", "RSA", "mutual kNN")
 """The measures with calibrated variants in the small suites."""
-NOTES = (
-    "Calibrated scores are 0 for all pairs that do not exceed chance, so the order of weak relations is lost. With "
-    "equal widths, calibration therefore cannot help. With different widths, the raw value of a biased measure "
-    "follows the widths, and calibration removes this bias. Measures without such a bias (unbiased CKA, RSA, "
-    "neighbourhood measures) lose in this case as well.",
-    'The data set "noise" has two groups of four models with 48 rows. Models of a group share a signal of rank 4 '
-    'in noise. Their widths are all 24, or between 4 and 108. For "digits", the groups are the first and the last '
-    "layer of the network that the library contains. A model is a random choice of 4 to 32 features, so widths "
-    "differ within groups but not between them. Chance is 0.43 for AUPRC, because 3 of the 7 other models belong to "
-    "the group of a model, and 0.5 for conformity.",
-    "The table of the benchmark uses our small suites with the two decimals of docs/benchmark. Positions are among "
-    "all 41 measures, three of which are calibrated. Pairs of the benchmark have equal widths and equal numbers of "
-    "rows, so chance is nearly the same for all pairs.",
-    "Calibration changes the meaning of a score, because 0 is chance. It changes the order of pairs that exceed "
-    "chance only if chance differs between them, by width, rank or number of rows. The best measure here is the "
-    "best for this signal strength and these widths only.",
-)
 
 
 @which_measure.page
@@ -113,7 +96,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "",
         (("Models of known groups", _readable(lines)), ("The benchmark's cells", _benchmark())),
         (_picture(lines),),
-        NOTES,
     )
 
 

@@ -23,7 +23,7 @@ from shesha.bio.analysis import (
 )
 from shesha.coherence import coherence_by_group, expected_mean_cosine
 from shesha_studies.biology import _single_cell_data as screens
-from shesha_studies.biology._crispr_checks import BOTH, SCORES, SCREEN, STIMULATION
+from shesha_studies.biology._crispr_results import BOTH, SCORES, SCREEN, STIMULATION
 
 Row = dict[str, float | int | str]
 DRAWS = {"standard": 999, "whitened": 999, "knn": 99}

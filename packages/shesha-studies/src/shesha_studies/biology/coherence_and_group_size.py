@@ -73,19 +73,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     titles = {"coherence": "coherence", "unbiased": "pairwise coherence"}
     fig, axes = panels(cells, "n", "effect", titles, label="cells of the group")
     axes[0].legend(frameon=False, fontsize="small", title="effect")
-    fake = rows[rows.effect == 0].groupby("spectrum")[["coherence", "magnitude"]].corr(method="spearman").min().min()
-    notes = (
-        f"Without an effect, magnitude and coherence have a correlation of at least {fake:.2f} over groups of these "
-        "sizes, so group size alone can explain most of the published correlation of 0.99. The study `crispr` shows "
-        "the same for real cells.",
-        'The column "closed form for isotropic noise" is the expected coherence without an effect. It follows '
-        "from the mean of the correlation of Gaussian pairs.",
-    )
     checks = (*_formula_checks(rows), *against(published, {}))
     picture = Picture(
         "coherence_and_size", fig, "Coherence and pairwise coherence against the number of cells of the group"
     )
-    return Page("", (("Means", table),), (picture,), notes, checks)
+    return Page("", (("Means", table),), (picture,), checks=checks)
 
 
 def _formula_checks(rows: pd.DataFrame) -> Iterator[Check]:

@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 
 from shesha.studies.checks import DATA
-from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, rank_correlation, rate, smallest
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, rank_correlation, smallest
 from shesha.studies.study_definition import study
 from shesha_studies.biology import _single_cell_data as screens
-from shesha_studies.biology._crispr_checks import BOTH, GAUSSIAN, SCORES, SCREEN, STIMULATION, Found
 from shesha_studies.biology._crispr_page import make_page
+from shesha_studies.biology._crispr_results import BOTH, GAUSSIAN, SCORES, SCREEN, STIMULATION, Results
 from shesha_studies.biology._crispr_rows import GIVEN, NULL_MODELS, PARTS, Row
 
 SIZES = ("10", "25", "50", "100", "400")
@@ -61,7 +61,6 @@ _FULL = [
     quick=_QUICK,
     published="crispr.csv",
     on=DATA,
-    own_numbers=("perturbations simulated",),
 )
 def crispr(part: str, data: str, setting: str) -> Row:
     """Do larger perturbations shift cells more coherently, beyond the effect of group size on both numbers?
@@ -79,57 +78,77 @@ crispr.page(make_page)
 @crispr.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the correlations of the screen, compared with control cells in groups of the same sizes."""
-    found = Found(rows)
-    parts = (_magnitude, _size, _methods, _models, _gaussian, _discordance)
+    found = Results(rows)
+    parts = (_magnitude, _data, _size, _methods, _models, _gaussian, _discordance)
     return as_facts({name: value for part in parts for name, value in part(found).items()})
 
 
-def _magnitude(results: Found) -> Mapping[str, Any]:
+_RHO, _NULL = ("rho", "rho_low", "rho_high"), ("chance", "fake_low", "fake_high")
+_OF_READING = ("magnitude_mean", "magnitude_sd", "magnitude_low", "magnitude_high", "coherence_high")
+
+
+def _of(score: str, *ends: str) -> Any:
+    return tuple(f"{score}_{end}" for end in ends)
+
+
+def _magnitude(results: Results) -> Mapping[str, Any]:
     facts: dict[str, Any] = {}
     for score in SCORES:
-        value, low, high = (results.get(f"{score}_{end}", "method", "standard") for end in ("rho", "low", "high"))
-        facts[score] = Fact(value, low, high)
-        fake = [results.get(f"{score}_{end}", "method", "standard") for end in ("chance", "fake_low", "fake_high")]
-        facts[f"{score}_fakes"], facts[f"{score}_fake_spread"] = fake[0], Fact(*fake)
+        facts[score] = results.fact(_of(score, "rho", "low", "high"), "method", "standard")
+        facts[f"{score}_fakes"] = results.get(f"{score}_chance", "method", "standard")
         facts[f"{score}_p"] = results.get(f"{score}_p", "method", "standard")
     groups = results.build("group")
+    guided = sorted(groups.index[groups.guides_low > 0])
     return facts | {
+        "coherence_fake_spread": results.fact(_of("coherence", *_NULL), "method", "standard"),
         "targets": len(groups),
         "above_chance": (groups.p_adj <= 0.05).sum(),
-        "above_guides": (groups.guides_low > 0).sum(),
+        **{"above_guides": len(guided), "above_guides in words": ", ".join(guided)},
     }
 
 
-def _size(results: Found) -> Mapping[str, Any]:
-    few, many = (Fact(*(results.get(name, "size", n) for name in ("coherence", "low", "high"))) for n in ("10", "400"))
-    fake = [results.get(name, "confound", "coherence and n") for name in ("chance", "fake_low", "fake_high")]
+def _data(results: Results) -> Mapping[str, Any]:
+    """Facts on the genes, guides and cell types that our data have."""
+    readings, types = results.build("reading"), results.build("group", STIMULATION)
+    stimulated = {"types": _of("coherence", "rho", "low", "high"), "types_fakes": _of("coherence", *_NULL)}
+    return {
+        **{f"10,000 counts, {name}": results.get(name, "reading", "10,000 counts") for name in _OF_READING},
+        **{f"{name}_rho in words": _listed(readings.get(f"{name}_rho", ())) for name in ("spread", "n")},
+        **{name: results.get(name, "counts", "cells") for name in ("n_guides", "n_controls")},
+        **{name: results.fact(ends, "method", "standard", STIMULATION) for name, ends in stimulated.items()},
+        **{"n_types": len(types), "types_above_chance": (types.p_adj <= 0.05).sum()},
+    }
+
+
+def _listed(values: Any) -> str:
+    return ", ".join(f"{value:.2f}" for value in values)
+
+
+def _size(results: Results) -> Mapping[str, Any]:
+    few, many = (results.fact(("coherence", "low", "high"), "size", n) for n in ("10", "400"))
     pairs = [results.get("unbiased", "size", n) for n in ("10", "400")]
     return {
         "size": rank_correlation(results.get("rho", "confound", "coherence and n"), len(screens.TARGETS)),
         "size_alone": Fact(few.value - many.value, few.low - many.high, few.high - many.low),
-        "few_cells": few.value,
-        "many_cells": many.value,
-        "pairwise_size_alone": pairs[0] - pairs[1],
-        "size_of_fakes": Fact(*fake),
+        **{"few_cells": few.value, "many_cells": many.value, "pairwise_size_alone": pairs[0] - pairs[1]},
+        "size_of_fakes": results.fact(_NULL, "confound", "coherence and n"),
     }
 
 
-def _methods(results: Found) -> Mapping[str, Any]:
+def _methods(results: Results) -> Mapping[str, Any]:
     methods = results.build("method").reindex(["standard", "whitened", "knn"])
     parts = results.build("components")
-    plain = parts[parts.index.str.startswith("coherence")] if len(parts) else None
     facts: dict[str, Any] = {
-        "lowest_method": smallest(_each(methods, *(f"coherence_{end}" for end in ("rho", "low", "high")))),
-        "largest_fake_of_methods": largest(
-            _each(methods, *(f"coherence_{end}" for end in ("chance", "fake_low", "fake_high")))
-        ),
+        "lowest_method": smallest(_each(methods, _of("coherence", "rho", "low", "high"))),
+        "largest_fake_of_methods": largest(_each(methods, _of("coherence", *_NULL))),
         "methods_p": methods.coherence_p.max(),
         "pairwise_fake_of_knn": results.get("unbiased_chance", "method", "knn"),
         **{f"fakes, {name}": value for name, value in methods.coherence_chance.items()},
     }
-    if plain is not None:
+    if len(parts):
+        plain = parts[parts.index.str.startswith("coherence")]
         facts |= {
-            "components_lowest": smallest(_each(plain, "rho", "rho_low", "rho_high")),
+            "components_lowest": smallest(_each(plain, _RHO)),
             **{"components_highest": plain.rho.max(), "components_p": plain.fake_p.max()},
             **{"components_fake_lowest": plain.chance.min(), "components_fake_highest": plain.chance.max()},
             **{"ranks_of_scores": plain.rank_score.min(), "ranks_of_magnitudes": plain.rank_magnitude.min()},
@@ -138,60 +157,61 @@ def _methods(results: Found) -> Mapping[str, Any]:
     return facts
 
 
-def _each(methods: Any, *names: str) -> list[Fact]:
+def _each(methods: Any, names: Sequence[str]) -> list[Fact]:
     """Return the numbers of each method, with their limits."""
     return [Fact(*(float(row[name]) for name in names)) for _, row in methods.iterrows()]
 
 
-def _excess_over_null_groups(results: Found) -> Fact:
-    """Distance of the pooled correlation of the pairwise score from the upper limit of control cells."""
-    ends = [results.get(name, "pooled", "unbiased, both", BOTH) for name in ("rho", "rho_low", "rho_high")]
-    limit = results.get("fake_high", "pooled", "unbiased, both", BOTH)
-    return Fact(*(end - limit for end in ends))
-
-
-def _slopes(results: Found) -> Fact:
+def _slopes(results: Results) -> Fact:
     """Return the ratio of the slopes of magnitude and size; its limits combine the ends of both intervals."""
-    parts = [
-        [results.get(f"{name}_{end}", "mixed", "coherence, centred", BOTH) for end in ("beta", "low", "high")]
+    steep, flat = (
+        absolute(results.fact(_of(name, "beta", "low", "high"), "mixed", "coherence, centred", BOTH))
         for name in ("magnitude", "log_n")
-    ]
-    steep, flat = (absolute(Fact(*part)) for part in parts)
+    )
     return Fact(steep.value / flat.value, steep.low / flat.high, steep.high / flat.low if flat.low else math.inf)
 
 
-def _models(results: Found) -> Mapping[str, Any]:
+def _models(results: Results) -> Mapping[str, Any]:
     facts: dict[str, Any] = {}
     for name in ("magnitude", "log_n"):
         for kind in ("beta", "fake"):
             facts[f"{name}_{kind}"] = results.get(f"{name}_{kind}", "mixed", "coherence, centred", BOTH)
     slopes, null = _slopes(results), facts["magnitude_fake"] / facts["log_n_fake"]
+    pairs, limit = (results.fact(ends, "pooled", "unbiased, both", BOTH) for ends in (_RHO, _NULL))
     return {
         **facts,
         "slopes": slopes,
         "slopes_null": null,
-        "slopes_beyond_null": Fact(*(end - null for end in (slopes.value, slopes.low, slopes.high))),
+        "slopes_beyond_null": _less(slopes, null),
         "between": results.get("between", "mixed", "coherence, as it is", BOTH),
         "between_centred": results.get("between", "mixed", "coherence, centred", BOTH),
         "pooled": results.get("rho", "pooled", "coherence, both", BOTH),
         "pooled_fakes": results.get("chance", "pooled", "coherence, both", BOTH),
-        "pooled_pairwise": results.get("rho", "pooled", "unbiased, both", BOTH),
-        "pooled_pairwise_fakes": results.get("chance", "pooled", "unbiased, both", BOTH),
-        "pooled_beyond_fakes": _excess_over_null_groups(results),
+        **{"pooled_pairwise": pairs.value, "pooled_pairwise_fakes": limit.value},
+        # The distance from the upper limit of control cells.
+        "pooled_beyond_fakes": _less(pairs, limit.high),
     }
 
 
-def _gaussian(results: Found) -> Mapping[str, Any]:
-    fake = [results.get(name, "given", "coherence given snr") for name in ("chance", "fake_low", "fake_high")]
+def _less(one: Fact, number: float) -> Fact:
+    return Fact(*(end - number for end in (one.value, one.low, one.high)))
+
+
+def _gaussian(results: Results) -> Mapping[str, Any]:
+    fake = results.fact(_NULL, "given", "coherence given snr")
     gaussian = results.build("null model", GAUSSIAN)
     facts: dict[str, Any] = {
-        "given_snr_fakes": Fact(*fake),
-        "given_snr_beyond": Fact(*(0.176 - end for end in (fake[0], fake[2], fake[1]))),
+        "given_snr_fakes": fake,
+        "given_snr_beyond": Fact(0.176 - fake.value, 0.176 - fake.high, 0.176 - fake.low),
     }
     if len(gaussian):
         lowest, highest = gaussian.within_noise.min(), gaussian.within_noise_highest.max()
         shifts = Fact((lowest + highest) / 2, lowest, highest)
-        facts |= {"gaussian_snr": gaussian.snr_rho.min(), "gaussian_shifts": shifts}
+        facts |= {"gaussian_snr": gaussian.snr_rho.min(), "gaussian_shifts": shifts, "gaussian_choices": len(gaussian)}
+        for name in ("magnitude", "partial"):
+            facts[f"gaussian_{name} in words"] = " to ".join(
+                f"{end:.2f}" for end in (gaussian[f"{name}_rho"].min(), gaussian[f"{name}_rho"].max())
+            )
     return facts
 
 
@@ -203,26 +223,20 @@ def _ratio_of_spreads(ratio: float, n: int) -> Fact:
     return Fact(ratio, ratio / reach, ratio * reach)
 
 
-def _discordance(results: Found) -> Mapping[str, Any]:
+def _discordance(results: Results) -> Mapping[str, Any]:
     low, high = (results.get(name, "left out", "coherence") for name in ("rho_low", "rho_high"))
     whole = results.get("coherence_rho", "method", "standard")
     facts: dict[str, Any] = {
-        "seeds": results.get("rank_score", "seeds", "all cells"),
         "seeds_of_cells": results.get("rank_score", "seeds", "80 % of the cells"),
         **{"left_out_lowest": low, "left_out_highest": high, "left_out_change": max(high - whole, whole - low)},
     }
     if results.has("quartiles"):
-        tables: dict[str, Any] = {score: results.build("quartiles").loc[score] for score in SCORES}
-        names = ("sd_score_ratio", "sd_magnitude_ratio", "sd_score_fake", "sd_magnitude_fake")
+        table: Any = results.build("quartiles")
         quarter = len(results.build("group")) // 4
-        facts |= {
-            f"{score}, {name}": _ratio_of_spreads(float(row[name]), quarter) if "ratio" in name else float(row[name])
-            for score, row in tables.items()
-            for name in names
-        }
-        far = {score: str(row.far_not_alike) for score, row in tables.items()}
-        facts |= {f"{score}, far but not alike": value for score, value in far.items()}
-        sets = [set(text.split(", ")) for text in far.values()]
-        both = len(set.intersection(*sets))
-        facts |= {"far_by_both": both, "far_share": rate(both, len(sets[0]))}
+        for score in SCORES:
+            for name in ("sd_score_ratio", "sd_magnitude_ratio"):
+                facts[f"{score}, {name}"] = _ratio_of_spreads(float(table.loc[score, name]), quarter)
+            facts[f"{score}, far but not alike"] = table.far_not_alike[score]
+        facts |= {f"coherence, {name}": table.loc["coherence", name] for name in ("sd_score_fake", "sd_magnitude_fake")}
+        facts["far_by_both"] = len(set.intersection(*(set(text.split(", ")) for text in table.far_not_alike)))
     return facts

@@ -14,7 +14,6 @@ from shesha.studies.checks import DATA
 from shesha.studies.facts import Fact, Facts, as_facts, resampled, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published_checks import against
 from shesha.studies.rates import binomial_limits
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix, Vector
@@ -139,8 +138,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
             still.groupby("data", sort=False)[list(_SCORES)].mean().rename(columns=_SCORES).reset_index(),
         ),
     )
-    checks = against(published, {})
-    return Page("", tables, (picture,), _NOTES, checks)
+    return Page("", tables, (picture,))
 
 
 def split_data(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
@@ -225,21 +223,6 @@ def _areas(ax: Any, rows: pd.DataFrame) -> None:
     ax.set_xticks(positions, splits, rotation=40, ha="right", fontsize=7)
     ax.set(ylabel="rank correlation of distances", title="Recorded areas")
     ax.legend(frameon=False, fontsize="small")
-
-
-_NOTES = (
-    "In the simulations with a slow wave, eight neurons follow the wave and no condition. The 96 trials form 16 "
-    "blocks of six trials of one condition. Shuffling of conditions breaks up these blocks, so the wave looks like "
-    "a geometry. Circular shifts keep both the blocks and the wave.",
-    "The simulations with unequal numbers of trials have Poisson counts of 28 neurons that do not depend on the "
-    "condition. In 254 trials, the 16 conditions are shown equally often or as often as in one session (7 to 71 "
-    "times).",
-    "The numbers of areas above a null are counted at 5 % (39 permutations) without correction, so one in twenty is "
-    "expected by chance. Contrasts rarely repeat in these sessions, so shuffles and circular shifts give nearly the "
-    "same numbers.",
-    "To compare the stability of areas, use equal numbers of trials (the default of `trial_split`), state the null, "
-    "and use the same number of neurons for all areas.",
-)
 
 
 _NEAR, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"

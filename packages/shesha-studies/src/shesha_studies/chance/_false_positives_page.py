@@ -59,30 +59,6 @@ SCALED = ("row scale about an offset", "depth of counts")
 BY = ["score", "data", "design", "n"]
 TOO_FREE = ("free", "blocks", "blocks of 8", "blocks of 25", "stretches of 8", "stretches of 25")
 """Designs that do not account for the dependence between the rows of these data."""
-NOTES = (
-    "Each rate is given with its exact 95 % limits and its number of runs. Such limits miss the true rate in one "
-    "line of twenty. Lines for the same kind of data share some draws, so several can miss together.",
-    "Rates in bold are above the level after correction for the number of lines in the "
-    "table (exact binomial test, Holm's correction at 5 %).",
-    "The tests of measures use 19 permutations, with which a level of 5 % can be reached exactly. The data are "
-    "Gaussian, Student's t (3 degrees of freedom), Laplace, and two clusters with independent members in X and Y. "
-    "The ratio of features to rows is 1/4, 1 or 4. Cases are used only if scores differ between draws. With as many "
-    "features as rows, canonical correlations have no value, and LinReg, GULP and EOS are at their bound in every "
-    "draw. Measures that ignore the order of the rows (MagDiff, ConcDiff, UnifDiff, IMD, MMD, sliced Wasserstein, "
-    "eigenspectrum similarity, stability difference) have no permutation null.",
-    "Clustered data have eight clusters of rows with separate offsets in X and in Y. With free permutations they "
-    "are significant although X and Y are related only through the clusters. Declare such dependence with `blocks`, "
-    "`groups`, `shift` or `within`.",
-    "Power is the rate of detection for a single signal strength: a shared part with the variance of the noise and "
-    "rank 4 (rank 3 for scores and covariates). The study `power` has weaker signals.",
-    "Scores of one representation use the same seed in all runs, as users do. If the null used other rotations than "
-    "the score, a seed whose rotations favour agreement would raise the rate of false positives.",
-    "The table of doubts gives rates of the library's warnings over 200 runs, not rates of p-values. Earlier "
-    "versions raised wrong warnings for Student's t, exact rank and sparse features (few rows, copied features, "
-    "ties). A cluster of 6 % of the rows is a finding and must not be reported as a row scale.",
-    "Rows can depend on one another in an order that the data do not show. For example, no warning detects "
-    "interleaved subjects. Such dependence must be declared.",
-)
 
 
 def make_page(rows: pd.DataFrame, level: float) -> Page:
@@ -101,7 +77,6 @@ def make_page(rows: pd.DataFrame, level: float) -> Page:
         "",
         tables,
         (_picture(measures, level),),
-        NOTES,
     )
 
 

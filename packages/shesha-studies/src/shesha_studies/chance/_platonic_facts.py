@@ -24,11 +24,6 @@ from shesha.studies.published_checks import Answers, Found, unreachable
 from shesha_studies.chance._two_modality_models import trends
 
 MODELS_MISSING = "We do not have layers of the published models for the WIT images"
-MISSING = {
-    "video": "We do not have VideoMAE, the language models or the PVD videos.",
-    "bpb": "We do not have the bits per byte of the published language models.",
-    **dict.fromkeys(("significant", "most p"), f"{MODELS_MISSING}."),
-}
 ON_WIDTH = ["before, with width", "after, with width"]
 
 

@@ -12,7 +12,6 @@ from shesha.nulls.null_summary import summarise
 from shesha.studies.facts import Facts, as_facts, group_means, largest, over_correlations, over_draws
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends
 
@@ -67,10 +66,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         ax.set(xlabel=f"accuracy of the first model ({group.data.iloc[0]})", title=measure)
     axes[0].set_ylabel("best of the layers")
     axes[0].legend(frameon=False, fontsize="x-small")
-    notes = (
-        STAND_IN,
-        "At level 0.01 the threshold is the sixth largest of 501 scores, so it varies more than at higher levels.",
-    )
+    notes = (STAND_IN,)
     picture = Picture(
         "alpha", fig, "Raw scores, and calibrated scores at three levels, against the capability of the first model"
     )
@@ -79,7 +75,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         (("Correlation with capability", table), ("Correlation with width", wide)),
         (picture,),
         notes,
-        against(published, {}),
     )
 
 

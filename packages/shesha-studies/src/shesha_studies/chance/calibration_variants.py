@@ -14,7 +14,7 @@ from shesha.nulls.null_summary import summarise
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, group_means, largest, over_draws, resampled
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, lines, logarithmic
-from shesha.studies.published_checks import Found, against, draws
+from shesha.studies.published_checks import Found, draws
 from shesha.studies.study_definition import grid_of, study
 from shesha_studies.synthetic_data import shared
 
@@ -29,18 +29,6 @@ VARIANTS = {
 }
 SCALED = ("gated_05", "gated_10", "centred", "adjusted")
 _GATED = ("gated_05", "gated_10")
-_BY_DEFINITION = "The method takes a single pair, so no experiment is needed."
-_MISSING = {
-    "murphy2024biasedcka aggregate": _BY_DEFINITION,
-    "chun2025sparsecka aggregate": _BY_DEFINITION,
-    "ours aggregate": (
-        "The study `depth` decides this claim. Its rows are maxima over layers, and those of this study are pairs."
-    ),
-    **dict.fromkeys(
-        ("cui2022deconfounded", "diedrichsen2020wuc", "cai2019brsa", "smilde2009rv"),
-        "This is a property of a method of another work, which the library does not contain.",
-    ),
-}
 
 
 _grid = grid_of("measure", "strength", "ratio", "seed")
@@ -97,21 +85,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
             axes[line][column].set(title=f"{title}, {'related' if strength else 'unrelated'}", xlabel="d / n")
             logarithmic(axes[line][column], rows.ratio)
     axes[0][0].legend(frameon=False, fontsize="xx-small")
-    notes = (
-        "The skewness of the null is 2 for a single dominant direction and falls as the number of directions grows. "
-        "It is largest for narrow data, not for high d / n.",
-        "z grows with the number of rows and with anything that narrows the null. It measures certainty, not "
-        "the size of the effect.",
-        "Centred scores keep the scale of the raw score. The range above chance shrinks as the width grows, so the "
-        "same signal has a lower centred score in wider data. Chance-adjusted and gated scores are divided by this "
-        "range.",
-    )
     picture = Picture(
         "calibration_variants",
         fig,
         "Gated, centred, chance-adjusted and z-scores against d / n, for unrelated and related data",
     )
-    return Page("", (("Means", table),), (picture,), notes, against(published, published_numbers(rows), _MISSING))
+    return Page("", (("Means", table),), (picture,), answers=published_numbers(rows))
 
 
 def _spread_of_z(unrelated: pd.DataFrame) -> Fact:

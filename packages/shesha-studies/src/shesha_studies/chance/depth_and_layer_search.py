@@ -25,7 +25,6 @@ from shesha.studies.facts import (
 )
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import draw_with_intervals, figure, logarithmic
-from shesha.studies.published_checks import against
 from shesha.studies.study_definition import grid_of, study
 from shesha.support.types import Matrix
 
@@ -89,17 +88,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     rows = rows.assign(hit=rows.p_value <= ALPHA, hit_alone=rows.best_alone_p <= ALPHA)
     columns = ["raw", "best_alone", "calibrated", "hit_alone", "hit", "pair_mean", "pair_sd"]
     table = rows.groupby(["aggregate", "kinship", "layers"], sort=False)[columns].mean().reset_index()
-    notes = (
-        "The published curve shows the calibrated score of the best pair. The p-value shows the size of the "
-        "problem: with 16 or more layers, nearly always at least one of hundreds of pairs is significant on its own.",
-        "Layers are independent unless the table says that neighbouring layers share variance. If they share 0.9 of "
-        "their variance, the maximum still rises, but more slowly.",
-    )
     shows = (
         "Maximum over layer pairs of unrelated models, and rate of false positives, against depth, with 95 % intervals"
     )
     picture = Picture("depth", _draw(_plain(rows)), shows)
-    return Page("", (("Means", table),), (picture,), notes, against(published, {}))
+    return Page("", (("Means", table),), (picture,))
 
 
 def _draw(plain: pd.DataFrame) -> Any:

@@ -9,7 +9,6 @@ from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, difference, group_means, largest, over_draws, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import panels
-from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 
@@ -56,17 +55,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     titles = {"raw": "raw CKA", "score": "calibrated CKA"}
     fig, axes = panels(rows, "d", "what", titles, label="features", width=5.0)
     axes[1].legend(frameon=False, fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5))
-    notes = (
-        "A wide random map keeps the distances between its inputs (Johnson and Lindenstrauss). Two such maps "
-        "therefore truly agree: they share the geometry of the inputs, and calibration rightly keeps this "
-        "agreement. With many input dimensions the inputs themselves have little geometry, because Gaussian points "
-        "in many dimensions are nearly equally far from one another. To measure agreement beyond the inputs, pass "
-        "them as covariates.",
-        "The paper does not print the input dimension. Scores are near zero only for maps much narrower than the "
-        "inputs, and rise as the maps become wider.",
-    )
     picture = Picture("generative", fig, "Raw and calibrated CKA of unrelated random maps of the same inputs")
-    return Page("", (("Means", table),), (picture,), notes, against(published, {}))
+    return Page("", (("Means", table),), (picture,))
 
 
 _CASE = ["map_of", "inputs"]

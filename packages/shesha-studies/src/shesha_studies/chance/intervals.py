@@ -109,24 +109,6 @@ BY = ["part", "data", "n", "d", "told", "score"]
 FEWEST = 20
 """Smallest number of runs with which a line is shown."""
 ASKED = LEVELS[1]
-NOTES = (
-    "Each cell of the table of similarities gives the percentage of runs whose interval contained the mean over "
-    "samples of the same size, for intervals of 90 % and of 95 %. The number of runs is in parentheses after the "
-    "kind of data. Bold percentages are significantly below 95 % (their exact 95 % limits exclude it). A dash means "
-    "that the data give no value or no interval.",
-    "Intervals of similarities are those of `compare(..., calibrate=True)`. They are the value plus and minus a "
-    "multiple of the standard deviation of its values on 50 random subsets of four fifths of the rows (delete-d "
-    'jackknife). "weak" and "strong" data share a part of rank 4 with a quarter of, or four times, the variance '
-    'of the noise. In "t(3)" both parts have Student\'s t distribution. "clusters" has eight clusters with '
-    "separate positions in X and in Y.",
-    "Intervals of scores of one representation are those of `estimate` with 100 resamples and 30 partitions (with "
-    "20,000 rows, the analytic interval of 50,000 random pairs). They are compared with the mean over samples and "
-    "partitions. The data have a shared Gaussian part of rank 4 and noise of the same variance in each feature. The "
-    'column "options" gives the options of `estimate`. "random" classes are drawn with the rows; "fixed" '
-    "classes have the same sizes in every sample, in the ratio 1 : 2 : 3 : 4.",
-    "Rows can depend on one another. If rows share a donor and `groups=` is not declared, they count as independent "
-    "and the intervals are far too narrow. No interval here accounts for features that were not measured.",
-)
 FAILING = (
     (
         "60 x 44",
@@ -165,7 +147,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "",
         tuple((title, table) for title, table in tables if len(table)),
         (_picture(lines),),
-        (*NOTES[:2], *_failing(lines), *NOTES[2:]),
+        _failing(lines),
     )
 
 

@@ -11,7 +11,6 @@ from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, resampled, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure, logarithmic
-from shesha.studies.published_checks import against
 from shesha.studies.study_definition import grid_of, study
 
 MEASURES = ("CKA", "RSA", "mutual kNN")
@@ -58,19 +57,13 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     axes[0].legend(frameon=False, fontsize="small")
     for ax in axes:
         logarithmic(ax, rows.budget)
-    notes = (
-        "The published curves look flat from 50 permutations on because their axis covers the whole range of the "
-        "score. In standard deviations of the null they are not flat. If a p-value is near the level, use more "
-        "permutations.",
-        "Our own times are on the performance page. We do not have the published graphics card.",
-    )
     picture = Picture(
         "permutation_budget",
         fig,
         "Error of the threshold, and largest calibrated score of unrelated pairs, against the number of permutations",
     )
     tables = (("Threshold of one pair over seeds", table), ("Calibrated scores of unrelated pairs", scores))
-    return Page("", tables, (picture,), notes, against(published, {}))
+    return Page("", tables, (picture,))
 
 
 def _spreads(rows: pd.DataFrame) -> pd.DataFrame:

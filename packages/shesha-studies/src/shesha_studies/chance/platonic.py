@@ -14,11 +14,9 @@ from shesha.charts import PALETTE
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published_checks import against
 from shesha.studies.study_definition import Unreachable, grid_of, study
 from shesha.support.types import Matrix
 from shesha_studies.chance._platonic_facts import (
-    MISSING,
     class_scores,
     make_facts,
     mean_trends,
@@ -131,7 +129,6 @@ PUBLISHED = [
     published="platonic.csv",
     stand_ins="networks of 32 to 1,024 units on two halves of images, and networks of word counts with a sentence "
     "encoder, replace the published language, vision and video models",
-    own_numbers=("smallest p-value",),
 )
 def platonic(data: str, epochs: int, width: int | str, partner: int | str, measure: str, null: str) -> dict[str, float]:
     """Does the best similarity over layers grow with a model's capability, before calibration and after?
@@ -175,28 +172,18 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     means = table.groupby("measure", sort=False)[["before", "after", "before, with width", "after, with width"]].mean()
     means = means.reset_index().assign(measure=lambda frame: frame.measure.map(called))
     bare, inside = untrained_scores(rows), class_scores(rows)
-    checks = against(published, published_numbers(rows, _KNOWN, list(published.key)), MISSING)
+    answers = published_numbers(rows, _KNOWN, list(published.key))
     tables = (
         ("Correlation with capability and width, mean over sets of models", means),
         ("The same for each set of models", table),
         ("Untrained networks", bare),
         ("Permuted within classes", inside),
     )
-    notes = (
-        STAND_IN,
-        "As in the paper, capability is the rank of the accuracy on unseen inputs. Each set has only twelve first "
-        "models for each second model, from two trainings. The 5 % critical value of a correlation in one set is "
-        "0.58.",
-        "Procrustes is calibrated on the leading 64 components of each layer.",
-        "Unbiased CKA, RV, SVCCA, Procrustes, cycle kNN and mutual kNN with k = 100 are computed only for some "
-        "of the sets.",
-        "The published models are cells of the full grid, listed below as not reachable. If you export their "
-        "layers, this study compares them as published, with 500 permutations.",
-    )
+    notes = (STAND_IN,)
     picture = Picture(
         "platonic", _draw(free), "Raw and calibrated scores of the best pair of layers against capability"
     )
-    return Page("", tables, (picture,), notes, checks)
+    return Page("", tables, (picture,), notes, answers=answers)
 
 
 def _draw(free: pd.DataFrame) -> Any:

@@ -11,7 +11,6 @@ from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, resampled, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
-from shesha.studies.published_checks import against
 from shesha.studies.study_definition import grid_of, study
 from shesha_studies.synthetic_data import shared
 
@@ -62,15 +61,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         curves(ax, wide, {measure: measure for measure in middle.measure.unique()})
         ax.set(xlabel="strength of the shared signal (noise: 1)", title=title, ylim=(-0.03, 1.03))
     axes[0].legend(frameon=False, fontsize="small")
-    notes = (
-        "The signal has the same total variance for every rank, so at equal strength a signal of rank 1 is detected "
-        "first. Neighbourhood measures need a stronger signal, especially at higher ranks.",
-        "All measures use the same draws, so their false positives are not independent.",
-    )
     picture = Picture(
         "power", fig, "Detection rate, raw score and calibrated score against the strength of a shared signal"
     )
-    return Page("", (("Means", table),), (picture,), notes, against(published, {}))
+    return Page("", (("Means", table),), (picture,))
 
 
 def _add_known_null(rows: pd.DataFrame) -> pd.DataFrame:

@@ -20,7 +20,6 @@ from shesha.studies.facts import (
 )
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, heat
-from shesha.studies.published_checks import against
 from shesha.studies.study_definition import grid_of, study
 
 N, D = 128, 256
@@ -71,16 +70,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
             )
     edges = _edges(rows)
     table = edges.rename("noise / strength at which the mean score falls below 0.1").reset_index()
-    notes = (
-        "The paper does not print n, d or the variance of a factor. Ten factors of unit variance have ten times the "
-        "total variance of one, so they are detected at higher noise. With equal total variance, signals with more "
-        "directions are detected only at lower noise.",
-        "CKA does not depend on the scale of the data, so values along a diagonal of the heat maps are equal up to "
-        "sampling error.",
-    )
     shows = f"Raw and calibrated CKA against noise and strength, by rank; factors of unit variance {rows.power.iloc[0]}"
     tables = (("Edges of detection", table),)
-    return Page("", tables, (Picture("snr", fig, shows),), notes, against(published, {}))
+    return Page("", tables, (Picture("snr", fig, shows),))
 
 
 def _planes(rows: pd.DataFrame) -> dict[tuple[int, str], pd.DataFrame]:

@@ -13,7 +13,6 @@ from shesha.charts import PALETTE
 from shesha.studies.facts import Fact, Facts, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published_checks import against
 from shesha.studies.rates import binomial_limits
 from shesha.studies.study_definition import grid_of, study
 from shesha.support.types import Matrix
@@ -112,19 +111,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     axes[1].set(xlabel="share with p <= 0.05", xlim=(0, 1), title="rows that depend on one another")
     axes[0].axhline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")
     axes[1].axvline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")
-    notes = (
-        'Single configurations can exceed 5 % by chance, because "at or below the level" is a statement about '
-        "the expected rate.",
-        "Permutation within blocks of consecutive rows does not make a test of series valid, because rows within a "
-        "block depend on their order. Circular shifts keep this order. They are valid if the series is long "
-        "compared with its autocorrelation, and 128 rows are short for AR(0.9).",
-    )
     picture = Picture(
         "type_1",
         fig,
         "Share of unrelated pairs with p <= 0.05: independent rows, with one dot per configuration, and dependent rows",
     )
-    return Page("", (("Rates", table),), (picture,), notes, against(published, {}))
+    return Page("", (("Rates", table),), (picture,))
 
 
 @type_1.facts

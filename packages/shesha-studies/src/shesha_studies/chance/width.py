@@ -23,7 +23,6 @@ from shesha.studies.facts import (
 )
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import panels
-from shesha.studies.published_checks import against
 from shesha.studies.study_definition import grid_of, study
 from shesha_studies.synthetic_data import noise
 
@@ -252,19 +251,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         .mean()
         .reset_index()
     )
-    notes = (
-        "The paper prints no numbers for these figures, so we judge its descriptions one by one.",
-        "If the features span all n - 1 dimensions of centred rows, all canonical correlations are 1. CCA then "
-        "has no score, and PWCCA is 1. The published peak and decay can be explained by a ridge added to the "
-        "covariances, which damps more directions for larger d.",
-        "With representations scaled to norm 1, the Procrustes similarity of noise rises with the width, like the "
-        "spectral measures. The published variant, 1 - d / ||Y||, is negative for noise.",
-        "We ran the paper's larger sizes, n = 2,048 and 4,096, for CKA and mutual kNN only.",
-    )
     picture = Picture(
         "width", fig, "Raw and calibrated scores of independent data against the number of features per row (d / n)"
     )
-    return Page("", (("Means", table),), (picture,), notes, against(published, {}))
+    return Page("", (("Means", table),), (picture,))
 
 
 width.facts(make_facts)

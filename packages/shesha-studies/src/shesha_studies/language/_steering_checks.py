@@ -11,12 +11,6 @@ from shesha.studies.checks import AGREES, DIFFERS
 from shesha.studies.published_checks import Found
 from shesha_studies.language._steering_page import Tables
 
-_THIRTY_FIVE = (
-    "This correlation is over the published sentence encoders (35 or 69), of which we have only MiniLM-L6. To test "
-    "the claims, its layers, trained and untrained, and encoders that count words replace them."
-)
-UNREACHABLE = {"model/": _THIRTY_FIVE, "family/": _THIRTY_FIVE}
-
 
 def published_numbers(tables: Tables, published: pd.DataFrame) -> dict[str, Found]:
     """Return our numbers for shuffled labels, and numbers computed from the published tables."""

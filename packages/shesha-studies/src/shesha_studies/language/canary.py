@@ -81,7 +81,6 @@ QUICK = [
     quick=QUICK,
     published="canary.csv",
     stand_ins="two of the 26 published sentence encoders, MiniLM-L6 and MPNet, represent all",
-    own_numbers=("counts:", "per cent of models", "the task that the caption", "10.5 | Shesha has the highest"),
 )
 def canary(model: str, kind: str, level: float, seed: int, task: str, layer: int) -> dict[str, float]:
     """Does drift of an encoder predict its loss of performance, and which score warns first without false alarms?
@@ -134,7 +133,7 @@ SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
 @canary.page
 def page(rows: Table, lines: Table) -> Page:
     """Make the page: the verdicts on Table 47 and on the text."""
-    statistics, (published, claims) = gather_statistics(rows), split_numbers_and_claims(lines)
+    statistics, published = gather_statistics(rows), split_numbers_and_claims(lines)[0]
     tables = (
         ("Comparison with Table 47 (last layers; means over encoders and draws)", statistics.beside(published)),
         (
@@ -150,22 +149,7 @@ def page(rows: Table, lines: Table) -> Page:
             statistics.matched.reset_index(names="number"),
         ),
     )
-    notes = (
-        "The published numbers are means over 26 encoders and 800 sentences. We use two of these encoders, six "
-        "layers of each, 240 sentences and 100 pairs of sentences, and two draws of the noise. A loss of 1 % "
-        "corresponds to two or three sentences, so McNemar's test (SST-2) or a jackknife (STS-B) at 5 % decides "
-        "whether there is a loss.",
-        'The text defines Procrustes similarity as 1 - |X - YR|^2 / (|X|^2 + |YR|^2); one minus it is "Procrustes, '
-        'squared" here. The numbers of Table 47 fit the distance |X - YR| itself, the root of twice that. The root '
-        "of a small number is larger than the number.",
-        "Drift without a loss of performance is not a false alarm of a monitor, because the weights did change. A "
-        "bound must be above the drift of mere re-encoding (another order, other batches, weights in half "
-        'precision). The table calls such bounds "bound from chance".',
-        "The caption of Table 47 says STS-B, but the method says SST-2 with a logistic regression. We computed both; "
-        "claims are judged on SST-2.",
-        "LoRA and quantisation are in the studies `structured-perturbation` and `canary-lm`, as in the paper.",
-    )
-    return Page("", tables, (_picture(statistics, published),), notes, tuple(checks(statistics, published, claims)))
+    return Page("", tables, (_picture(statistics, published),), checks=tuple(checks(statistics, published)))
 
 
 def _picture(statistics: Found, published: Table) -> Picture:

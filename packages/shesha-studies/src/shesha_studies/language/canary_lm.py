@@ -15,7 +15,6 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
 from shesha.studies.published_checks import (
     Table,
-    against,
     lines_of,
     number,
     split_numbers_and_claims,
@@ -69,7 +68,6 @@ def _grid(model: str, seeds: range, adapters: range) -> list[dict[str, object]]:
         "SmolLM2-135M-Instruct (if it is installed) and a small model trained here replace the 15 published causal "
         "models"
     ),
-    own_numbers=("points of", "times as many", "times the drift", "changes earlier than CKA"),
 )
 def canary_lm(model: str, kind: str, amount: float, seed: int) -> dict[str, float]:
     """Does the drift of a causal model predict its loss of performance, and which score has no false alarms?
@@ -121,22 +119,8 @@ def page(rows: Table, lines: Table) -> Page:
         *((name, table.dropna(axis=1, how="all").reset_index(names="number")) for name, table in numbers.items()),
         (f"{real}: mean drifts and losses over draws (losses in per cent)", means),
     )
-    judged = tuple(checks(subset, real, numbers[real], *split_numbers_and_claims(lines)))
-    return Page("", tables, (_picture(subset, real),), _NOTES, judged)
-
-
-_NOTES = (
-    "The published models have 0.1 to 7 billion weights. SmolLM2-135M-Instruct belongs to the family of the "
-    "smallest, and we read it from a file with weights of four bits. The tiny GPT has a third of a million weights "
-    "and was trained for half a minute on the same reviews. It can show that a claim can fail, but not what large "
-    "models do.",
-    "The loss of the probe is that of a logistic regression on mean states, in 5 folds. The probe is fitted again "
-    "after the change, so it can compensate for part of the damage. The losses of verdicts and next words use the "
-    "readout of the unchanged model. One sentence corresponds to 0.3 %.",
-    "False alarms are counted over changes with a loss below 1 %, as in the paper. These include real losses as "
-    "well as gains by chance, so McNemar's test at 5 % can give another answer.",
-    "The published models are cells of the grid and are computed if their weights are available.",
-)
+    judged = tuple(checks(subset, real, numbers[real], split_numbers_and_claims(lines)[0]))
+    return Page("", tables, (_picture(subset, real),), checks=judged)
 
 
 def _picture(rows: Table, model: str) -> Picture:
@@ -253,7 +237,7 @@ def _numbers(changes: Table) -> Table:
     return pd.DataFrame.from_dict(numbers, orient="index")
 
 
-def checks(own: Table, name: str, numbers: Table, published: Table, claims: Table) -> Iterator[Check]:
+def checks(own: Table, name: str, numbers: Table, published: Table) -> Iterator[Check]:
     """Yield a check for every published number and claim of 10.4, and for those in 3.3 and 10.5 on the same subject."""
     why = f"The published value is a mean over 15 causal models that are not available; ours is that of {name}."
     means = own.groupby(["kind", "amount"])[["drop", *SHOWN]].mean()
@@ -282,7 +266,6 @@ def checks(own: Table, name: str, numbers: Table, published: Table, claims: Tabl
     yield from text_checks(
         rest[ratio], lambda _, what: _quotient(published, what), "The quotient of the printed numbers is another."
     )
-    yield from against(claims, {})
 
 
 def _quotient(published: Table, what: str) -> float:

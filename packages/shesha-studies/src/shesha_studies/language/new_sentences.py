@@ -12,7 +12,7 @@ from shesha.steering import steerability
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published_checks import Found, against
+from shesha.studies.published_checks import Found
 from shesha.studies.study_definition import study
 from shesha_studies.causal_lm_embeddings import CAUSAL_FAMILIES, encoder_rows
 from shesha_studies.sentence_encoders import FAMILIES, N_LAYERS
@@ -67,23 +67,8 @@ def new_sentences(encoder: str, way: str, seed: int) -> dict[str, float]:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Compare the ways to split."""
     table: Any = rows.groupby(["encoder", "way"], sort=False).mean(numeric_only=True).drop(columns="seed")
-    names = list(dict.fromkeys(rows.encoder))
-    notes = (
-        "In your own experiments, pass the templates of sentences as `groups`. A split then never divides a "
-        "group, and labels are shuffled for whole groups.",
-        "The column p compares max drop with that of 19 shuffles of the labels.",
-        *([_CAUSAL_NOTE] if any(name in names for name in CAUSAL) else []),
-    )
-    checks = against(published, published_numbers())
     picture = Picture("new_sentences", _draw(table), "Accuracy and max drop of the probe, by kind of split")
-    return Page("", (("Means over draws", table.reset_index()),), (picture,), notes, checks)
-
-
-_CAUSAL_NOTE = (
-    "States of a causal model have large norms compared with the published strengths of at most 2, which hardly "
-    "change the predictions of its probe. Max drop is then far below its maximum, and often below that of shuffled "
-    "labels, whose probes have smaller margins (see the study `steering`)."
-)
+    return Page("", (("Means over draws", table.reset_index()),), (picture,), answers=published_numbers())
 
 
 def _draw(table: Any) -> Any:

@@ -12,7 +12,7 @@ from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correla
 from shesha.studies.facts import steps as steps_of
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published_checks import Table, against, split_numbers_and_claims
+from shesha.studies.published_checks import Table, split_numbers_and_claims
 from shesha.studies.study_definition import grid_of, study
 from shesha.support.types import Matrix
 from shesha_studies.language._drift_measures import NAMES, drifts
@@ -75,16 +75,6 @@ _SMALL = (TINY[1], TINY[0], MINILM)
     published="post_training.csv",
     stand_ins="SmolLM2-135M-Instruct, MiniLM-L6 and a small model trained here, each before and after further "
     "training, replace the 23 published pairs",
-    own_numbers=(
-        "mean:",
-        "Llama:",
-        "BLOOM:",
-        "Falcon:",
-        "counts:",
-        "Figure 21 | Shesha sees",
-        "moderate drift",
-        "all pairs are",
-    ),
 )
 def post_training(model: str, change: str, amount: float, seed: int, prompts: str) -> dict[str, float]:
     """Does Shesha measure twice the change that CKA does when a model is trained further, or is its scale different?
@@ -127,7 +117,7 @@ def _encode_prompts(model: Model) -> dict[str, Matrix]:
 @post_training.page
 def page(rows: Table, lines: Table) -> Page:
     """Make the page: ratios on a common scale, the amount of noise in the rows that gives the same drift."""
-    published, claims = split_numbers_and_claims(lines)
+    published = split_numbers_and_claims(lines)[0]
     trained, pairs = training_ratios(rows), published_pairs(published)
     steps = (
         trained.groupby(["model", "change", "amount"])[[*SHOWN, "times CKA", "noise, times CKA"]].mean().reset_index()
@@ -142,24 +132,11 @@ def page(rows: Table, lines: Table) -> Page:
         ("Drift between unrelated rows (rows in another order)", shuffled),
         ("The published Table 42 (drifts in per cent)", pairs.reset_index().rename(columns={"row": "pair"})),
     )
-    notes = (
-        "1 - rho (Shesha) and 1 - CKA are both 0 for no change and about 1 if nothing is shared, but they follow "
-        "different curves in between. Which of the two is larger depends on the representation and on the kind of "
-        'change. For the ratio "as equivalent noise", each drift is expressed as the amount of Gaussian noise in '
-        "the rows that causes the same drift in the same model and sentences.",
-        "SmolLM2-135M-Instruct is the second model of a published pair, and we do not have the first. Like the "
-        "other models, we train it further. At most 32 steps are few compared with instruction tuning.",
-        "The paper lists Pythia-1B and Pythia-1B-deduped as base and instruct model, but the second has the "
-        "same training on other data.",
-        "We do not have the published prompts. Our sentences are from news, captions and forums (STS-B) and "
-        "reviews (SST-2).",
-    )
     return Page(
         "",
         tables,
         (_picture(trained, pairs),),
-        notes,
-        (*number_checks(trained, pairs, published), *against(claims, {})),
+        checks=tuple(number_checks(trained, pairs, published)),
     )
 
 

@@ -14,7 +14,6 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
 from shesha.studies.published_checks import (
     Table,
-    against,
     as_number,
     lines_of,
     models,
@@ -83,7 +82,6 @@ def _grid(model: str, seeds: range, changes: list[tuple[str, float]]) -> list[di
     quick=[*_grid(TINY[1], range(1), CHANGES), *_grid(TINY[0], range(1), CHANGES)],
     published="structured_perturbation.csv",
     stand_ins="SmolLM2-135M-Instruct, MiniLM-L6 and a small model trained here replace the published models",
-    own_numbers=("per cent,", "times CKA", "times int8", "in the table itself", "is the row of rank"),
 )
 def structured_perturbation(model: str, kind: str, amount: float, seed: int, prompts: str) -> dict[str, float]:
     """How far do noise, fewer bits and random adapters move a causal model, and which score detects it first?
@@ -112,24 +110,13 @@ def _rows(name: str, kind: str, amount: float, seed: int) -> dict[str, Matrix]:
 @structured_perturbation.page
 def page(rows: Table, lines: Table) -> Page:
     """Make the page: orders and ratios of the scores for stand-ins, raw and on a common scale."""
-    published, claims = split_numbers_and_claims(lines)
+    published = split_numbers_and_claims(lines)[0]
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
     name = stand_in(rows, LEAST)
     table = means.loc[name]
     title = f"Comparison with Tables 43 to 46: {name} (means over draws and sets of sentences)"
-    notes = (
-        "The published numbers are means over 16 causal models of 0.1 to 7 billion weights. Their 50 prompts of "
-        "each of four kinds were written by language models and are not published. We use sentences from STS-B "
-        "(news, captions, forums) and SST-2.",
-        "1 - rho (Shesha), 1 - CKA and the Procrustes distance have different scales. Each is 0 for no change and "
-        "about 1 if nothing is shared (Procrustes: up to 1.4), but the curves in between differ. A ratio of two of "
-        "these drifts therefore compares scales, not sizes of changes.",
-        "We simulate weights of fewer bits by rounding float weights as bitsandbytes would, and we merge random "
-        "adapters into the weights. Adapters of the same scale cause less drift in a small model, because their "
-        "size is set per entry, whatever the size of the weights.",
-    )
     tables, pictures = ((title, _join_published(table, published)),), (_picture(means, published, name),)
-    return Page("", tables, pictures, notes, tuple(checks(table, name, published, claims)))
+    return Page("", tables, pictures, checks=tuple(checks(table, name, published)))
 
 
 def _join_published(means: Table, published: Table) -> Table:
@@ -254,7 +241,7 @@ def change_key(table: str, row: str) -> tuple[str, float]:
     return TABLES[table], float(row)
 
 
-def checks(own: Table, name: str, published: Table, claims: Table) -> Iterator[Check]:
+def checks(own: Table, name: str, published: Table) -> Iterator[Check]:
     """Yield a check for every published number and claim of 10.2."""
     for table, kind in TABLES.items():
         yield from stand_ins(
@@ -267,7 +254,6 @@ def checks(own: Table, name: str, published: Table, claims: Table) -> Iterator[C
         )
     yield from models(lines_of(published, "Table 53"), {}, "We do not have these weights.")
     yield from _text(published)
-    yield from against(claims, {})
 
 
 def _text(published: Table) -> Iterator[Check]:

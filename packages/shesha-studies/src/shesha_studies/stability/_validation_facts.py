@@ -24,14 +24,6 @@ from shesha.studies.facts import (
 from shesha.studies.published_checks import Found, draws
 from shesha_studies.stability._ten_tests import n_unbalanced
 
-UNREACHABLE = {
-    "model/": "This number belongs to published vision models (weights of timm) on CIFAR-10 or CIFAR-100, which we "
-    "do not have. The claims based on it are tested on small networks trained here.",
-    "architecture": "A test needs one architecture trained on several data sets, and CIFAR-100. The published "
-    "models were all trained on ImageNet, and the two CIFAR sets have similar images. Their "
-    "agreement therefore cannot separate an effect of the architecture from one of the weights.",
-}
-
 
 def published_numbers(models: pd.DataFrame, noise: pd.DataFrame, published: pd.DataFrame) -> dict[str, Found]:
     """Return our value for published numbers that follow from available models, noise, or other published numbers."""

@@ -11,7 +11,7 @@ from shesha.studies.checks import UNREACHABLE
 from shesha.studies.facts import Facts, as_facts, over_draws
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published_checks import Found, against
+from shesha.studies.published_checks import Found
 from shesha.studies.study_definition import study
 from shesha_studies.stability._stand_in_representations import DIGITS, NETWORKS, SENTENCES, stand_in
 
@@ -19,12 +19,6 @@ PIXELS = "digits, pixels"
 SIZES = (50, 100, 200, 400, 800, 1600)
 MODELS = (PIXELS, DIGITS, *SENTENCES, *NETWORKS)
 _COLOURS = {"digits": "#0072b2", "MiniLM": "#d55e00", "Fashion-MNIST": "#009e73", "CIFAR-10": "#cc79a7"}
-MISSING_WEIGHTS = {
-    "model/": (
-        "This score belongs to published vision models (weights of timm) on CIFAR-10 or CIFAR-100, which we do not "
-        "have."
-    )
-}
 
 
 def _cells(models: tuple[str, ...], n_draws: int) -> list[dict[str, object]]:
@@ -44,7 +38,6 @@ def _cells(models: tuple[str, ...], n_draws: int) -> list[dict[str, object]]:
     quick=_cells((PIXELS, DIGITS, *SENTENCES), 2),
     published="convergence.csv",
     stand_ins="fifteen representations of small networks, MiniLM and digits replace fifteen published vision models",
-    own_numbers=("from the table's own", "mean drift of a model", "Table 9 | mean size", "B.1 |"),
 )
 def convergence(representation: str, n: int, draw: int) -> dict[str, float]:
     """How much do scores change between 400 and 1,600 rows, and with fewer rows?
@@ -70,14 +63,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     logarithmic(ax, SIZES)
     ax.set(xlabel="rows", ylabel="feature split, mean of draws")
     ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    notes = (
-        "The smaller set of rows is part of the larger one, so the drift is smaller than the difference between two "
-        "separate draws. For the uncertainty of a score over rows, use `estimate`.",
-        "We do not have the weights of the published models, so our models are others.",
-    )
-    checks = against(published, published_numbers(table, published), MISSING_WEIGHTS)
+    answers = published_numbers(table, published)
     picture = Picture("convergence", fig, "Feature split against the number of rows, with one line per representation")
-    return Page("", (("Scores by number of rows", table.reset_index()),), (picture,), notes, checks)
+    return Page("", (("Scores by number of rows", table.reset_index()),), (picture,), answers=answers)
 
 
 def _drifts(rows: pd.DataFrame) -> pd.DataFrame:

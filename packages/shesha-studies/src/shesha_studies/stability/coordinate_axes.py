@@ -63,20 +63,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "of_axes",
     ]
     table = rows.groupby(["family", "name", "state"], sort=False)[numbers].mean().reset_index()
-    control = float((rows.turned_centred - rows.averaged_centred).abs().max())
-    notes = (
-        "As a control, the split after a single random rotation differs from the average over bases by at most "
-        f"{control:.3f} for every representation. The chance level (distances of one half matched with other rows) "
-        f"is at most {rows.chance.abs().max():.3f}.",
-        "A basis-averaged score depends only on inner products of rows and on the number of features, so the "
-        "difference from the feature split is due to the axes. The difference is negative if single axes contain "
-        "separate parts of the geometry (components, rare genes, silent neurons), because a half of the axes then "
-        "contains less than random directions do. It is positive if features are similar.",
-        "A common mean row is part of every half and raises cosine scores on any axes, so the comparison uses "
-        f"centred columns. On average the mean row adds {rows.mean_row.mean():+.2f} to the basis-averaged score.",
-        "Layers and epochs of the same network are not independent of one another.",
-        *([SINK] if CAUSAL in set(rows.family) else []),
-    )
+    notes = (SINK,) if CAUSAL in set(rows.family) else ()
     picture = Picture(
         "axes",
         _draw(rows),
@@ -106,6 +93,9 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "variance_share": _variance_share(learned),
             **{"largest": -far.of_axes, "largest in words": f"{far['name']}, {far.state}"},
             **{state: by_state[state] for state in ("untrained", "trained") if state in by_state.index},
+            "single_rotation": (rows.turned_centred - rows.averaged_centred).abs().max(),
+            "highest_chance": rows.chance.abs().max(),
+            "mean_row": rows.mean_row.mean(),
             "components": components.split_centred.mean(),
             "components_averaged": components.averaged_centred.mean(),
             **_recorded_facts(rows),

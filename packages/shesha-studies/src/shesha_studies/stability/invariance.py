@@ -14,7 +14,6 @@ from shesha.stability import basis_averaged_split, feature_split
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published_checks import against
 from shesha.studies.study_definition import grid_of, study
 from shesha.support.types import Matrix
 from shesha_studies.stability._invariance_transformations import CHANGES, apply_change, printed_example
@@ -100,21 +99,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         *(f"moved_{name}" for name in SIMILARITIES),
     ]
     table = rows.groupby(["data", "change"], sort=False)[columns].mean().reset_index()
-    notes = (
-        "A vector added to all rows changes the score if distances are based on correlations of rows, because it "
-        "becomes part of every correlation. It does not change Euclidean distances. A single number added to all "
-        "features does not change either distance.",
-        "A similarity measure is invariant if its value with a third representation does not change. The third "
-        "representation is a linear map, with noise, of sixteen of the features, because with 200 rows and 256 "
-        "features all canonical correlations are 1 for any data.",
-    )
     picture = Picture(
         "invariance",
         _draw(rows),
         "Change of the feature split and of the basis-averaged split under rotation, for three kinds of data",
     )
-    checks = against(published, {})
-    return Page("", (("Mean scores before and after a transformation", table),), (picture,), notes, checks)
+    return Page("", (("Mean scores before and after a transformation", table),), (picture,))
 
 
 def _draw(rows: pd.DataFrame) -> Any:

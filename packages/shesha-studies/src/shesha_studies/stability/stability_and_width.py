@@ -44,13 +44,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     titles = {"raw": "feature split", "corrected": "corrected for chance"}
     fig, axes = panels(subset, "d", "signal", titles, label="features")
     axes[0].legend(frameon=False, fontsize="small", title="signal")
-    note = (
-        "The rise with the width is an effect of averaging and not a bias: more features measure distances better, "
-        "as a longer test is more reliable (Spearman and Brown). Do not rank representations of different widths by "
-        "the raw score. Audits rank them with equal numbers of features."
-    )
     picture = Picture("stability_and_width", fig, "Feature split against the number of features, raw and corrected")
-    return Page("", (("Means", table),), (picture,), (note,))
+    return Page("", (("Means", table),), (picture,))
 
 
 @stability_and_width.facts

@@ -8,7 +8,7 @@ import pandas as pd
 
 from shesha.studies import tolerance
 from shesha.studies.checks import NOT_RUN, UNREACHABLE, Check, judge_number
-from shesha.studies.published_checks import against, as_number
+from shesha.studies.published_checks import as_number
 from shesha_studies.stability_correlations._base_representations import SEEDS
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
 from shesha_studies.stability_correlations._distinctness_page import distribution
@@ -38,7 +38,7 @@ _PER_BASE = {
 _DECIMALS = 2
 
 
-def checks(findings: Findings, published: pd.DataFrame, claims: pd.DataFrame) -> Iterator[Check]:
+def checks(findings: Findings, published: pd.DataFrame) -> Iterator[Check]:
     """Yield a check for every line of the published numbers, then for every claim in words."""
     ends = {
         (line.where, line.row, line.number): float(str(line.published))
@@ -50,7 +50,6 @@ def checks(findings: Findings, published: pd.DataFrame, claims: pd.DataFrame) ->
         low, high = (ends.get((line.where, line.row, end), float("nan")) for end in ("low", "high"))
         error = tolerance.interval_error(low, high)
         yield _number(findings, str(line.where), str(line.row), str(line.number), value, error)
-    yield from against(claims, {})
 
 
 def _number(findings: Findings, where: str, group: str, number: str, value: float | str, error: float) -> Check:
