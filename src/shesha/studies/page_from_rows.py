@@ -12,7 +12,15 @@ from shesha.studies.claims import Claim, Judged, Line, judge
 from shesha.studies.facts import Fact, Facts
 from shesha.studies.page import Page
 from shesha.studies.published_checks import against, read_published, split_numbers_and_claims
-from shesha.studies.rules_file import explain, lesser_claims, read_rules, set_headings, study_answer, study_notes
+from shesha.studies.rules_file import (
+    explain,
+    lesser_claims,
+    missing_reasons,
+    read_rules,
+    set_headings,
+    study_answer,
+    study_notes,
+)
 from shesha.studies.study_definition import Study
 
 if TYPE_CHECKING:
@@ -34,7 +42,7 @@ def _all_checks(study: Study, page: Page, published: pd.DataFrame | None, facts:
     if published is None:
         return page.checks
     lines = split_numbers_and_claims(published)[1] if page.checks else published
-    return (*page.checks, *against(lines, explain(study, page.answers, facts), read_rules(study).get("missing")))
+    return (*page.checks, *against(lines, explain(study, page.answers, facts), missing_reasons(study, facts)))
 
 
 def study_facts(study: Study, rows: pd.DataFrame) -> Facts:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from inspect import getsourcefile
 from math import isnan
 from pathlib import Path
@@ -86,6 +87,11 @@ def unreachable(why: str, ours: float | str | None = None) -> Found:
     return Found(ours, why=why, verdict=UNREACHABLE)
 
 
+def shown(values: Mapping[str, float | str | None]) -> Answers:
+    """Return values that are shown but not judged, for the reasons that `against` takes as `missing`."""
+    return {key: Found(ours, verdict=UNREACHABLE) for key, ours in values.items()}
+
+
 def against(
     published: pd.DataFrame | None,
     answers: Mapping[str, Found],
@@ -99,9 +105,10 @@ def against(
         Columns `where`, `what`, `key`, `published` (a number or words), and if needed `error` and `decimals` (default
         3).
     answers : mapping of key to Found
-        Our answers by key.
+        Our answers by key, or by "Table 3 | key". A line without a key has the key "row: number".
     missing : mapping of str to str
-        Reasons by prefix of the keys that cannot be repeated, such as missing data.
+        Reasons why lines cannot be repeated, such as missing data, by the start of their key or by a pattern of
+        "place | key".
 
     Returns
     -------
@@ -116,13 +123,20 @@ def against(
     ['agrees', 'differs']
     """
     assert published is not None
-    keyed = ((line, str(line.key)) for _, line in published.iterrows())
-    return tuple(judge_line(line, answers.get(key) or _missing(key, missing or {})) for line, key in keyed)
+    return tuple(judge_line(line, _answer(line, answers, missing or {})) for _, line in published.iterrows())
 
 
-def _missing(key: str, reasons: Mapping[str, str]) -> Found:
-    matches = [reason for start, reason in reasons.items() if key.startswith(start)]
-    return unreachable(matches[0]) if matches else Found(None, why=ABSENT, verdict=NOT_RUN)
+def _answer(line: Any, answers: Mapping[str, Found], missing: Mapping[str, str]) -> Found:
+    """Return our answer to a published line, by its key or by its place and key."""
+    key, place = claim_key(line) or f"{line['row']}: {line['number']}", str(line["where"])
+    found = answers.get(f"{place.rpartition(', ')[2]} | {key}") or answers.get(key)
+    if found is not None and (found.verdict != UNREACHABLE or found.why):
+        return found
+    reasons = (why for name, why in missing.items() if key.startswith(name) or fnmatchcase(f"{place} | {key}", name))
+    why = next(reasons, "")
+    if why:
+        return replace(found or Found(None), why=why, verdict=UNREACHABLE)
+    return found or Found(None, why=ABSENT, verdict=NOT_RUN)
 
 
 def judge_line(line: Any, answer: Found, unit: str = "") -> Check:

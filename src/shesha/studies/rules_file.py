@@ -5,9 +5,9 @@ the rules that decide this claim. The published line contains its place and its 
 be at the top level of the entry. A star in a key matches several lines; a star in the fields is replaced by the matched
 text. An entry of `[[answer]]` is a text with the names of facts in braces, or a rule whose words are the sentence. An
 entry of `[columns]` is the heading that replaces a column name in the tables of the page. `notes` are the notes of the
-page, with facts in braces. An entry of `[missing]` is the start of a published key and the reason why such lines cannot
-be repeated. An entry of `[why]` is a pattern of keys and the reason why our numbers differ, with facts in braces.
-`own_numbers` and `repeated` are the words of the `study` decorator.
+page, with facts in braces. An entry of `[missing]` is the start or the pattern of published keys and the reason why
+such lines cannot be repeated. An entry of `[why]` is a pattern of keys and the reason why our numbers differ. Both may
+contain facts in braces. `own_numbers` and `repeated` are the words of the `study` decorator.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from shesha.studies.checks import UNREACHABLE
 from shesha.studies.claim_files import parse_claim, parse_rule
 from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, fact_names
 from shesha.studies.facts import Facts
@@ -87,13 +88,25 @@ def study_answer(study: Study, facts: Facts) -> str:
 
 def explain(study: Study, answers: Mapping[str, Found], facts: Facts) -> dict[str, Found]:
     """Return the answers with the reasons in the rules of a study, by the first pattern that matches their key."""
-    reasons: dict[str, str] = read_rules(study).get("why", {})
+    reasons = _reasons(study, "why", facts)
 
     def reason(key: str) -> str:
-        text = next((reasons[pattern] for pattern in reasons if fnmatchcase(key, pattern)), "")
-        return text.format(**facts) if fact_names(text) <= set(facts) else ""
+        return next((reasons[pattern] for pattern in reasons if fnmatchcase(key, pattern)), "")
 
-    return {key: answer if answer.why else replace(answer, why=reason(key)) for key, answer in answers.items()}
+    return {
+        key: answer if answer.why or answer.verdict == UNREACHABLE else replace(answer, why=reason(key))
+        for key, answer in answers.items()
+    }
+
+
+def missing_reasons(study: Study, facts: Facts) -> dict[str, str]:
+    """Return the reasons why published lines cannot be repeated, by the start or the pattern of their keys."""
+    return _reasons(study, "missing", facts)
+
+
+def _reasons(study: Study, table: str, facts: Facts) -> dict[str, str]:
+    texts: dict[str, str] = read_rules(study).get(table, {})
+    return {key: text.format(**facts) for key, text in texts.items() if fact_names(text) <= set(facts)}
 
 
 def study_notes(study: Study, facts: Facts) -> tuple[str, ...]:

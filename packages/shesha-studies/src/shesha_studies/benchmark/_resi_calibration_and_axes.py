@@ -153,18 +153,14 @@ def option_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def option_facts(options: pd.DataFrame) -> dict[str, float]:
-    """Return how much each option changes the scores, and in how many tests the stability difference is above
-    chance."""
+    """Return how much each option changes the scores."""
     if not len(options):
         return {}
-    scored, split = options[options.raw.notna()], options[options.raw.isna()]
-    facts = {"tests of axes": float(len(split))}
+    scored, facts = options[options.raw.notna()], {}
     for name, after, before in (
         ("calibration", "calibrated", "raw"),
         ("within classes", "within classes", "calibrated"),
     ):
         move = scored[after] - scored[before]
         facts |= {f"{name} moves": move.mean(), f"{name}, lowest": move.min(), f"{name}, highest": move.max()}
-    for axes in AXES:
-        facts[f"{axes} above chance"] = float((split[axes] > split["95 % of chance"]).sum())
-    return facts | {"averaging moves": (split["basis-averaged"] - split["feature split"]).mean()}
+    return facts

@@ -58,14 +58,6 @@ def _numbers(means: pd.DataFrame, measures: dict[str, list[str]], keys: list[str
     return answers
 
 
-def class_scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate scores that are calibrated by permuting rows within classes."""
-    chosen = rows[rows.epochs > 0]
-    keys = ["measure", "data"]
-    both = chosen.pivot_table(index=[*keys, "epochs", "width", "partner"], columns="null", values="score").dropna()
-    return both.groupby(keys).mean().reset_index() if both.shape[1] == 2 else both.reset_index()
-
-
 def untrained_scores(rows: pd.DataFrame) -> pd.DataFrame:
     """Tabulate the scores of untrained networks by width."""
     bare = rows[rows.epochs == 0]
@@ -81,7 +73,8 @@ def make_facts(rows: pd.DataFrame, measures: Mapping[str, Sequence[str]], called
     means = table.groupby("measure")[["before", "after", *ON_WIDTH]].mean()
     facts: dict[str, Any] = {}
     for name, measure in (("cka", "CKA"), ("knn", "mutual kNN(k=10)")):
-        facts |= {f"{name}_{when}": _over_sets(table, measure, when) for when in ("before", "after", "lost")}
+        facts |= {f"{name}_{when}": _over_sets(table, measure, when) for when in ("before", "after")}
+    facts["cka_lost"] = _over_sets(table, "CKA", "lost")
     named = ("CKA", "CKA(kernel=rbf)", "mutual kNN(k=10)", "CKNNA(k=10)")
     ends = {
         name: [_over_sets(table, name, end) for end in ("before", "after")] for name in named if name in means.index
@@ -118,7 +111,7 @@ def _kernels(table: pd.DataFrame) -> dict[str, Any]:
         for axis, column in zip(("capability", "width"), columns, strict=True):
             part = [_over_sets(table, name, column) for name in _KERNELS]
             facts |= {f"{key}, {axis}, lowest": smallest(part), f"{key}, {axis}, highest": largest(part)}
-        facts[f"{key}, highest"] = largest(facts[f"{key}, {axis}, highest"] for axis in ("capability", "width"))
+    facts["calibrated, highest"] = largest(facts[f"calibrated, {axis}, highest"] for axis in ("capability", "width"))
     return facts
 
 

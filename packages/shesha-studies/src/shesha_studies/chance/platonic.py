@@ -17,7 +17,6 @@ from shesha.studies.pictures import figure
 from shesha.studies.study_definition import Unreachable, grid_of, study
 from shesha.support.types import Matrix
 from shesha_studies.chance._platonic_facts import (
-    class_scores,
     make_facts,
     mean_trends,
     published_numbers,
@@ -168,16 +167,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Correlate scores with capability, before and after calibration."""
     free = rows[(rows.null == "free") & (rows.epochs > 0)]
     table = mean_trends(rows)
-    called = {measure: name for name, measure in MEASURES.items()}
-    means = table.groupby("measure", sort=False)[["before", "after", "before, with width", "after, with width"]].mean()
-    means = means.reset_index().assign(measure=lambda frame: frame.measure.map(called))
-    bare, inside = untrained_scores(rows), class_scores(rows)
     answers = published_numbers(rows, _KNOWN, list(published.key))
     tables = (
-        ("Correlation with capability and width, mean over sets of models", means),
-        ("The same for each set of models", table),
-        ("Untrained networks", bare),
-        ("Permuted within classes", inside),
+        ("Correlation with capability and width, for each set of models", table),
+        ("Untrained networks", untrained_scores(rows)),
     )
     notes = (STAND_IN,)
     picture = Picture(

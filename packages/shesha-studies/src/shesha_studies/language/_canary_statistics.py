@@ -1,21 +1,14 @@
-"""Statistics of the canary study, and its checks."""
+"""Statistics of the canary study, and our values of its published numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from shesha.studies.checks import Check
-from shesha.studies.published_checks import (
-    Table,
-    lines_of,
-    models,
-    stand_ins,
-    text_checks,
-)
+from shesha.studies import published_checks
+from shesha.studies.published_checks import Answers, Table, lines_of, shown
 from shesha.support.types import Vector
 from shesha_studies.language._detection import NEVER, area, contest, correlation_within_groups, firsts
 from shesha_studies.language._drift_measures import BOUND, METRICS
@@ -147,69 +140,48 @@ def losses_found(noise: Table, name: str) -> Vector:
     return np.asarray(np.mean(rates, axis=0))
 
 
-def checks(found: Found, published: Table) -> Iterator[Check]:
-    """Yield a check for every published number and claim of 10.3, and for those in 3.3 and 10.5 on the same subject."""
-    last = found.noise[found.noise["last"] & (found.noise.task == "SST-2")].groupby("level")
-    means = last[["drop", "shesha", "cka", "procrustes"]].mean() if len(last) else None
-    other = (
-        "The published value is a mean over 26 encoders; ours is the mean over two of them, all-MiniLM-L6-v2 and "
-        "all-mpnet-base-v2, on SST-2."
-    )
-    yield from stand_ins(
-        lines_of(published, "Table 47"),
-        lambda row, name: (
-            0.0
-            if float(row) == 0
-            else None
-            if means is None or float(row) not in means.index
-            else float(means.loc[float(row), name])
-        ),
-        other,
-        "noise",
-    )
+def published_numbers(found: Found, published: Table) -> Answers:
+    """Return our values for Tables 47 and 54 and the text, and counts that follow from the tables."""
+    last = found.noise[found.noise["last"] & (found.noise.task == TASK)].groupby("level")
+    means = last[["drop", "shesha", "cka", "procrustes"]].mean()
+    values: dict[str, float | None] = {}
+    for _, line in lines_of(published, "Table 47").iterrows():
+        level = float(line.row)
+        known = 0.0 if level == 0 else None
+        values[f"{line.row}: {line.number}"] = float(means.loc[level, line.number]) if level in means.index else known
+    models = lines_of(published, "Table 54")
     at_hand = {f"sentence-transformers/{MINILM}": "MiniLM", f"sentence-transformers/{MPNET}": "MPNet"}
-    yield from models(lines_of(published, "Table 54"), at_hand, "We do not have these weights.")
-    yield from _text(found, published)
-
-
-def _text(results: Found, published: Table) -> Iterator[Check]:
-    every = lines_of(published, "10.3", "3.3", "10.5")
-    counts = {"observations": 26 * 51, "models": len(lines_of(published, "Table 54"))}
-    yield from text_checks(
-        every[(every.row == "counts") & every.number.isin(list(counts))],
-        lambda _, name: float(counts[name]),
-        f"Table 54 lists {counts['models']} names.",
-    )
-    protocol = every[(every.row == "counts") & ~every.number.isin(list(counts))]
-    ran = {"levels of noise": float(results.noise.level.nunique() + 1), "sentences": 240.0}
-    yield from stand_ins(
-        protocol,
-        lambda _, name: ran[name],
-        "To save time, we ran the noise levels of Table 47 and a part of the sentences.",
-    )
-    shares = {"Shesha before CKA": 100 * 19 / 26, "Shesha and CKA tied": 100 * 7 / 26, "CKA before Shesha": 0.0}
-    yield from text_checks(every[every.row == "per cent of models"], lambda _, name: shares[name], "")
-    sees, ties, later = results.contests["bound 0.05, SST-2: shesha cka"]
-    first = results.contests["bound 0.05, SST-2: procrustes shesha"][0]
-    n = sees + ties + later
-    cases = {
-        "Shesha before CKA": sees,
-        "Shesha and CKA tied": ties,
-        "CKA before Shesha": later,
-        "Procrustes before Shesha and CKA": first,
-        "Wasserstein never beyond 0.05": results.contests["never"][0],
+    names = {f"{line.row}: {line.number}": at_hand.get(str(line.row)) for _, line in models.iterrows()}
+    counts = {
+        "counts: observations": 26 * 51,
+        "counts: models": len(models),
+        "per cent of models: Shesha before CKA": 100 * 19 / 26,
+        "per cent of models: Shesha and CKA tied": 100 * 7 / 26,
+        "per cent of models: CKA before Shesha": 0,
     }
-    why = f"The published value is for 26 encoders; ours counts {n} cases of SST-2 (layer and draw) of two of them."
-    yield from stand_ins(every[every.row == "models"], lambda _, name: float(cases[name]), why)
-    yield from stand_ins(
-        every[every.row.str.startswith("per cent of models that")], lambda *_: 100 * sees / max(1, sees + later), why
-    )
-    bound = results.first.loc["bound 0.05"]
-    why = "The published value is a mean over 26 encoders; ours is over tasks and draws for the last layers of two."
-    yield from stand_ins(every[every.row.str.startswith("first noise")], lambda _, name: float(bound[name]), why)
-    rho = results.correlations["last"]
-    why = (
-        "The published value is over 26 encoders together; ours is the mean over tasks and draws for the last "
-        "layers of two."
-    )
-    yield from stand_ins(every[every.row.str.startswith("correlation")], lambda _, name: float(rho[name]), why)
+    return {
+        **shown({**values, **_detections(found)}),
+        **{key: published_checks.Found(name) for key, name in names.items() if name},
+        **{key: published_checks.Found(float(count)) for key, count in counts.items()},
+    }
+
+
+def _detections(results: Found) -> dict[str, float]:
+    """Cases in which a score is first, first detected noise, and correlations, for our two encoders."""
+    sees, ties, later = results.contests["bound 0.05, SST-2: shesha cka"]
+    values: dict[str, float] = {
+        "counts: levels of noise": results.noise.level.nunique() + 1,
+        "counts: sentences": 240.0,
+        "models: Shesha before CKA": sees,
+        "models: Shesha and CKA tied": ties,
+        "models: CKA before Shesha": later,
+        "models: Procrustes before Shesha and CKA": results.contests["bound 0.05, SST-2: procrustes shesha"][0],
+        "models: Wasserstein never beyond 0.05": results.contests["never"][0],
+        "per cent of models that differ: Shesha first": 100 * sees / max(1, sees + later),
+    }
+    for row, table in (
+        ("first noise beyond 0.05", results.first.loc["bound 0.05"]),
+        ("correlation with the drop", results.correlations["last"]),
+    ):
+        values |= {f"{row}: {name}": float(value) for name, value in table.items()}
+    return {key: float(value) for key, value in values.items()}

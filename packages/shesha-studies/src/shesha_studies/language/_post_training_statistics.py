@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 
-from shesha.studies.checks import Check
-from shesha.studies.published_checks import Table, lines_of, models, stand_ins, text_checks
+from shesha.studies.published_checks import Answers, Found, Table, lines_of, shown
 from shesha_studies.language._perturbed_models import stand_in
-from shesha_studies.language._sst2_and_stsb import SETS
 from shesha_studies.language._tuning import TASKS
 
 SHOWN = ("shesha", "cka", "procrustes", "squared")
 _LEAST = 32
 """Minimum number of rows of a model that is reported: one training on each task."""
-OTHER = "The 23 published pairs of causal models are not available"
 FAMILIES = (
     "SmolLM2",
     "SmolLM",
@@ -68,34 +64,22 @@ def published_pairs(published: Table) -> Table:
     )
 
 
-def number_checks(trained: Table, theirs: Table, published: Table) -> Iterator[Check]:
-    yield from stand_ins(lines_of(published, "Table 42"), lambda *_: None, f"{OTHER}.")
-    yield from models(lines_of(published, "Table 52"), {}, "We do not have these weights.")
-    lines = lines_of(published, "10.1", "3.3", "Figure 21", "Figure 22")
-    kinds = lines[lines.row.isin(["factual", "descriptive", "conversational", "instructions"])]
-    stands = {"factual": "news", "descriptive": "captions", "conversational": "forums", "instructions": "reviews"}
-    real = stand_in(trained, _LEAST)
-    medians = trained[trained.model == real].groupby("prompts")["times CKA"].median()
-    yield from stand_ins(
-        kinds,
-        lambda row, _: float(medians[stands[row]]),
-        f"{OTHER}; ours is {real} with other sentences ({', '.join(SETS)}).",
-    )
-    tables = {
-        "mean": theirs,
-        **{name: theirs[theirs.family.str.startswith(name)] for name in ("Llama", "BLOOM", "Falcon")},
-    }
-    yield from text_checks(
-        lines[lines.row.isin(list(tables))],
-        lambda row, what: float(
-            tables[row][what.removeprefix("times CKA, ")].mean()
-            / (tables[row].cka.mean() if what.startswith("times") else 1.0)
-        ),
-        "Ours follows from the rows of Table 42 (mean of the column, or quotient of means).",
-    )
-    counts = {
-        "pairs": float(len(theirs)),
-        "families": float(theirs.family.nunique()),
-        "observations": 4.0 * len(theirs),
-    }
-    yield from text_checks(lines[lines.row == "counts"], lambda _, what: counts[what], "counted in Table 42")
+def published_numbers(trained: Table, theirs: Table) -> Answers:
+    """Return ratios of the stand-in by kind of prompts, and numbers of the text that follow from Table 42."""
+    medians = trained[trained.model == best_stand_in(trained)].groupby("prompts")["times CKA"].median()
+    answers = shown({f"{row}: times CKA, shesha": float(medians[kind]) for row, kind in _KINDS.items()})
+    families = {name: theirs[theirs.family.str.startswith(name)] for name in ("Llama", "BLOOM", "Falcon")}
+    for row, table in {"mean": theirs, **families}.items():
+        for name in SHOWN[:3]:
+            mean = float(table[name].mean())
+            answers |= {f"{row}: {name}": Found(mean), f"{row}: times CKA, {name}": Found(mean / table.cka.mean())}
+    counts = {"pairs": len(theirs), "families": theirs.family.nunique(), "observations": 4 * len(theirs)}
+    return answers | {f"counts: {name}": Found(float(count)) for name, count in counts.items()}
+
+
+def best_stand_in(trained: Table) -> str:
+    return stand_in(trained, _LEAST)
+
+
+_KINDS = {"factual": "news", "descriptive": "captions", "conversational": "forums", "instructions": "reviews"}
+"""Kinds of prompts of the paper, and ours."""

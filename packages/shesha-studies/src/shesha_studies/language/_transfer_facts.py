@@ -136,11 +136,7 @@ def make_facts(rows: Table, published: Table) -> Facts:
     n = rows.groupby(["family", "part"]).ngroups
     facts = {"representations": Fact(float(n)), "families": Fact(float(rows.family.nunique()))}
     facts |= {name: rank_correlation(float(row.rho), n) for name, row in rhos.items()}
-    facts |= {f"{name}_families": rank_correlation(float(row.rho_families), row.families) for name, row in rhos.items()}
-    for name in ("accuracy 1", "accuracy 2"):
-        entry = paper_rhos[f"alignment, {name}"]
-        facts[f"published_{name[-1]}"] = rank_correlation(float(entry.rho), MODELS)
-        facts[f"published_{name[-1]}_families"] = rank_correlation(float(entry.rho_families), entry.families)
+    facts["published_1"] = rank_correlation(float(paper_rhos["alignment, accuracy 1"].rho), MODELS)
     for name, unit in (("behind_bhattacharyya", ["family", "part"]), ("behind_bhattacharyya_families", ["family"])):
         facts[name] = _difference(rows, "alignment", "bhattacharyya", unit)
     facts |= _over_representations(rows, table, n)

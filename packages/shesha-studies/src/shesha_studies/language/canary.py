@@ -31,10 +31,10 @@ from shesha_studies.language._canary_statistics import (
     TASK,
     UNIT,
     Found,
-    checks,
     gather_statistics,
     last_layer_correlations,
     losses_found,
+    published_numbers,
 )
 from shesha_studies.language._drift_measures import BOUND, NAMED, drifts
 from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
@@ -149,7 +149,7 @@ def page(rows: Table, lines: Table) -> Page:
             statistics.matched.reset_index(names="number"),
         ),
     )
-    return Page("", tables, (_picture(statistics, published),), checks=tuple(checks(statistics, published)))
+    return Page("", tables, (_picture(statistics, published),), answers=published_numbers(statistics, published))
 
 
 def _picture(statistics: Found, published: Table) -> Picture:

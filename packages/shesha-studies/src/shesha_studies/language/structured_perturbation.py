@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
 import pandas as pd
 
-from shesha.studies.checks import Check
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, over_draws, smallest, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
-from shesha.studies.published_checks import (
-    Table,
-    as_number,
-    lines_of,
-    models,
-    number,
-    split_numbers_and_claims,
-    stand_ins,
-    text_checks,
-)
+from shesha.studies.published_checks import Answers, Found, Table, lines_of, number, shown, split_numbers_and_claims
 from shesha.studies.study_definition import study
+from shesha.studies.tolerance import JOINT
 from shesha.support.types import Matrix
 from shesha_studies.language._drift_measures import NAMED, drifts
 from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed, stand_in
@@ -53,7 +43,6 @@ SHOWN = ("shesha", "cka", "procrustes", "squared")
 TABLES = {"Table 43": "noise", "Table 44": "", "Table 45": "rank", "Table 46": "scale"}
 LEAST = 96
 """Minimum number of rows of a model that is compared with the published means: all changes except rounding."""
-WHY = "The published values are means over 16 causal models that are not available; ours is that of "
 _THREE = list(SHOWN[:3])
 _UNIT = ["prompts", "seed"]
 
@@ -116,7 +105,7 @@ def page(rows: Table, lines: Table) -> Page:
     table = means.loc[name]
     title = f"Comparison with Tables 43 to 46: {name} (means over draws and sets of sentences)"
     tables, pictures = ((title, _join_published(table, published)),), (_picture(means, published, name),)
-    return Page("", tables, pictures, checks=tuple(checks(table, name, published)))
+    return Page("", tables, pictures, answers=published_numbers(table, published))
 
 
 def _join_published(means: Table, published: Table) -> Table:
@@ -242,39 +231,21 @@ def change_key(table: str, row: str) -> tuple[str, float]:
     return TABLES[table], float(row)
 
 
-def checks(own: Table, name: str, published: Table) -> Iterator[Check]:
-    """Yield a check for every published number and claim of 10.2."""
+def published_numbers(own: Table, published: Table) -> Answers:
+    """Return drifts of the stand-in, and the numbers of the text that follow from the published tables."""
+    ours: dict[str, float | None] = {}
+    per_cent: dict[str, float] = {}
     for table, kind in TABLES.items():
-        yield from stand_ins(
-            lines_of(published, table),
-            lambda row, what, table=table: (  # type: ignore[misc]
-                float(own.loc[key, what]) if (key := change_key(table, row)) in own.index else None
-            ),
-            WHY + name,
-            kind,
-        )
-    yield from models(lines_of(published, "Table 53"), {}, "We do not have these weights.")
-    yield from _text(published)
-
-
-def _text(published: Table) -> Iterator[Check]:
-    """Compare percentages in the text with the published tables."""
-    lines = lines_of(published, "10.2", "Figure 23", "Figure 24")
-    plain = lines[lines.number.isin(SHOWN)]
-
-    def of_table(row: str, what: str) -> float:
-        kind, _, amount = row.partition(" ")
-        table = {"noise": "Table 43", "rank": "Table 45", "scale": "Table 46"}.get(kind, "Table 44")
-        keys = lines_of(published, table).row.astype(str)
-        wanted = next(key for key in keys if key == kind or as_number(key) == as_number(amount))
-        return 100 * number(published, table, wanted, what)
-
-    yield from text_checks(
-        plain, of_table, "The published table itself gives another number.", "per cent,", rounding=0.05
-    )
-    drifts = [number(published, "Table 43", "0.50", measure) for measure in ("shesha", "cka")]
-    bits = [number(published, "Table 44", row, "shesha") for row in ("nf4", "int8")]
-    ratios = {"noise 0.5": drifts[0] / drifts[1], "nf4": bits[0] / bits[1]}
-    yield from text_checks(
-        lines[~lines.number.isin(SHOWN)], lambda row, _: ratios[row], "It follows from the published table."
-    )
+        for _, line in lines_of(published, table).iterrows():
+            key = change_key(table, str(line.row))
+            ours[f"{table} | {line.row}: {line.number}"] = (
+                float(own.loc[key, line.number]) if key in own.index else None
+            )
+            change = f"{kind} {float(line.row):g}" if kind else line.row
+            per_cent[f"{change}: {line.number}"] = 100 * float(line.published)
+    ratios = {
+        "noise 0.5: times CKA, Shesha": per_cent["noise 0.5: shesha"] / per_cent["noise 0.5: cka"],
+        "nf4: times int8": per_cent["nf4: shesha"] / per_cent["int8: shesha"],
+    }
+    rounded = {key: Found(value, 0.05 / JOINT) for key, value in per_cent.items()}
+    return {**shown(ours), **rounded, **{key: Found(ratio) for key, ratio in ratios.items()}}

@@ -16,7 +16,7 @@ from shesha.studies.study_definition import study
 from shesha.support.types import Labels, Matrix
 from shesha_studies.causal_lm_embeddings import CAUSAL, SINK
 from shesha_studies.external_data import sklearn
-from shesha_studies.language._transfer_checks import checks
+from shesha_studies.language._transfer_checks import published_numbers
 from shesha_studies.language._transfer_facts import (
     LABELS,
     make_facts,
@@ -140,7 +140,8 @@ def page(rows: Table, lines: Table) -> Page:
         ),
     )
     notes = (SINK,) if CAUSAL in set(rows.family) else ()
-    return Page("", tables, (_picture(rows, correlations),), notes, tuple(checks(rows, published)))
+    answers = published_numbers(rows, published)
+    return Page("", tables, (_picture(rows, correlations),), notes, answers=answers)
 
 
 def _picture(rows: Table, correlations: Table) -> Picture:

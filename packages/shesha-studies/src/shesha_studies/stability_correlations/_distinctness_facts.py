@@ -48,9 +48,11 @@ def _aggregate_facts(findings: Findings) -> Mapping[str, Any]:
     small = sum(abs(each.value) < 0.3 for each in domains.values())
     return {
         "pooled": _over_groups(rho),
-        "pooled_value": rho.value,
         "configurations": rho.n,
         "bases": findings.distinct.group.nunique(),
+        "bases of full size": findings.rows[findings.rows["size"] != "small"].group.nunique(),
+        **{f"median {name}": findings.rows[name].median() for name in ("cka", "chance")},
+        **{"mean shuffled": findings.distinct.shuffled.mean(), "unscored": findings.rows.stability.isna().sum()},
         "interval_ratio": (rho.group_high - rho.group_low) / (rho.high - rho.low),
         "domains": len(domains),
         "small_domains": small,
@@ -98,11 +100,9 @@ def _kind_facts(findings: Findings) -> Mapping[str, Any]:
 
 
 def _levels(findings: Findings) -> Mapping[str, Any]:
-    kinds = findings.levels["ranks within bases and kinds", "stability", "cka"]
     raw, corrected = (findings.levels["as published: all pooled", "stability", name] for name in ("cka", "unbiased"))
     others = {measure: rho.value for (measure, kind), rho in findings.alternatives.items() if kind == "all"}
     facts = {
-        "within_kinds": _over_groups(kinds),
         **_correlations_within_kinds(findings),
         "rotated within kinds": _over_groups(findings.levels["ranks within bases and kinds", "averaged", "cka"]),
         "rotated between bases": _over_groups(
@@ -150,14 +150,11 @@ def _bias(rows: pd.DataFrame) -> Fact:
 def _model_facts(findings: Findings) -> Mapping[str, Any]:
     """Facts on the mixed model, and on unchanged bases."""
     model, spread = findings.mixed_model, findings.rows[["stability", "cka"]].std()
-    base = findings.rows[findings.rows.kind == "original"].cka_of_base
     slope = Fact(model.slope, model.slope - 1.96 * model.error, model.slope + 1.96 * model.error)
     return {
         "slope": slope,
         "slope_size": absolute(slope),
         "standard slope": model.slope * spread.cka / spread.stability,
         "lowest stability": float(findings.rows.stability.min()),
-        "lowest cka of base": float(base.min()),
         "unique": 1 - findings.kinds["original"].value ** 2,
-        "unique_off": abs(0.1 - findings.kinds["original"].value ** 2),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import combinations
 from math import comb
 from typing import Any
 
@@ -10,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.studies.facts import NAN, Fact, Facts, as_facts, mean_correlation, rank_correlation
-from shesha_studies.stability_correlations import _geometric_tax_page as tables
-from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, TITLES, Findings, chance_of_jaccard
+from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, Findings
 
 _L, _J = "Geometric Stability", "Geometric Stability (journal)"
 
@@ -59,8 +59,10 @@ def _trade(findings: Findings) -> Mapping[str, Any]:
 def _width_facts(findings: Findings) -> Mapping[str, Any]:
     """Correlations with the number of features."""
     names = ("logme", "accuracy", "stability", "equal")
-    rhos = {name: tables.width_correlations(findings, name) for name in names}
+    rhos = {name: findings.with_width(name) for name in names}
+    means = ("shuffled", "stability", "repeated stability", "logme", "repeated logme")
     return {
+        **{f"mean {name}": findings.rows[[f"{name} {t}" for t in TARGETS]].mean().mean() for name in means},
         **{f"{name} with width": rank_correlation(min(values), len(findings.rows)) for name, values in rhos.items()},
         **{f"{name} with width in words": _join_signed(values) for name, values in rhos.items()},
     }
@@ -68,17 +70,25 @@ def _width_facts(findings: Findings) -> Mapping[str, Any]:
 
 def _scores(findings: Findings) -> Mapping[str, Any]:
     """Facts on LogME of few rows, agreement of ranks, and effects of rotations."""
-    exact, code = tables.few_rows(findings)
-    table = tables.agreement(findings)
-    stability = table[table.score == TITLES["stability"]]
+    exact, code = _few_rows(findings)
+    pairs = [(f"stability {first}", f"stability {second}") for first, second in combinations(TARGETS, 2)]
+    plain, equal = (
+        [findings.rank_correlation(*pair, same_width=flag).value for pair in pairs] for flag in (False, True)
+    )
     ranks = [findings.rank_correlation(f"stability {target}", f"averaged {target}").value for target in TARGETS]
     return {
         **{"few_rows": code, "few_rows_exact": exact, "few_rows_apart": abs(code - exact)},
-        "ranks across in words": _join_signed(stability["all"]),
-        "ranks across at equal width in words": _join_signed(stability["same width"]),
-        "ranks across": rank_correlation(float(stability["same width"].min()), len(findings.rows)),
+        "ranks across in words": _join_signed(plain),
+        "ranks across at equal width in words": _join_signed(equal),
+        "ranks across": rank_correlation(min(equal), len(findings.rows)),
         "ranks after rotation in words": _join_signed(ranks),
     }
+
+
+_GROUPS = (
+    ("objective", "contrastive", ("autoencoder", "rotation")),
+    ("shape", "hierarchical", ("columnar",)),
+)
 
 
 def _groups(findings: Findings) -> Mapping[str, Any]:
@@ -87,7 +97,7 @@ def _groups(findings: Findings) -> Mapping[str, Any]:
     The limits of the number of sets are the sets that show the difference and the sets that do not show the opposite.
     """
     facts: dict[str, Any] = {}
-    for _, column, group, others in tables.COMPARISONS[:2]:
+    for column, group, others in _GROUPS:
         numbers = {target: findings.compared(target, column, group, others) for target in TARGETS}
         clear, turned = (
             sum(sign * line["difference"] > 0 and line["p"] < 0.05 for line in numbers.values()) for sign in (1, -1)
@@ -138,29 +148,25 @@ def _most_below_dino(published: pd.DataFrame, moved: float) -> int:
 
 
 def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
-    """Facts on the correlations of Tables 23, 28 and 30, and on the families of Tables 29 and 41."""
+    """Facts on the correlations of Tables 23 and 28, and on the families of Tables 29 and 41."""
     table = _column(published, f"{_L}, Table 23", row="LogME vs Shesha-FS").astype(float)
-    families = tables.families_published(published)
+    families = _families_published(published)
     domain = _column(published, f"{_L}, Table 22", number="domain").to_dict()
     own = published[published["where"] == f"{_L}, Table 28"]
     pairs = dict(zip(zip(own.row, own.number, strict=True), own.published.astype(float), strict=True))
     within, across = (
         [value for (a, b), value in pairs.items() if (domain[a] == domain[b]) == flag] for flag in (True, False)
     )
-    tops = _column(published, f"{_L}, Table 30", row="LogME vs Shesha-FS").astype(float)
     return {
         "Oxford Pets": table["Oxford Pets"],
         "above the most negative": table["Oxford Pets"] - table.min(),
         "Table 23 in words": _join_signed(table),
-        "published negative": tables.significantly_negative(published),
-        "families": mean_correlation(families["all"], int(families.families.min())),
+        "published negative": _significantly_negative(published),
+        "families": mean_correlation(families["rho"], int(families.families.min())),
         "textures and pets": pairs["DTD", "Oxford Pets"],
         "flowers and pets": pairs["Flowers-102", "Oxford Pets"],
         "within beyond across": min(within) - max(across),
-        "lowest of Table 28": min(pairs.values()),
         "lowest across": min(across),
-        **{"shared by chance": chance_of_jaccard(94, 20), "shared": tops.mean()},
-        "shared beyond chance": tops.mean() - chance_of_jaccard(94, 20),
     }
 
 
@@ -184,10 +190,46 @@ def _places(published: pd.DataFrame) -> Mapping[str, float]:
     both = ranks.merge(positions.reset_index().melt("row"), on=["row", "number"])
     equal = int((both.value == both.published.astype(float)).sum())
     turned = sum(_turned_pairs(group.value, group.published.astype(float)) for _, group in both.groupby("number"))
-    return {"ranks that follow": equal, "ranks that do not": len(ranks) - equal, "pairs turned": turned}
+    return {"ranks that follow": equal, "pairs turned": turned}
 
 
 def _turned_pairs(first: pd.Series[float], second: pd.Series[float]) -> int:
     """Count the pairs that two rankings of the same families put in opposite orders."""
     a, b = (np.sign(np.subtract.outer(series.to_numpy(), series.to_numpy())) for series in (first, second))
     return int((a * b < 0).sum()) // 2
+
+
+def _few_rows(found: Findings) -> tuple[float, float]:
+    """Mean LogME of 200 rows of the widest networks, exact and by the public code."""
+    table = found.rows[found.rows.width == found.rows.width.max()]
+    exact, code = (
+        float(table[[f"{name} {target}" for target in TARGETS]].to_numpy().mean())
+        for name in ("few logme", "few published logme")
+    )
+    return exact, code
+
+
+def _significantly_negative(published: pd.DataFrame) -> int:
+    """Count the published correlations of LogME and stability below 0 with p < 0.05."""
+    from scipy.stats import t
+
+    lines = published[(published["where"] == "Geometric Stability, Table 23") & (published.row == "LogME vs Shesha-FS")]
+    values = lines.published.astype(float).to_numpy()
+    freedom = 93 - 2
+    p = 2 * t.sf(np.abs(values) * np.sqrt(freedom / (1 - values**2)), freedom)
+    return int(((values < 0) & (p < 0.05)).sum())
+
+
+def _families_published(published: pd.DataFrame) -> pd.DataFrame:
+    """Rank correlation of the families of Tables 29 and 41, by image set."""
+    wide = [
+        published[published["where"] == f"Geometric Stability, Table {table}"]
+        .pivot_table(index="row", columns="number", values="published", aggfunc="first")
+        .astype(float)
+        for table in (29, 41)
+    ]
+    lines = []
+    for images in wide[1].columns:
+        both = pd.concat([table[images] for table in wide], axis=1, keys=["stability", "LogME"]).dropna()
+        lines.append({"families": len(both), "rho": both.corr(method="spearman").iloc[0, 1]})
+    return pd.DataFrame(lines)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import comb
 
 import numpy as np
 import pandas as pd
@@ -62,6 +61,11 @@ class Findings:
         x, y = (np.asarray(rank - rank.groupby(groups).transform("mean"), dtype=np.float64) for rank in ranks)
         return shuffled_correlation(x, y, groups)
 
+    def with_width(self, name: str) -> list[float]:
+        """Rank correlation of a score with the number of features, one per target."""
+        width = self.rows.width.astype(float)
+        return [float(self.rows[f"{name} {target}"].corr(width, method="spearman")) for target in TARGETS]
+
     @cached_property
     def trade(self) -> dict[tuple[str, str, str, bool], Rank]:
         """Correlations of stability with transfer, by (stability, transfer, target, same width)."""
@@ -75,11 +79,9 @@ class Findings:
             for same in (False, True)
         }
 
-    def compared(
-        self, target: str, column: str, one: str, others: tuple[str, ...], score: str = "stability"
-    ) -> dict[str, float]:
+    def compared(self, target: str, column: str, one: str, others: tuple[str, ...]) -> dict[str, float]:
         """Compare two groups of networks by their means and a Mann-Whitney test."""
-        values = self.rows[f"{score} {target}"]
+        values = self.rows[f"stability {target}"]
         first, second = values[self.rows[column] == one], values[self.rows[column].isin(others)]
         if not len(first) or not len(second):
             return {"first": float("nan"), "second": float("nan"), "difference": float("nan"), "p": float("nan")}
@@ -105,15 +107,3 @@ def shuffled_correlation(x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> Ra
 
 def _cosine(x: np.ndarray, y: np.ndarray) -> float:
     return float(x @ y / np.sqrt((x @ x) * (y @ y)))
-
-
-def chance_of_jaccard(n: int, top: int) -> float:
-    """Mean Jaccard index of two random subsets of the same size.
-
-    Examples
-    --------
-    >>> round(chance_of_jaccard(94, 20), 3)
-    0.121
-    """
-    shared = range(max(0, 2 * top - n), top + 1)
-    return sum(comb(top, k) * comb(n - top, top - k) * k / (2 * top - k) for k in shared) / comb(n, top)

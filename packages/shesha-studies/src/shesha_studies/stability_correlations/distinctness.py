@@ -16,14 +16,12 @@ from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import basis_averaged_split, feature_split
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
-from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.views import Representation
-from shesha_studies.stability_correlations import _distinctness_checks as checks
-from shesha_studies.stability_correlations import _distinctness_page as tables
-from shesha_studies.stability_correlations import _distinctness_page as words
+from shesha_studies.stability_correlations import _distinctness_page as page_parts
 from shesha_studies.stability_correlations._base_representations import BASES, SEEDS, rows_of
+from shesha_studies.stability_correlations._distinctness_checks import published_numbers
 from shesha_studies.stability_correlations._distinctness_facts import make_facts
 from shesha_studies.stability_correlations._distinctness_statistics import Findings
 from shesha_studies.stability_correlations._distinctness_transformations import (
@@ -181,13 +179,8 @@ def chance_cka(x: float, y: float, n: int) -> float:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Correlate stability and similarity as published, and with controls."""
     findings = Findings.build(rows)
-    return Page(
-        "",
-        tables.tables(findings),
-        words.pictures(findings),
-        words.notes(findings),
-        tuple(checks.checks(findings, split_numbers_and_claims(published)[0])),
-    )
+    tables, pictures = page_parts.tables(findings), page_parts.pictures(findings)
+    return Page(tables=tables, pictures=pictures, answers=published_numbers(findings))
 
 
 @distinctness.facts

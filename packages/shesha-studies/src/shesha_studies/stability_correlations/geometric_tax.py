@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -11,10 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shesha.stability import basis_averaged_split, feature_split, variance_ratio
-from shesha.studies.checks import UNREACHABLE, Check, judge_number
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
-from shesha.studies.published_checks import as_number, split_numbers_and_claims
+from shesha.studies.published_checks import Found, split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.transfer import leep, logme
@@ -23,7 +21,7 @@ from shesha_studies.networks.images import Pictures, grey
 from shesha_studies.networks.networks_by_objective import IMAGES, OBJECTIVES, SHAPES, trained
 from shesha_studies.stability_correlations import _geometric_tax_page as tables
 from shesha_studies.stability_correlations._geometric_tax_facts import make_facts
-from shesha_studies.stability_correlations._geometric_tax_page import notes, pictures
+from shesha_studies.stability_correlations._geometric_tax_page import pictures
 from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, Findings
 
 WIDTHS = (64, 128, 384)
@@ -117,13 +115,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Make the page: ranks of networks by both scores on every target, also at equal width."""
     printed = split_numbers_and_claims(published)[0]
     findings = Findings.build(rows)
-    return Page(
-        "",
-        tables.tables(findings, printed),
-        pictures(findings),
-        notes(findings),
-        tuple(checks(findings, printed)),
-    )
+    answers = published_numbers(printed)
+    return Page(tables=tables.tables(findings), pictures=pictures(findings), answers=answers)
 
 
 @geometric_tax.facts
@@ -132,51 +125,24 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     return make_facts(Findings.build(rows), split_numbers_and_claims(published)[0])
 
 
-_L, _J = "Geometric Stability", "Geometric Stability (journal)"
-_WEIGHTS = "We do not have the weights of the published models. Claims are tested on small networks."
 _DIFFERENCES = {
-    f"{_L}, Table 26": ("CLIP mean", "SSL mean"),
-    f"{_L}, Table 27": ("hierarchical mean", "columnar mean"),
-    f"{_J}, Table 6": ("CLIP mean", "SSL mean"),
-    f"{_J}, Table 7": ("hierarchical mean", "columnar mean"),
+    "Geometric Stability, Table 26": ("CLIP mean", "SSL mean"),
+    "Geometric Stability, Table 27": ("hierarchical mean", "columnar mean"),
+    "Geometric Stability (journal), Table 6": ("CLIP mean", "SSL mean"),
+    "Geometric Stability (journal), Table 7": ("hierarchical mean", "columnar mean"),
 }
 
 
-def checks(found: Findings, published: pd.DataFrame) -> Iterator[Check]:
-    """Yield a check for every line of the published numbers, then for every claim in words."""
-    tabled = {(line.where, line.row, line.number): line.published for line in published.itertuples(index=False)}
-    for line in published.itertuples(index=False):
-        yield _number(tabled, str(line.where), str(line.row), str(line.number), str(line.published))
-
-
-def _number(tabled: dict[Any, Any], where: str, row: str, column: str, text: str) -> Check:
-    """Only sums and differences of other published numbers can be computed again."""
-    what = f"{row}: {column}"
-    if column == "difference" and where in _DIFFERENCES:
-        first, second = (float(tabled[where, row, name]) for name in _DIFFERENCES[where])
-        # Both means are rounded, so their difference may be wrong by one unit in the last place.
-        return judge_number(
-            where,
-            what,
-            float(text),
-            first - second,
-            decimals=2,
-            error=0.0052,
-            why=("The difference of the printed means is another."),
-        )
-    if where.endswith("Table 29") and column == "mean":
-        cells = [
-            float(value)
-            for (place, name, images), value in tabled.items()
-            if (place, name) == (where, row) and images != column
-        ]
-        return judge_number(
-            where,
-            what,
-            float(text),
-            sum(cells) / len(cells),
-            decimals=2,
-            error=0.0026,
-            why=("The mean of the printed line is another."),
-        )
-    return Check(where, what, as_number(text), None, UNREACHABLE, _WEIGHTS)
+def published_numbers(published: pd.DataFrame) -> dict[str, Found]:
+    """Return the sums and differences of other published numbers, which are all that can be computed again."""
+    answers = {}
+    for where, (first, second) in _DIFFERENCES.items():
+        lines = published[published["where"] == where]
+        table: Any = lines.pivot(index="row", columns="number", values="published")[[first, second]].astype(float)
+        for row, value in (table[first] - table[second]).items():
+            # Both means are rounded, so their difference may be wrong by one unit in the last place.
+            answers[f"{where.rpartition(', ')[2]} | {row}: difference"] = Found(value, 0.0052, decimals=2)
+    cells: Any = published[(published["where"] == "Geometric Stability, Table 29") & (published.number != "mean")]
+    for row, values in cells.groupby("row"):
+        answers[f"Table 29 | {row}: mean"] = Found(values.published.astype(float).mean(), 0.0026, decimals=2)
+    return answers
